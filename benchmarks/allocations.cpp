@@ -10,7 +10,8 @@
 
 namespace {
 
-// Plain numbers: the benchmark allocates on one thread. What a library's own threads may add does not matter.
+// The counters are not atomic, because the benchmark allocates on one thread. Allocations by threads of a library do
+// not matter.
 constinit bench::allocation_count count;
 constinit bool counts_bytes = false;
 constinit std::ptrdiff_t bytes = 0;
@@ -32,7 +33,7 @@ void* counted(void* block)
 
 } // namespace
 
-// The linker sends the program's own calls here (--wrap).
+// With --wrap, the linker redirects the program's calls of these functions to the definitions below.
 extern "C" {
 void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
 void __real_free(void* block);

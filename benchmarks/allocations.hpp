@@ -5,8 +5,8 @@
 
 namespace bench {
 
-/// What this program has taken from the heap: through `operator new`, which is replaced, and through
-/// `std::aligned_alloc`, from which Asio takes coroutine frames.
+/// Heap allocations of this program: by `operator new`, which is replaced, and by `std::aligned_alloc`, which Asio uses
+/// for coroutine frames.
 struct allocation_count
 {
     std::size_t objects = 0;
@@ -15,7 +15,8 @@ struct allocation_count
 
 [[nodiscard]] allocation_count allocations() noexcept;
 
-/// Counts bytes while it lives, the allocator's rounding included; only then, because it takes time. One at a time.
+/// Counts allocated bytes while the object exists, including the rounding of the allocator. The count takes time, so it
+/// is only active then. Only one object may exist at a time.
 class byte_count
 {
 public:
@@ -24,11 +25,11 @@ public:
     byte_count& operator=(const byte_count&) = delete;
     ~byte_count();
 
-    /// Taken since, less what was given back since.
+    /// Returns the bytes that were allocated since the construction, minus the bytes that were freed.
     [[nodiscard]] std::ptrdiff_t grown() const noexcept;
 };
 
-/// The process's resident set, in bytes.
+/// Returns the resident set size of the process in bytes.
 [[nodiscard]] std::size_t resident_bytes();
 
 } // namespace bench

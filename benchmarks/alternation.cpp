@@ -13,15 +13,16 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-std::chrono::nanoseconds timed(asio::io_context& io, const contender& each, std::size_t times)
+std::chrono::nanoseconds timed(asio::io_context& io, const timed_operation& each, std::size_t times)
 {
     const auto start = thread_cpu_time();
     run_until_done(io, each.work(times));
     return thread_cpu_time() - start;
 }
 
-/// How many times make a slice that is long against a clock and short against the machine's moods.
-std::size_t calibrated(asio::io_context& io, const contender& each)
+/// Returns the number of repetitions for a slice that is long compared to the clock's resolution, and short compared to
+/// the load changes of the machine.
+std::size_t calibrated(asio::io_context& io, const timed_operation& each)
 {
     for (std::size_t times = 16;; times *= 4) {
         const auto taken = timed(io, each, times);
@@ -46,17 +47,17 @@ void run_until_done(asio::io_context& io, asio::awaitable<void> work)
 }
 
 std::vector<double> alternate(
-    asio::io_context& io, const std::vector<contender>& contenders, std::chrono::nanoseconds time)
+    asio::io_context& io, const std::vector<timed_operation>& operations, std::chrono::nanoseconds time)
 {
     std::vector<std::size_t> slices;
-    for (const contender& each : contenders)
+    for (const timed_operation& each : operations)
         slices.push_back(calibrated(io, each));
 
-    std::vector<std::vector<double>> costs(contenders.size());
+    std::vector<std::vector<double>> costs(operations.size());
     const auto end = std::chrono::steady_clock::now() + time;
     do {
-        for (std::size_t i = 0; i < contenders.size(); ++i) {
-            const auto taken = timed(io, contenders[i], slices[i]);
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+            const auto taken = timed(io, operations[i], slices[i]);
             costs[i].push_back(static_cast<double>(taken.count()) / static_cast<double>(slices[i]));
         }
     } while (std::chrono::steady_clock::now() < end);

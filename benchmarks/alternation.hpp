@@ -12,19 +12,19 @@
 
 namespace bench {
 
-/// Something to be timed: does its work so many times.
-struct contender
+/// A measured operation. `work` executes the operation the given number of times.
+struct timed_operation
 {
     std::string name;
     std::function<boost::asio::awaitable<void>(std::size_t times)> work;
 };
 
-/// Times contenders against each other: slices of a few milliseconds in turn, round by round, so that whatever happens
-/// to the machine happens to all of them. Returns the median of each one's nanoseconds of CPU time per work.
+/// Measures several operations in alternating slices of a few milliseconds, so that changes of the machine's load
+/// affect all of them. Returns the median CPU time of each operation in nanoseconds.
 [[nodiscard]] std::vector<double> alternate(
-    boost::asio::io_context& io, const std::vector<contender>& contenders, std::chrono::nanoseconds time);
+    boost::asio::io_context& io, const std::vector<timed_operation>& operations, std::chrono::nanoseconds time);
 
-/// Runs the context until the coroutine has ended; what else runs in it stays where it was.
+/// Runs the context until the coroutine has ended. Other work of the context is left as it is.
 void run_until_done(boost::asio::io_context& io, boost::asio::awaitable<void> work);
 
 } // namespace bench

@@ -18,7 +18,7 @@ namespace bench {
 namespace {
 
 asio::awaitable<void> drive(
-    redis::connection& connection, const race& of, std::string value, progress& counted, std::size_t key)
+    redis::connection& connection, const workload& load, std::string value, progress& counted, std::size_t key)
 {
     const auto& script = colock::redis::detail::scripts::get().release;
     redis::request acquire;
@@ -26,10 +26,10 @@ asio::awaitable<void> drive(
     redis::response<std::string, std::int64_t> granted;
     redis::response<std::int64_t> released;
     const auto token = value.substr(0, 32);
-    for (; !counted.stopping; key = of.next(key)) {
-        const auto name = "{colock}:" + race::name(key);
+    for (; !counted.stopping; key = load.next(key)) {
+        const auto name = "{colock}:" + workload::name(key);
         acquire.clear();
-        acquire.push("SET", name, value, "NX", "PX", of.ttl.count());
+        acquire.push("SET", name, value, "NX", "PX", load.ttl.count());
         acquire.push("INCR", "{colock}#fence");
         co_await connection.async_exec(acquire, granted, asio::deferred);
         release.clear();
@@ -43,15 +43,15 @@ asio::awaitable<void> drive(
 
 } // namespace
 
-rate run_driver(const race& of, const std::string& value)
+rate run_driver(const workload& load, const std::string& value)
 {
     asio::io_context io{1};
     redis::connection connection(io.get_executor(), redis::logger(redis::logger::level::disabled));
     redis::config where;
-    where.addr = {of.host, of.port};
+    where.addr = {load.host, load.port};
     connection.async_run(where, asio::detached);
     const auto found = run_workers(
-        io, of, [&](progress& counted, std::size_t key) { return drive(connection, of, value, counted, key); });
+        io, load, [&](progress& counted, std::size_t key) { return drive(connection, load, value, counted, key); });
     connection.cancel();
     io.restart();
     io.run();

@@ -9,8 +9,8 @@
 
 namespace bench {
 
-/// The least that an acquire and a release could do behind an interface: one map operation each. What a lock adds to
-/// it (token, lease, fence, queue, cancellation) is its price.
+/// The minimum that an acquire and a release must do behind an interface: one map operation each. The difference to
+/// colock is the cost of tokens, leases, fences, queues and cancellation.
 class floor_store
 {
 public:

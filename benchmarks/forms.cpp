@@ -2,8 +2,8 @@
 #include "forms.hpp"
 
 #include "peers.hpp"
-#include "rivals.hpp"
 #include "statistics.hpp"
+#include "workload.hpp"
 
 #include <colock/connect.hpp>
 #include <colock/locker.hpp>
@@ -25,13 +25,13 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-/// The work of one pair. Each worker repeats it with keys that no other worker uses.
+/// One acquire and release. Each worker repeats this step with keys that no other worker uses.
 using step = std::function<asio::awaitable<void>(const std::string& key)>;
 
-asio::awaitable<void> repeat(const race& of, const step& one, progress& counted, std::size_t number)
+asio::awaitable<void> repeat(const workload& load, const step& one, progress& counted, std::size_t number)
 {
-    for (std::size_t key = number; !counted.stopping; key = of.next(key)) {
-        co_await one(race::name(key));
+    for (std::size_t key = number; !counted.stopping; key = load.next(key)) {
+        co_await one(workload::name(key));
         ++counted.pairs;
     }
 }
@@ -40,7 +40,7 @@ struct form
 {
     std::string name;
     step work;
-    /// CPU time of the event loop's thread per pair, one entry for each round.
+    /// CPU time of the event loop's thread for each pair, one entry per round.
     std::vector<double> cpu_us{};
 };
 
@@ -90,28 +90,28 @@ void measure_forms(const options& settings, report& found)
 {
     asio::io_context io{1};
     const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
-    race of;
-    of.in_flight = 1000;
-    of.keys = of.in_flight * 100;
-    of.time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
+    workload load;
+    load.in_flight = 1000;
+    load.keys = load.in_flight * 100;
+    load.time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
     auto forms = forms_of(locker);
     for (std::size_t round = 0; round < settings.rounds; ++round) {
         for (form& each : forms) {
-            const auto reached = run_workers(
-                io, of, [&](progress& counted, std::size_t number) { return repeat(of, each.work, counted, number); });
+            const auto reached = run_workers(io, load,
+                [&](progress& counted, std::size_t number) { return repeat(load, each.work, counted, number); });
             each.cpu_us.push_back(reached.cpu_us_per_pair);
         }
     }
     found.begin("The forms of a lock, 1000 in flight, each on keys of its own: the client's CPU per pair, " +
                 of_rounds(settings.rounds));
-    const auto typical = [&](std::size_t which) { return median(forms[which].cpu_us); };
+    const auto median_over_rounds = [&](std::size_t which) { return median(forms[which].cpu_us); };
     for (const form& each : forms)
         found.add({each.name, median(each.cpu_us), "us"});
-    const double bare = typical(0);
-    found.add({"with_lock, empty function, more than the bare pair", typical(1) - bare, "us", 1.2});
-    found.add({"with_lock, empty coroutine, more than the bare pair", typical(2) - bare, "us", 1.2});
+    const double bare = median_over_rounds(0);
+    found.add({"with_lock, empty function, more than the bare pair", median_over_rounds(1) - bare, "us", 1.2});
+    found.add({"with_lock, empty coroutine, more than the bare pair", median_over_rounds(2) - bare, "us", 1.2});
     found.add({"under cancel_after, more than the bare pair and Asio's own part",
-        typical(5) - bare - (typical(7) - typical(6)), "us", 0.3});
+        median_over_rounds(5) - bare - (median_over_rounds(7) - median_over_rounds(6)), "us", 0.3});
 }
 
 } // namespace bench

@@ -6,8 +6,8 @@
 
 namespace bench {
 
-/// Measures the client's CPU time per lock for `with_lock`, deadlines and `async_` functions on a remote backend, next
-/// to that of a plain acquire and release.
+/// Measures the client's CPU time per lock for `with_lock`, deadlines and `async_` functions on a remote backend. The
+/// plain acquire and release is measured for comparison.
 void measure_forms(const options& settings, report& found);
 
 } // namespace bench

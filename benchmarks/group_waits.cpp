@@ -50,7 +50,7 @@ struct state
     std::size_t running = 0;
 };
 
-/// Acquires, holds and releases again and again. Records what each acquire waited.
+/// Acquires, holds and releases repeatedly. Records the waiting time of each acquire.
 template <class Acquire>
 asio::awaitable<void> take_turns(state& now, Acquire acquire, clock::duration pause, histogram& waits)
 {
@@ -88,7 +88,7 @@ void measure_group_waits(const std::string& backend, const options& settings, re
         keys.push_back("group-waits:" + std::to_string(n));
     std::array<histogram, key_count> singles;
     histogram groups;
-    // In turn, so that what happens to the machine happens to both.
+    // The measurements alternate, so that changes of the machine's load affect both.
     constexpr int rounds = 4;
     const std::chrono::nanoseconds time(static_cast<std::int64_t>(settings.seconds * 1e9 / rounds));
     for (int round = 0; round < 2 * rounds; ++round) {

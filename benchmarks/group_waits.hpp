@@ -8,9 +8,9 @@
 
 namespace bench {
 
-/// How long an `acquire_all` waits for keys that callers of another locker use, against the number of its keys times
-/// what a single acquire of the slowest of them waits. Where the backend keeps no queue there is no order among
-/// lockers, so that the wait has no bound but this measurement.
+/// Measures the waiting time of an `acquire_all` for keys that callers of another locker use. It is compared to the
+/// number of keys times the waiting time of a single acquire of the slowest key. If the backend has no queue, the
+/// lockers have no common order, and nothing else bounds the wait.
 void measure_group_waits(const std::string& backend, const options& settings, report& found);
 
 } // namespace bench

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "held_locks.hpp"
 
-#include "multitude.hpp"
+#include "many_locks.hpp"
 
 #include "support/proxy.hpp"
 
@@ -24,40 +24,40 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-/// Locks of one locker, each on a key of its own, behind a link that can be cut.
-class holders final : public multitude
+/// Locks of one locker on different keys. The connections go through a proxy that can be disabled.
+class holders final : public many_locks
 {
 public:
-    holders(const race& at, const url_at& url, std::size_t size)
-        : multitude(size), link_(static_cast<std::uint16_t>(std::stoi(at.port)))
+    holders(const workload& at, const url_at& url, std::size_t size)
+        : many_locks(size), link_(static_cast<std::uint16_t>(std::stoi(at.port)))
     {
-        // A vector that grows is not the library's.
+        // The growth of this vector must not be measured.
         locks_.reserve(size);
         connect(url(link_.port()));
     }
 
-    /// Until all are held.
-    longest_time take()
+    /// Acquires all locks, and returns the longest handler.
+    longest_time acquire_all()
     {
-        spawn();
+        start();
         return until_all_are_held();
     }
-    longest_time release()
+    longest_time release_all()
     {
         bool over = false;
-        asio::co_spawn(io(), drop_all(*this, over), asio::detached);
+        asio::co_spawn(io(), release_each(*this, over), asio::detached);
         return longest_handler(io(), [&] { return !over; });
     }
-    /// While nobody can be reached, and all are waited for.
-    longest_time miss()
+    /// Acquires all locks while the server is unreachable. Returns the longest handler of one second.
+    longest_time acquire_while_unreachable()
     {
         link_.enable(false);
-        spawn();
+        start();
         const auto end = std::chrono::steady_clock::now() + 1s;
         return longest_handler(io(), [&] { return std::chrono::steady_clock::now() < end; });
     }
-    /// Until all are held after that.
-    longest_time find()
+    /// Makes the server reachable again. Returns the longest handler until all locks are held.
+    longest_time acquire_after_reconnect()
     {
         link_.enable(true);
         return until_all_are_held();
@@ -68,19 +68,19 @@ private:
     {
         return longest_handler(io(), [this] { return locks_.size() < size(); });
     }
-    static asio::awaitable<void> drop_all(holders& self, bool& over)
+    static asio::awaitable<void> release_each(holders& self, bool& over)
     {
         while (!self.locks_.empty()) {
             self.locks_.pop_back();
             if (self.locks_.size() % 16 == 0)
                 co_await asio::post(self.io(), asio::deferred);
         }
-        // What was asked before is answered before.
+        // This request is answered after all earlier requests.
         colock::lock last = co_await self.locker().acquire("stall:last");
         co_await last.release();
         over = true;
     }
-    asio::awaitable<void> live(std::string key) override
+    asio::awaitable<void> run_one(std::string key) override
     {
         colock::lock lock = co_await locker().acquire(std::move(key), {.ttl = 10min});
         locks_.push_back(std::move(lock));
@@ -93,24 +93,24 @@ private:
 } // namespace
 
 void measure_held_locks(
-    const std::string& backend, const url_at& url, const race& at, const options& settings, report& found)
+    const std::string& backend, const url_at& url, const workload& at, const options& settings, report& found)
 {
-    found.begin(backend + ": the longest that one handler takes, in milliseconds of CPU, with locks on as many keys");
+    found.begin(backend + ": the longest handler, in milliseconds of CPU time, by number of locks");
     for (const std::size_t size : {3'000U, 10'000U}) {
-        // A short run is for counts.
+        // A short run only checks counts.
         if (size > 3'000 && settings.seconds < 0.5)
             continue;
         const auto name = std::to_string(size) + " keys, ";
-        // The allocator joins the small blocks of many ended requests at once, which takes time that grows with their
+        // The allocator merges the small blocks of many ended requests at once. The time for this grows with their
         // number.
         const double wanted = size > 3'000 ? 10.0 : 5.0;
         holders all(at, url, size);
-        add(found, name + "all are taken for the first time", all.take(), wanted);
-        add(found, name + "all are given back", all.release(), wanted);
-        add(found, name + "all are taken again", all.take(), wanted);
-        static_cast<void>(all.release());
-        add(found, name + "all are asked for while the server is away", all.miss(), wanted);
-        add(found, name + "all are taken when it is back", all.find(), wanted);
+        add(found, name + "all are acquired for the first time", all.acquire_all(), wanted);
+        add(found, name + "all are released", all.release_all(), wanted);
+        add(found, name + "all are acquired again", all.acquire_all(), wanted);
+        static_cast<void>(all.release_all());
+        add(found, name + "all are requested while the server is unreachable", all.acquire_while_unreachable(), wanted);
+        add(found, name + "all are acquired after the reconnect", all.acquire_after_reconnect(), wanted);
         add(found, name + "shutdown while all are held", all.shut_down(), wanted);
     }
 }

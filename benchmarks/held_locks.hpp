@@ -3,7 +3,7 @@
 
 #include "options.hpp"
 #include "report.hpp"
-#include "rivals.hpp"
+#include "workload.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace bench {
 
-/// Of a server that is reached through a port of 127.0.0.1.
+/// Returns the URL of a server at this port of 127.0.0.1.
 using url_at = std::function<std::string(std::uint16_t port)>;
 
-/// How long locks on many keys hold up the event loop at most: taken, given back, asked for while the server is away,
-/// taken when it is back, and at a shutdown.
+/// Measures the longest handler of the event loop with locks on many keys: during acquires, releases, acquires while
+/// the server is unreachable, acquires after it is reachable again, and a shutdown.
 /// \param at a server on 127.0.0.1
 void measure_held_locks(
-    const std::string& backend, const url_at& url, const race& at, const options& settings, report& found);
+    const std::string& backend, const url_at& url, const workload& at, const options& settings, report& found);
 
 } // namespace bench

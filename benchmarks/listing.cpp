@@ -3,7 +3,7 @@
 
 #include "allocations.hpp"
 #include "longest_handler.hpp"
-#include "wire.hpp"
+#include "redis_connection.hpp"
 
 #include <colock/connect.hpp>
 #include <colock/locker.hpp>
@@ -29,45 +29,45 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-/// Whoever took it is never heard of again.
-class stray final : public colock::claim
+/// A claim whose holder neither extends nor releases it.
+class unattended_claim final : public colock::claim
 {
 public:
     using claim::claim;
     void lost(colock::lost_reason) noexcept override {}
 };
 
-struct crowd_of_locks
+struct stored_locks
 {
     asio::io_context io{1};
     std::shared_ptr<colock::adapter> backend;
     colock::locker locker;
     std::vector<colock::claim_ptr> claims{};
 
-    explicit crowd_of_locks(const std::string& url)
+    explicit stored_locks(const std::string& url)
         : backend(colock::make_adapter(io.get_executor(), url)), locker(backend, {.operation_timeout = 60s})
     {
     }
 
-    void take(std::size_t count, const std::string& prefix, colock::lock_mode mode, std::chrono::milliseconds ttl)
+    void acquire(std::size_t count, const std::string& prefix, colock::lock_mode mode, std::chrono::milliseconds ttl)
     {
         const auto first = claims.size();
         for (std::size_t i = 0; i < count; ++i)
-            claims.push_back(new stray({.key = prefix + std::to_string(i), .mode = mode, .ttl = ttl}));
+            claims.push_back(new unattended_claim({.key = prefix + std::to_string(i), .mode = mode, .ttl = ttl}));
         for_each_from(first, [this](const colock::claim_ptr& each) -> asio::awaitable<void> {
             each->set_sent(colock::lease_clock::now());
             const auto outcome = co_await backend->create(each);
             expect(outcome.status == colock::create_status::granted, "a lock was not granted");
         });
     }
-    void give_back_all()
+    void release_all()
     {
         for_each_from(
             0, [this](const colock::claim_ptr& each) -> asio::awaitable<void> { co_await backend->release(each); });
         claims.clear();
     }
 
-    /// Some at a time. What is thrown ends the program.
+    /// Runs `work` for the claims, up to 256 at a time. An exception ends the program.
     template <class Work>
     void for_each_from(std::size_t first, Work work)
     {
@@ -88,19 +88,19 @@ struct crowd_of_locks
         }
     }
     template <class Answer>
-    Answer until_answered(asio::awaitable<Answer> question, longest_time& longest)
+    Answer run_and_measure(asio::awaitable<Answer> operation, longest_time& longest)
     {
-        std::optional<Answer> told;
+        std::optional<Answer> result;
         asio::co_spawn(
             io,
-            [](asio::awaitable<Answer> asked, std::optional<Answer>& into) -> asio::awaitable<void> {
-                into.emplace(co_await std::move(asked));
-            }(std::move(question), told),
+            [](asio::awaitable<Answer> work, std::optional<Answer>& into) -> asio::awaitable<void> {
+                into.emplace(co_await std::move(work));
+            }(std::move(operation), result),
             rethrown);
-        const auto took = longest_handler(io, [&] { return !told; });
+        const auto took = longest_handler(io, [&] { return !result; });
         longest.cpu = std::max(longest.cpu, took.cpu);
         longest.wall = std::max(longest.wall, took.wall);
-        return std::move(*told);
+        return std::move(*result);
     }
 
     static constexpr auto rethrown = [](const std::exception_ptr& failure) {
@@ -109,26 +109,26 @@ struct crowd_of_locks
     };
 };
 
-void measure_pages(crowd_of_locks& on, std::size_t size, const std::string& name, report& found)
+void measure_pages(stored_locks& on, std::size_t size, const std::string& name, report& found)
 {
-    on.take(size, "l:", colock::lock_mode::exclusive, 1h);
+    on.acquire(size, "l:", colock::lock_mode::exclusive, 1h);
     longest_time longest;
-    std::size_t told = 0, pages = 0, largest = 0;
+    std::size_t listed = 0, pages = 0, largest = 0;
     std::ptrdiff_t grown = 0;
     const auto began = std::chrono::steady_clock::now();
     {
         const byte_count counted;
         colock::lock_page page;
         do {
-            page = on.until_answered(on.locker.list_page({}, std::move(page.next)), longest);
-            told += page.locks.size();
+            page = on.run_and_measure(on.locker.list_page({}, std::move(page.next)), longest);
+            listed += page.locks.size();
             largest = std::max(largest, page.locks.size());
             ++pages;
             grown = std::max(grown, counted.grown());
         } while (!page.next.empty());
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    expect(told == size, "not every lock was listed once");
+    expect(listed == size, "not every lock was listed once");
     add(found, name + " listed, longest handler", longest);
     found.add({name + " listed, pages", static_cast<double>(pages), ""});
     found.add({name + " listed, locks of the largest page", static_cast<double>(largest), ""});
@@ -136,24 +136,24 @@ void measure_pages(crowd_of_locks& on, std::size_t size, const std::string& name
     found.add({name + " listed in", took.count(), "s"});
 
     longest = {};
-    const auto all = on.until_answered(on.locker.list({}, colock::list_order::newest_first), longest);
+    const auto all = on.run_and_measure(on.locker.list({}, colock::list_order::newest_first), longest);
     add(found, name + " in one list, newest first, longest handler", longest);
-    on.give_back_all();
+    on.release_all();
 }
 
-void measure_purge(crowd_of_locks& on, std::size_t size, const std::string& name, report& found)
+void measure_purge(stored_locks& on, std::size_t size, const std::string& name, report& found)
 {
     const auto able = on.backend->capabilities();
     if (!able.expires)
         return;
-    // Redis ends a key by itself when all of its holders have expired; so there is a reader who lives.
-    const bool beside_others = on.backend->name() == "redis";
-    const auto mode = beside_others ? colock::lock_mode::shared : colock::lock_mode::exclusive;
-    on.take(size, "p:", mode, beside_others ? 10s : 1s);
+    // Redis deletes a key when all its holders have expired. A reader with a longer TTL keeps the key.
+    const bool has_reader = on.backend->name() == "redis";
+    const auto mode = has_reader ? colock::lock_mode::shared : colock::lock_mode::exclusive;
+    on.acquire(size, "p:", mode, has_reader ? 10s : 1s);
     on.claims.clear();
-    if (beside_others)
-        on.take(size, "p:", mode, 1h);
-    const auto expired = std::chrono::steady_clock::now() + (beside_others ? 11s : 2s);
+    if (has_reader)
+        on.acquire(size, "p:", mode, 1h);
+    const auto expired = std::chrono::steady_clock::now() + (has_reader ? 11s : 2s);
     static_cast<void>(longest_handler(on.io, [&] { return std::chrono::steady_clock::now() < expired; }));
 
     longest_time longest;
@@ -164,7 +164,7 @@ void measure_purge(crowd_of_locks& on, std::size_t size, const std::string& name
         const byte_count counted;
         colock::list_outcome step;
         do {
-            step = on.until_answered(on.backend->purge(1000, std::move(step.next)), longest);
+            step = on.run_and_measure(on.backend->purge(1000, std::move(step.next)), longest);
             expect(!step.error, step.error ? step.error->detail : "");
             removed += step.locks.size();
             ++steps;
@@ -177,26 +177,26 @@ void measure_purge(crowd_of_locks& on, std::size_t size, const std::string& name
     found.add({name + " purged, steps", static_cast<double>(steps), ""});
     found.add({name + " purged, heap at most", static_cast<double>(grown) / 1024, "KiB", 4096.0});
     found.add({name + " purged in", took.count(), "s"});
-    on.give_back_all();
+    on.release_all();
 }
 
 } // namespace
 
 void measure_listing(const options& settings, report& found)
 {
-    // A short run is for counts.
+    // A short run only checks counts.
     const std::size_t size = settings.seconds < 0.5 ? 2000 : 100'000;
     const auto name = std::to_string(size) + " locks";
-    crowd_of_locks on(settings.backend);
+    stored_locks on(settings.backend);
     found.begin("Lists and purges: what they hold up and keep");
     measure_pages(on, size, name, found);
     measure_purge(on, size, name, found);
     bool over = false;
     asio::co_spawn(
         on.io,
-        [](colock::locker last, bool& told) -> asio::awaitable<void> {
+        [](colock::locker last, bool& done) -> asio::awaitable<void> {
             co_await last.shutdown();
-            told = true;
+            done = true;
         }(on.locker, over),
         asio::detached);
     static_cast<void>(longest_handler(on.io, [&] { return !over; }));

@@ -6,8 +6,8 @@
 
 namespace bench {
 
-/// What it takes to list very many locks page by page, and to purge very many that have expired: memory, and the
-/// longest that one handler takes.
+/// Measures a list of very many locks page by page, and a purge of very many expired locks: the memory and the longest
+/// handler.
 void measure_listing(const options& settings, report& found);
 
 } // namespace bench

@@ -27,11 +27,11 @@ struct load_result
 {
     std::uint64_t pairs = 0;
     std::chrono::nanoseconds elapsed{0};
-    /// From the call of `acquire` to the grant.
+    /// Time from the call of `acquire` to the grant.
     histogram latency;
-    /// The loop thread's CPU time.
+    /// CPU time of the event loop's thread.
     std::chrono::nanoseconds cpu{0};
-    /// The most CPU time that the loop spent between two beats of a timer of 1 ms.
+    /// Longest CPU time that the loop spent between two expiries of a 1 ms timer.
     std::chrono::nanoseconds longest_stall{0};
 };
 
@@ -43,7 +43,7 @@ struct load
     std::minstd_rand random{1};
     std::size_t running = 0;
     bool stopping = false;
-    bool beating = false;
+    bool is_measuring = false;
 
     asio::awaitable<void> work()
     {
@@ -60,18 +60,18 @@ struct load
         --running;
     }
 
-    asio::awaitable<void> beat()
+    asio::awaitable<void> measure_stalls()
     {
         asio::steady_timer timer(co_await asio::this_coro::executor);
         auto before = thread_cpu_time();
-        for (beating = true; running > 0;) {
+        for (is_measuring = true; running > 0;) {
             timer.expires_after(1ms);
             co_await timer.async_wait();
             const auto now = thread_cpu_time();
             result.longest_stall = std::max(result.longest_stall, now - before);
             before = now;
         }
-        beating = false;
+        is_measuring = false;
     }
 
     asio::awaitable<void> run(std::size_t concurrency, std::chrono::nanoseconds time)
@@ -79,12 +79,13 @@ struct load
         const auto executor = co_await asio::this_coro::executor;
         for (running = 0; running < concurrency; ++running)
             asio::co_spawn(executor, work(), asio::detached);
-        // Starting them all is the load's own work, not a stall of the loop: the beat starts after it.
+        // The start of all coroutines is work of the benchmark, not a stall of the loop. So the timer starts
+        // afterwards.
         co_await asio::post(asio::deferred);
         const auto start = std::chrono::steady_clock::now();
         const auto cpu = thread_cpu_time();
         const auto pairs = result.pairs;
-        asio::co_spawn(executor, beat(), asio::detached);
+        asio::co_spawn(executor, measure_stalls(), asio::detached);
 
         asio::steady_timer timer(executor, time);
         co_await timer.async_wait();
@@ -93,7 +94,7 @@ struct load
         result.pairs -= pairs;
         stopping = true;
         const auto counted = result;
-        while (running > 0 || beating) {
+        while (running > 0 || is_measuring) {
             timer.expires_after(1ms);
             co_await timer.async_wait();
         }
@@ -117,7 +118,7 @@ void measure_load(asio::io_context& io, const colock::locker& locker, std::size_
     double seconds, report& found)
 {
     found.begin("Load: " + std::to_string(concurrency) + " in flight on " + std::to_string(keys) +
-                (keys == 1 ? " key" : " keys") + ", each holds a lock over one turn of the loop");
+                (keys == 1 ? " key" : " keys") + ", each holds a lock for one iteration of the event loop");
     const auto result =
         run_load(io, locker, concurrency, keys, std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
     const auto pairs = static_cast<double>(std::max<std::uint64_t>(result.pairs, 1));

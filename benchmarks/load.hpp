@@ -11,8 +11,8 @@
 
 namespace bench {
 
-/// A section of the report: so many coroutines acquire a random one of so many keys, hold it over one turn of the loop,
-/// and release it.
+/// Adds a section to the report. `concurrency` coroutines repeatedly acquire a random key of `keys`, hold it for one
+/// iteration of the event loop, and release it.
 void measure_load(boost::asio::io_context& io, const colock::locker& locker, std::size_t concurrency, std::size_t keys,
     double seconds, report& found);
 

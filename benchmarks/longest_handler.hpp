@@ -14,16 +14,16 @@
 
 namespace bench {
 
-/// The most that one handler took.
+/// The duration of the longest handler.
 struct longest_time
 {
-    /// Of its thread.
+    /// CPU time of the thread.
     std::chrono::nanoseconds cpu{0};
-    /// By the clock: also what others took from that thread meanwhile.
+    /// Elapsed time. It includes time in which the thread was preempted.
     std::chrono::nanoseconds wall{0};
 };
 
-/// Runs the context as long as there is more to do.
+/// Runs the context while `more` returns true. Returns the duration of the longest handler.
 template <class Condition>
 [[nodiscard]] longest_time longest_handler(boost::asio::io_context& io, Condition more)
 {
@@ -32,27 +32,28 @@ template <class Condition>
     const auto limit = clock::now() + std::chrono::seconds(120);
     while (more()) {
         if (clock::now() > limit)
-            throw std::runtime_error("the waiters do not get on");
+            throw std::runtime_error("the waiters make no progress");
         const auto begin = clock::now();
         const auto cpu_begin = thread_cpu_time();
         io.restart();
         const auto handled = io.poll_one();
         longest.cpu = std::max(longest.cpu, thread_cpu_time() - cpu_begin);
         longest.wall = std::max<std::chrono::nanoseconds>(longest.wall, clock::now() - begin);
-        // Not inside the context: the clock would count that, too.
+        // The sleep is not inside of the context, where it would be measured.
         if (handled == 0)
             std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     return longest;
 }
 
-/// Adds both times. The limit is for the CPU time, because what the machine's other work takes is not the library's.
-/// \param wanted that limit, in milliseconds
-inline void add(report& found, const std::string& name, longest_time longest, double wanted = 5.0)
+/// Adds both times to the report. The limit applies to the CPU time, because the library is not responsible for other
+/// load of the machine.
+/// \param limit_ms the limit in milliseconds
+inline void add(report& found, const std::string& name, longest_time longest, double limit_ms = 5.0)
 {
     const auto milliseconds = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; };
-    found.add({name, milliseconds(longest.cpu), "ms", wanted});
-    found.add({name + ", by the clock", milliseconds(longest.wall), "ms"});
+    found.add({name, milliseconds(longest.cpu), "ms", limit_ms});
+    found.add({name + ", elapsed", milliseconds(longest.wall), "ms"});
 }
 
 } // namespace bench

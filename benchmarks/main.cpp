@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Numbers of use to a reader of docs/benchmarks.md: ratios within one run, counts, and the loop's own CPU time.
+// Measures the numbers of docs/benchmarks.md: ratios within one run, counts, and the CPU time of the event loop.
 
 #include "listing.hpp"
 #include "memory.hpp"
@@ -60,28 +60,32 @@ try {
     bool check_counts = false;
     bool threaded = false;
     const auto early =
-        tools::arguments("colock-bench: what a lock costs, beside the least that it could cost in the same run")
-            .value("backend", settings.backend, "URL", "what to measure; default: memory:")
-            .value("concurrency", settings.concurrency, "N", "coroutines of the load; default: 64", 1, 1'000'000)
-            .value("keys", settings.keys, "N", "keys of the load; default: 1000", 1, 1'000'000)
-            .value("seconds", settings.seconds, "S", "of each part of the run; default: 2", 0.01, 3600.0)
+        tools::arguments("colock-bench: the cost of a lock, compared to the minimum cost in the same run")
+            .value("backend", settings.backend, "URL", "the backend; default: memory:")
+            .value(
+                "concurrency", settings.concurrency, "N", "number of coroutines of the load; default: 64", 1, 1'000'000)
+            .value("keys", settings.keys, "N", "number of keys of the load; default: 1000", 1, 1'000'000)
+            .value("seconds", settings.seconds, "S", "duration of each part of the run; default: 2", 0.01, 3600.0)
             .value("part", settings.part, "NAME",
-                "only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs, "
-                "allocations or "
-                "threads, elsewhere forms, on Redis contended, "
-                "stalls or growth, on ZooKeeper contended, processes, fail-over, crowds or stalls; default: all")
+                "runs one part; default: all parts except listing. All backends: uncontended, waiters, hand-off, load, "
+                "listing. Memory: verbs, allocations, threads. Backends with a server: forms. Redis: contended, "
+                "stalls, "
+                "growth. ZooKeeper: contended, processes, fail-over, crowds, stalls. MongoDB: readers, stalls")
             .value("peers", settings.peers, "FILE",
-                "with a Redis or ZooKeeper backend: run the programs that are listed there beside it (scripts/bench.sh "
-                "--peers)")
-            .value("rounds", settings.rounds, "N", "with --peers: how often each has its turn; default: 3", 1, 1000)
-            .value("begins", settings.begins, "SECOND", "of one of several processes: when it begins to count", 0,
+                "with a Redis, ZooKeeper or MongoDB backend: also measures the programs that the file lists "
+                "(scripts/bench.sh --peers)")
+            .value("rounds", settings.rounds, "N", "with --peers: number of measurements of each library; default: 3",
+                1, 1000)
+            .value("begins", settings.begins, "SECOND",
+                "for one of several processes: the time at which it starts to count", 0,
                 std::numeric_limits<std::int64_t>::max())
-            .value("json", file, "FILE", "also write the numbers there")
-            .value("markdown", page, "FILE", "also write them as tables")
-            .value("svg", picture, "FILE", "also draw the uncontended ratios")
-            .flag("threaded", threaded, "make and end a thread first, after which locks and reference counts are real")
+            .value("json", file, "FILE", "also write the results as JSON")
+            .value("markdown", page, "FILE", "also write the results as tables")
+            .value("svg", picture, "FILE", "also write a chart of the uncontended ratios")
+            .flag("threaded", threaded,
+                "start and end a thread first, so that mutexes and reference counts work as in a program with threads")
             .flag("check", check, "exit with 1 if a limit is missed")
-            .flag("check-counts", check_counts, "the same, for numbers that do not depend on the machine's mood")
+            .flag("check-counts", check_counts, "the same, only for numbers that do not depend on time")
             .parse(count, words);
     if (early)
         return *early;
@@ -90,7 +94,7 @@ try {
         std::thread([] {}).join();
 
     bench::report found;
-    // The URL may hold a password.
+    // Only the scheme is printed, because the URL may contain a password.
     found.fact("backend", settings.backend.substr(0, settings.backend.find(':')));
     found.fact("compiler", __VERSION__);
     found.fact("boost", BOOST_LIB_VERSION);

@@ -44,7 +44,8 @@ namespace {
 constexpr std::size_t many_waiters = 10'000;
 constexpr std::size_t many_keys = 100'000;
 
-/// Keys in an order that no prefetcher guesses; the same order for everyone who asks for as many.
+/// Cycles through the keys in an order that a prefetcher cannot predict. The order is the same for equal numbers of
+/// keys.
 class key_cycle
 {
 public:
@@ -110,7 +111,7 @@ asio::awaitable<void> busy_tries(colock::locker& locker, std::string key, std::s
     }
 }
 
-asio::awaitable<void> bodies(colock::locker& locker, key_cycle& keys, std::size_t times)
+asio::awaitable<void> function_bodies(colock::locker& locker, key_cycle& keys, std::size_t times)
 {
     for (std::size_t i = 0; i < times; ++i)
         co_await locker.with_lock(keys.next(), [] {});
@@ -122,9 +123,9 @@ asio::awaitable<void> coroutine_bodies(colock::locker& locker, key_cycle& keys, 
         co_await locker.with_lock(keys.next(), []() -> asio::awaitable<void> { co_return; });
 }
 
-// The same work without a lock: the part of the rows above that is Asio's.
+// The same work without a lock. It shows which part of the rows above is the cost of Asio.
 
-asio::awaitable<void> nothing_at_all()
+asio::awaitable<void> empty_coroutine()
 {
     co_return;
 }
@@ -146,7 +147,7 @@ asio::awaitable<void> spawns(std::size_t times)
 {
     const auto executor = co_await asio::this_coro::executor;
     for (std::size_t i = 0; i < times; ++i)
-        co_await asio::co_spawn(executor, nothing_at_all(), asio::deferred);
+        co_await asio::co_spawn(executor, empty_coroutine(), asio::deferred);
 }
 
 asio::awaitable<void> spawns_with_slot(std::size_t times)
@@ -154,11 +155,11 @@ asio::awaitable<void> spawns_with_slot(std::size_t times)
     const auto executor = co_await asio::this_coro::executor;
     for (std::size_t i = 0; i < times; ++i) {
         asio::cancellation_signal stop;
-        co_await asio::co_spawn(executor, nothing_at_all(), asio::bind_cancellation_slot(stop.slot(), asio::deferred));
+        co_await asio::co_spawn(executor, empty_coroutine(), asio::bind_cancellation_slot(stop.slot(), asio::deferred));
     }
 }
 
-asio::awaitable<void> fronts(colock::locker& locker, key_cycle& keys, std::size_t times)
+asio::awaitable<void> async_pairs(colock::locker& locker, key_cycle& keys, std::size_t times)
 {
     for (std::size_t i = 0; i < times; ++i) {
         colock::lock lock = co_await locker.async_acquire(keys.next());
@@ -166,7 +167,7 @@ asio::awaitable<void> fronts(colock::locker& locker, key_cycle& keys, std::size_
     }
 }
 
-asio::awaitable<void> fronts_with_deadline(colock::locker& locker, key_cycle& keys, std::size_t times)
+asio::awaitable<void> async_pairs_with_deadline(colock::locker& locker, key_cycle& keys, std::size_t times)
 {
     for (std::size_t i = 0; i < times; ++i) {
         colock::lock lock = co_await locker.async_acquire(keys.next(), asio::cancel_after(2s));
@@ -174,8 +175,8 @@ asio::awaitable<void> fronts_with_deadline(colock::locker& locker, key_cycle& ke
     }
 }
 
-/// A locker with a store of its own, in a context of its own.
-struct arena
+/// A locker with its own store and its own context.
+struct memory_locker
 {
     asio::io_context io{1};
     colock::locker locker{colock::memory::make_adapter(io.get_executor())};
@@ -183,23 +184,23 @@ struct arena
 
     void hold(const std::string& key)
     {
-        run_until_done(io, [](arena& self, std::string name) -> asio::awaitable<void> {
+        run_until_done(io, [](memory_locker& self, std::string name) -> asio::awaitable<void> {
             self.held.push_back(co_await self.locker.acquire(name, {.ttl = 0ms}));
         }(*this, key));
     }
 
     template <class Coroutine>
-    void park(std::size_t count, Coroutine&& make)
+    void start_waiters(std::size_t count, Coroutine&& make)
     {
         for (std::size_t i = 0; i < count; ++i)
             asio::co_spawn(io, make(i), asio::detached);
         io.restart();
         io.poll();
         if (locker.stats().waiting != count)
-            throw std::logic_error("not everyone waits");
+            throw std::logic_error("not all waiters wait");
     }
 
-    ~arena()
+    ~memory_locker()
     {
         held.clear();
         io.restart();
@@ -213,21 +214,21 @@ asio::awaitable<void> wait_once(colock::locker locker, std::string key)
     co_await lock.release();
 }
 
-asio::awaitable<void> wait_once_in_front(colock::locker locker, std::string key)
+asio::awaitable<void> async_wait_once(colock::locker locker, std::string key)
 {
     colock::lock lock = co_await locker.async_acquire(std::move(key));
     co_await lock.release();
 }
 
-/// A pair beside its floor; returns the ratio.
-double uncontended(report& found, arena& place, floor_store& store, std::size_t keys, const std::string& name,
+/// Measures an acquire and release, and the floor. Returns the ratio.
+double uncontended(report& found, memory_locker& env, floor_store& store, std::size_t keys, const std::string& name,
     double seconds, std::optional<double> limit)
 {
     key_cycle floor_keys(keys);
     key_cycle our_keys(keys);
-    const auto costs = alternate(place.io,
+    const auto costs = alternate(env.io,
         {{"floor", [&](std::size_t times) { return floor_pairs(store, floor_keys, times); }},
-            {"pair", [&](std::size_t times) { return pairs(place.locker, our_keys, times); }}},
+            {"pair", [&](std::size_t times) { return pairs(env.locker, our_keys, times); }}},
         std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
     const double ratio = costs[1] / costs[0];
     found.add({name + ", floor", costs[0], "ns"});
@@ -240,64 +241,64 @@ void measure_uncontended(const options& settings, report& found)
 {
     found.begin("Uncontended acquire+release, CPU time of the one thread, median of alternating slices");
     const auto measure = [&](const std::string& name, std::size_t keys, auto prepare, std::optional<double> limit) {
-        arena place;
+        memory_locker env;
         const auto store = make_floor();
-        prepare(place, *store);
-        return uncontended(found, place, *store, keys, name, settings.seconds, limit);
+        prepare(env, *store);
+        return uncontended(found, env, *store, keys, name, settings.seconds, limit);
     };
-    const auto nothing = [](arena&, floor_store&) {};
-    const auto others_held = [](arena& place, floor_store& store) {
+    const auto nothing = [](memory_locker&, floor_store&) {};
+    const auto others_held = [](memory_locker& env, floor_store& store) {
         for (std::size_t i = 0; i < many_keys; ++i) {
-            place.hold("held:" + std::to_string(i));
-            run_until_done(place.io, fill(store, "held:" + std::to_string(i)));
+            env.hold("held:" + std::to_string(i));
+            run_until_done(env.io, fill(store, "held:" + std::to_string(i)));
         }
     };
-    const auto others_waited_for = [](arena& place, floor_store&) {
+    const auto others_awaited = [](memory_locker& env, floor_store&) {
         for (std::size_t i = 0; i < 100; ++i)
-            place.hold("busy:" + std::to_string(i));
-        place.park(
-            many_waiters, [&](std::size_t i) { return wait_once(place.locker, "busy:" + std::to_string(i % 100)); });
+            env.hold("busy:" + std::to_string(i));
+        env.start_waiters(
+            many_waiters, [&](std::size_t i) { return wait_once(env.locker, "busy:" + std::to_string(i % 100)); });
     };
-    // What waits on other keys may not show: within what two runs of the same differ by.
+    // Waiters of other keys must not have a measurable effect. The factor is the difference between two equal runs.
     constexpr double noise = 1.15;
     const double one_key = measure("1 key", 1, nothing, 3.5);
     const double all_keys = measure("100,000 keys in turn", many_keys, nothing, one_key * 1.5);
     measure("100,000 keys in turn, 100,000 others held", many_keys, others_held, one_key * 1.5);
-    measure("1 key, 10,000 waiters elsewhere", 1, others_waited_for, one_key * noise);
-    measure("100,000 keys in turn, 10,000 waiters elsewhere", many_keys, others_waited_for, all_keys * noise);
+    measure("1 key, 10,000 waiters elsewhere", 1, others_awaited, one_key * noise);
+    measure("100,000 keys in turn, 10,000 waiters elsewhere", many_keys, others_awaited, all_keys * noise);
 }
 
 void measure_verbs(const options& settings, report& found)
 {
-    found.begin("Other ways to a lock, one key, as multiples of the floor");
-    arena place;
-    place.hold("busy");
+    found.begin("Other forms of a lock, one key, as multiples of the floor");
+    memory_locker env;
+    env.hold("busy");
     const auto store = make_floor();
     key_cycle keys(1);
     const std::string busy = "busy";
-    const std::vector<contender> contenders{
+    const std::vector<timed_operation> operations{
         {"floor", [&](std::size_t times) { return floor_pairs(*store, keys, times); }},
-        {"acquire, release", [&](std::size_t times) { return pairs(place.locker, keys, times); }},
+        {"acquire, release", [&](std::size_t times) { return pairs(env.locker, keys, times); }},
         {"acquire, released by the destructor",
-            [&](std::size_t times) { return pairs_by_destructor(place.locker, keys, times); }},
-        {"try_acquire, release", [&](std::size_t times) { return tries(place.locker, keys, times); }},
-        {"try_acquire of a busy key", [&](std::size_t times) { return busy_tries(place.locker, busy, times); }},
-        {"with_lock, empty function", [&](std::size_t times) { return bodies(place.locker, keys, times); }},
-        {"with_lock, empty coroutine", [&](std::size_t times) { return coroutine_bodies(place.locker, keys, times); }},
-        {"async_acquire, async_release", [&](std::size_t times) { return fronts(place.locker, keys, times); }},
+            [&](std::size_t times) { return pairs_by_destructor(env.locker, keys, times); }},
+        {"try_acquire, release", [&](std::size_t times) { return tries(env.locker, keys, times); }},
+        {"try_acquire of a busy key", [&](std::size_t times) { return busy_tries(env.locker, busy, times); }},
+        {"with_lock, empty function", [&](std::size_t times) { return function_bodies(env.locker, keys, times); }},
+        {"with_lock, empty coroutine", [&](std::size_t times) { return coroutine_bodies(env.locker, keys, times); }},
+        {"async_acquire, async_release", [&](std::size_t times) { return async_pairs(env.locker, keys, times); }},
         {"async_acquire under cancel_after, release",
-            [&](std::size_t times) { return fronts_with_deadline(place.locker, keys, times); }},
+            [&](std::size_t times) { return async_pairs_with_deadline(env.locker, keys, times); }},
         {"Asio: post", &posts},
         {"Asio: post under cancel_after", &posts_with_deadline},
         {"Asio: co_spawn", &spawns},
         {"Asio: co_spawn with a cancellation slot", &spawns_with_slot},
     };
     const auto costs =
-        alternate(place.io, contenders, std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 2e9)));
+        alternate(env.io, operations, std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 2e9)));
     const std::map<std::string_view, double> limits{{"with_lock, empty function", 15}};
-    for (std::size_t i = 1; i < contenders.size(); ++i) {
-        const auto limit = limits.find(contenders[i].name);
-        found.add({contenders[i].name, costs[i] / costs[0], "x",
+    for (std::size_t i = 1; i < operations.size(); ++i) {
+        const auto limit = limits.find(operations[i].name);
+        found.add({operations[i].name, costs[i] / costs[0], "x",
             limit == limits.end() ? std::nullopt : std::optional(limit->second)});
     }
 }
@@ -305,50 +306,50 @@ void measure_verbs(const options& settings, report& found)
 void measure_allocations(report& found)
 {
     found.begin("Allocations per call, counted over 10,000 calls");
-    arena place;
-    place.hold("busy");
+    memory_locker env;
+    env.hold("busy");
     key_cycle keys(1);
     const auto count = [&](const std::string& name, const auto& work, std::optional<double> limit) {
         constexpr std::size_t times = 10'000;
-        run_until_done(place.io, work(times));
+        run_until_done(env.io, work(times));
         const auto before = allocations();
-        run_until_done(place.io, work(times));
+        run_until_done(env.io, work(times));
         const auto after = allocations();
         found.add({name + ", operator new", static_cast<double>(after.objects - before.objects) / times, "", limit,
             kind::counted});
         found.add({name + ", coroutine frames not recycled", static_cast<double>(after.frames - before.frames) / times,
             "", {}, kind::counted});
     };
-    // One or two per run are the run's own.
-    count(
-        "try_acquire of a busy key", [&](std::size_t times) { return busy_tries(place.locker, "busy", times); }, 0.01);
-    count("acquire+release", [&](std::size_t times) { return pairs(place.locker, keys, times); }, {});
+    // One or two allocations per run belong to the benchmark itself.
+    count("try_acquire of a busy key", [&](std::size_t times) { return busy_tries(env.locker, "busy", times); }, 0.01);
+    count("acquire+release", [&](std::size_t times) { return pairs(env.locker, keys, times); }, {});
 }
 
 void measure_waiters(report& found)
 {
     found.begin("Bytes per waiter, 10,000 on one key, the caller's coroutine included");
     const auto measure = [&](const std::string& name, auto wait, double limit) {
-        arena place;
-        place.hold("busy");
-        place.park(100, [&](std::size_t) { return wait(place.locker, "busy"); });
-        place.held.clear();
-        place.io.restart();
-        place.io.run();
+        memory_locker env;
+        env.hold("busy");
+        env.start_waiters(100, [&](std::size_t) { return wait(env.locker, "busy"); });
+        env.held.clear();
+        env.io.restart();
+        env.io.run();
 
-        // What is free goes back to the system, or the resident set would not grow where others had grown it before.
+        // Returns free memory to the system. Otherwise the resident set would not grow if an earlier part had used more
+        // memory.
         malloc_trim(0);
-        place.hold("busy");
+        env.hold("busy");
         const byte_count counted;
         const auto resident = resident_bytes();
-        place.park(many_waiters, [&](std::size_t) { return wait(place.locker, "busy"); });
+        env.start_waiters(many_waiters, [&](std::size_t) { return wait(env.locker, "busy"); });
         const auto bytes = static_cast<double>(counted.grown()) / many_waiters;
         const auto grown = static_cast<double>(resident_bytes() - std::min(resident, resident_bytes())) / many_waiters;
         found.add({name + ", heap", bytes, "bytes", limit, kind::counted});
         found.add({name + ", resident set", grown, "bytes"});
     };
     measure("acquire", wait_once, 2048.0);
-    measure("async_acquire", wait_once_in_front, 2560.0);
+    measure("async_acquire", async_wait_once, 2560.0);
 }
 
 void measure_hand_off(report& found)
@@ -357,31 +358,31 @@ void measure_hand_off(report& found)
     std::vector<double> costs;
     std::size_t out_of_order = 0;
     for (int round = 0; round < 5; ++round) {
-        arena place;
-        place.hold("busy");
+        memory_locker env;
+        env.hold("busy");
         std::size_t next = 0;
         const auto wait_in_turn = [&](std::size_t turn) -> asio::awaitable<void> {
-            colock::lock lock = co_await place.locker.acquire("busy");
+            colock::lock lock = co_await env.locker.acquire("busy");
             if (turn != next)
                 ++out_of_order;
             ++next;
             co_await lock.release();
         };
-        place.park(many_waiters, wait_in_turn);
+        env.start_waiters(many_waiters, wait_in_turn);
         const auto start = thread_cpu_time();
-        place.held.clear();
-        place.io.restart();
-        place.io.run();
+        env.held.clear();
+        env.io.restart();
+        env.io.run();
         costs.push_back(static_cast<double>((thread_cpu_time() - start).count()) / many_waiters);
         if (next != many_waiters)
-            throw std::logic_error("not everyone had a turn");
+            throw std::logic_error("not all waiters were granted the lock");
     }
     found.add({"out of arrival order", static_cast<double>(out_of_order), "", 0.0, kind::counted});
     found.add({"hand-off", median(costs), "ns"});
     found.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
 }
 
-/// Returns the pairs per second of `count` threads on one locker. Each thread has an io_context and keys of its own.
+/// Returns the pairs per second of `count` threads with one locker. Each thread has its own io_context and keys.
 double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
 {
     asio::io_context home{1};
@@ -416,7 +417,7 @@ double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
     return static_cast<double>(pairs) / taken.count();
 }
 
-/// Has to run last: colock leaves out the locking of mutexes until the process has started a thread.
+/// Has to run last: colock does not lock its mutexes until the process has started a thread.
 void measure_threads(const options& settings, report& found)
 {
     std::vector<double> one;

@@ -6,7 +6,7 @@
 
 namespace bench {
 
-/// What the core costs on the memory adapter, beside the floor.
+/// Measures the cost of the core with the memory adapter, compared to the floor.
 void run_memory(const options& settings, report& found);
 
 } // namespace bench

@@ -3,23 +3,23 @@
 
 #include "options.hpp"
 #include "report.hpp"
-#include "rivals.hpp"
+#include "workload.hpp"
 
 #include <optional>
 #include <string_view>
 
 namespace bench {
 
-/// All of it that the options ask for; a chart of what each rival reaches beside locco. Absent: the URL is not that of
-/// one MongoDB server that can be had without a password.
+/// Runs the selected parts. Returns a chart of the rates as multiples of locco's rate. Returns nothing if the URL does
+/// not name a single MongoDB server without a password.
 [[nodiscard]] std::optional<chart> run_mongo(const options& settings, report& found);
 constexpr std::string_view mongo_scheme = "mongodb";
 
-/// The same commands as colock's, by the driver as it comes: a thread for each connection, as many of these as colock
-/// has.
-[[nodiscard]] rate run_driver_threads(const race& of);
+/// Sends the same commands as colock with the plain driver: one thread for each connection, with as many connections as
+/// colock.
+[[nodiscard]] rate run_driver_threads(const workload& load);
 
-/// What a waiter and a connection take.
+/// Measures the memory of a waiter and of a connection.
 void measure_mongo_memory(const options& settings, report& found);
 
 } // namespace bench

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "allocations.hpp"
-#include "crowd.hpp"
+#include "contention.hpp"
 #include "mongo.hpp"
 
 #include <colock/locker.hpp>
@@ -26,20 +26,20 @@ namespace {
 void measure_waiter(const options& settings, report& found)
 {
     constexpr std::size_t many = 1000;
-    crowd people(settings.backend, 1);
+    contention waiting(settings.backend, 1);
     const auto at_once = [] { return true; };
-    people.hold();
-    people.gather(many / 10, at_once);
-    people.disperse();
-    people.hold();
+    waiting.hold();
+    waiting.start_waiters(many / 10, at_once);
+    waiting.finish();
+    waiting.hold();
     const byte_count counted;
-    people.gather(many, at_once);
+    waiting.start_waiters(many, at_once);
     found.add({"a waiter, one of " + std::to_string(many) + " on one key, heap",
         static_cast<double>(counted.grown()) / many, "bytes", 2048.0, kind::counted});
-    people.disperse();
+    waiting.finish();
 }
 
-/// As many operations as connections, again and again, until all of these are open.
+/// Starts operations repeatedly until all connections are open.
 void open_all(asio::io_context& io, const colock::locker& by, std::size_t connections)
 {
     for (int round = 0; round < 5; ++round) {
@@ -48,7 +48,7 @@ void open_all(asio::io_context& io, const colock::locker& by, std::size_t connec
             asio::co_spawn(
                 io,
                 [](colock::locker through, std::string key, std::size_t& left) -> asio::awaitable<void> {
-                    // Locks that are asked for at the same time would share two.
+                    // is_locked() is used because acquires at the same time would share two connections.
                     static_cast<void>(co_await through.is_locked(std::move(key)));
                     --left;
                 }(by, "connection:" + std::to_string(i), running),
@@ -61,7 +61,7 @@ void open_all(asio::io_context& io, const colock::locker& by, std::size_t connec
     }
 }
 
-/// Its fiber's stack and the driver's client are in the resident set, and only there.
+/// The resident set includes the stacks of the fibers and the driver's clients, which the heap count does not.
 double resident_with(const options& settings, std::size_t connections)
 {
     asio::io_context io{1};
@@ -76,7 +76,7 @@ void measure_connection(const options& settings, report& found)
 {
     constexpr std::size_t few = 2;
     constexpr std::size_t many = 34;
-    // What the driver keeps for all comes with the first.
+    // The first adapter also allocates the state that all clients of the driver share.
     static_cast<void>(resident_with(settings, many));
     const double before = resident_with(settings, few);
     const double after = resident_with(settings, many);

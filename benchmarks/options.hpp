@@ -11,18 +11,19 @@ namespace bench {
 struct options
 {
     std::string backend = "memory:";
-    /// Of the load: coroutines that take and give back locks, and keys that they share.
+    /// Number of coroutines that acquire and release locks, and number of keys that they share.
     std::size_t concurrency = 64;
     std::size_t keys = 1000;
-    /// Of each part of the run.
+    /// Duration of each part of the run, in seconds.
     double seconds = 2.0;
-    /// The only part to run; empty: all.
+    /// The only part to run. Empty: all parts.
     std::string part{};
-    /// A list of other libraries' programs to run beside ours; empty: none.
+    /// File with the commands of other libraries' programs. Empty: none.
     std::string peers{};
-    /// With them: how often each has its turn.
+    /// Number of measurements of each library, if there are peers.
     std::size_t rounds = 3;
-    /// Of one of several processes: the second, since 1970, in which it begins to count; 0: after a warm-up of its own.
+    /// For one of several processes: the time at which it starts to count, in seconds since 1970. 0: after its own
+    /// warm-up.
     std::int64_t begins = 0;
 
     [[nodiscard]] bool wants(std::string_view name) const { return part.empty() || part == name; }

@@ -29,15 +29,16 @@ namespace bench {
 namespace {
 
 asio::awaitable<void> work(
-    colock::locker locker, const race& of, colock::lock_mode mode, progress& counted, std::size_t number)
+    colock::locker locker, const workload& load, colock::lock_mode mode, progress& counted, std::size_t number)
 {
     const colock::acquire_options how{.mode = mode};
-    for (std::size_t key = number % of.keys; !counted.stopping; key = of.next(key)) {
-        const auto start = of.contended() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-        colock::lock lock = co_await locker.acquire(race::name(key), how);
+    for (std::size_t key = number % load.keys; !counted.stopping; key = load.next(key)) {
+        const auto start =
+            load.contended() ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+        colock::lock lock = co_await locker.acquire(workload::name(key), how);
         co_await lock.release();
         ++counted.pairs;
-        if (of.contended())
+        if (load.contended())
             counted.longest_turn = std::max(counted.longest_turn, std::chrono::steady_clock::now() - start);
     }
 }
@@ -57,8 +58,8 @@ rate answer_of(const process& output, const std::string& line)
     return found;
 }
 
-/// Turns of the same length.
-rate together(std::span<const rate> turns)
+/// Returns the average of turns of equal length.
+rate average_of(std::span<const rate> turns)
 {
     rate all;
     double counted = 0.0;
@@ -77,24 +78,24 @@ rate together(std::span<const rate> turns)
 
 } // namespace
 
-rate run_ours(const std::string& url, const race& of, colock::lock_mode mode, std::size_t count)
+rate run_ours(const std::string& url, const workload& load, colock::lock_mode mode, std::size_t count)
 {
     asio::io_context io{1};
     std::vector<colock::locker> lockers;
     while (lockers.size() < count)
-        lockers.emplace_back(colock::make_adapter(io.get_executor(), url), colock::locker_options{.ttl = of.ttl});
-    return run_workers(io, of, [&](progress& counted, std::size_t number) {
-        return work(lockers[number / of.keys % count], of, mode, counted, number);
+        lockers.emplace_back(colock::make_adapter(io.get_executor(), url), colock::locker_options{.ttl = load.ttl});
+    return run_workers(io, load, [&](progress& counted, std::size_t number) {
+        return work(lockers[number / load.keys % count], load, mode, counted, number);
     });
 }
 
-std::string load_of(const race& of)
+std::string load_arguments(const workload& load)
 {
-    auto load = " --keys " + std::to_string(of.keys) + " --concurrency " + std::to_string(of.in_flight) +
-                " --seconds " + std::to_string(std::chrono::duration<double>(of.time).count());
-    if (of.begins)
-        load += " --begins " + std::to_string(std::chrono::system_clock::to_time_t(*of.begins));
-    return load;
+    auto arguments = " --keys " + std::to_string(load.keys) + " --concurrency " + std::to_string(load.in_flight) +
+                     " --seconds " + std::to_string(std::chrono::duration<double>(load.time).count());
+    if (load.begins)
+        arguments += " --begins " + std::to_string(std::chrono::system_clock::to_time_t(*load.begins));
+    return arguments;
 }
 
 std::string own_command(const std::string& url, std::string_view part)
@@ -130,9 +131,9 @@ void answer(const rate& found)
     std::exit(0);
 }
 
-std::vector<rival> read_programs(const std::string& file, report& found, std::size_t processes)
+std::vector<candidate> read_programs(const std::string& file, report& found, std::size_t processes)
 {
-    std::vector<rival> programs;
+    std::vector<candidate> programs;
     if (file.empty())
         return programs;
     std::string missing;
@@ -146,9 +147,10 @@ std::vector<rival> read_programs(const std::string& file, report& found, std::si
         if (command.empty())
             (missing += missing.empty() ? "" : ", ") += name;
         else
-            programs.push_back({std::move(name), rival::kind::peer, [command, processes](const race& of) {
-                                    return run_processes(command + " --host " + of.host + " --port " + of.port +
-                                                             " --ttl " + std::to_string(of.ttl.count()) + load_of(of),
+            programs.push_back({std::move(name), candidate::kind::peer, [command, processes](const workload& load) {
+                                    return run_processes(command + " --host " + load.host + " --port " + load.port +
+                                                             " --ttl " + std::to_string(load.ttl.count()) +
+                                                             load_arguments(load),
                                         processes);
                                 }});
     }
@@ -160,47 +162,50 @@ std::vector<rival> read_programs(const std::string& file, report& found, std::si
 double process_cpu_us(const char* name)
 {
     const char* const process = std::getenv(name);
-    std::ifstream told("/proc/" + std::string(process ? process : "none") + "/stat");
-    if (!told)
+    std::ifstream status("/proc/" + std::string(process ? process : "none") + "/stat");
+    if (!status)
         return std::numeric_limits<double>::quiet_NaN();
-    // Behind its name, which may have blanks: the eleventh and twelfth after the state, which comes first.
-    told.ignore(std::numeric_limits<std::streamsize>::max(), ')');
+    // The name of the process may contain spaces. After it come the state and further fields; user and system time are
+    // the eleventh and twelfth after the state.
+    status.ignore(std::numeric_limits<std::streamsize>::max(), ')');
     std::string skipped;
     for (int i = 0; i < 11; ++i)
-        told >> skipped;
+        status >> skipped;
     double user = 0.0;
     double system = 0.0;
-    told >> user >> system;
+    status >> user >> system;
     return (user + system) * 1e6 / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-void run_round(const race& of, std::vector<rival>& rivals, std::size_t warming,
-    const std::function<double(const race&)>& server_cpu_us)
+void run_round(const workload& load, std::vector<candidate>& candidates, std::size_t warming,
+    const std::function<double(const workload&)>& server_cpu_us)
 {
-    std::vector<std::vector<rate>> found(rivals.size());
-    // Each begins with another rival: what one leaves behind in the server is not always to the cost of the same.
-    const auto begin = rivals.front().found.size();
-    std::clog << "bench: " << of.in_flight << " in flight on " << of.keys << " keys, round " << begin + 1 << std::endl;
-    for (std::size_t turn = 0; turn < warming + of.turns; ++turn)
-        for (std::size_t i = 0; i < rivals.size(); ++i) {
-            const auto next = (begin + turn + i) % rivals.size();
-            const auto before = server_cpu_us(of);
-            auto last = rivals[next].run(of);
-            last.server_us_per_pair = (server_cpu_us(of) - before) / std::max(last.pairs, 1.0);
+    std::vector<std::vector<rate>> found(candidates.size());
+    // Each round starts with another library, because a library may leave work in the server that slows down the next
+    // one.
+    const auto begin = candidates.front().found.size();
+    std::clog << "bench: " << load.in_flight << " in flight on " << load.keys << " keys, round " << begin + 1
+              << std::endl;
+    for (std::size_t turn = 0; turn < warming + load.turns; ++turn)
+        for (std::size_t i = 0; i < candidates.size(); ++i) {
+            const auto next = (begin + turn + i) % candidates.size();
+            const auto before = server_cpu_us(load);
+            auto last = candidates[next].run(load);
+            last.server_us_per_pair = (server_cpu_us(load) - before) / std::max(last.pairs, 1.0);
             if (turn >= warming)
                 found[next].push_back(last);
         }
-    for (std::size_t i = 0; i < rivals.size(); ++i)
-        rivals[i].found.push_back(together(found[i]));
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+        candidates[i].found.push_back(average_of(found[i]));
 }
 
-void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,
-    const std::function<double(const race&)>& server_cpu_us)
+void run_rounds(const workload& load, std::vector<candidate>& candidates, std::size_t rounds,
+    const std::function<double(const workload&)>& server_cpu_us)
 {
-    for (rival& each : rivals)
+    for (candidate& each : candidates)
         each.found.clear();
     for (std::size_t round = 0; round < rounds; ++round)
-        run_round(of, rivals, round == 0 && rounds > 1 ? of.turns : 0, server_cpu_us);
+        run_round(load, candidates, round == 0 && rounds > 1 ? load.turns : 0, server_cpu_us);
 }
 
 std::string of_rounds(std::size_t rounds, std::size_t turns)
@@ -209,52 +214,53 @@ std::string of_rounds(std::size_t rounds, std::size_t turns)
     return turns == 1 ? all : all + " of " + std::to_string(turns) + " turns";
 }
 
-double typical(const rival& of, const std::function<double(const rate&)>& use)
+double median_over_rounds(const candidate& which, const std::function<double(const rate&)>& use)
 {
     std::vector<double> values;
-    for (const rate& each : of.found)
+    for (const rate& each : which.found)
         values.push_back(use(each));
     return median(std::move(values));
 }
 
-double speed(const rival& of)
+double speed(const candidate& which)
 {
-    return typical(of, [](const rate& each) { return each.pairs_per_second; });
+    return median_over_rounds(which, [](const rate& each) { return each.pairs_per_second; });
 }
 
-double ratio(const rival& of, const rival& to)
+double ratio(const candidate& which, const candidate& to)
 {
     std::vector<double> values;
-    for (std::size_t round = 0; round < of.found.size(); ++round)
-        values.push_back(of.found[round].pairs_per_second / to.found[round].pairs_per_second);
+    for (std::size_t round = 0; round < which.found.size(); ++round)
+        values.push_back(which.found[round].pairs_per_second / to.found[round].pairs_per_second);
     return median(std::move(values));
 }
 
-double possible(const rival& of)
+double cpu_bound_rate(const candidate& which)
 {
-    return typical(of, [](const rate& each) { return 1e6 / std::max(each.cpu_us_per_pair, each.server_us_per_pair); });
+    return median_over_rounds(
+        which, [](const rate& each) { return 1e6 / std::max(each.cpu_us_per_pair, each.server_us_per_pair); });
 }
 
-const rival& first(const std::vector<rival>& rivals, rival::kind is)
+const candidate& first(const std::vector<candidate>& candidates, candidate::kind is)
 {
-    return *std::ranges::find(rivals, is, &rival::is);
+    return *std::ranges::find(candidates, is, &candidate::is);
 }
 
-const rival* best_peer(const std::vector<rival>& rivals)
+const candidate* best_peer(const std::vector<candidate>& candidates)
 {
-    const rival* best = nullptr;
-    for (const rival& each : rivals)
-        if (each.is == rival::kind::peer && (!best || speed(each) > speed(*best)))
+    const candidate* best = nullptr;
+    for (const candidate& each : candidates)
+        if (each.is == candidate::kind::peer && (!best || speed(each) > speed(*best)))
             best = &each;
     return best;
 }
 
-void add_costs(const rival& of, report& found, std::optional<double> limit)
+void add_costs(const candidate& which, report& found, std::optional<double> limit)
 {
-    found.add({of.name + ", CPU per pair", typical(of, [](const rate& round) { return round.cpu_us_per_pair; }), "us",
-        limit});
-    found.add({of.name + ", the server's CPU per pair",
-        typical(of, [](const rate& round) { return round.server_us_per_pair; }), "us"});
+    found.add({which.name + ", CPU per pair",
+        median_over_rounds(which, [](const rate& round) { return round.cpu_us_per_pair; }), "us", limit});
+    found.add({which.name + ", the server's CPU per pair",
+        median_over_rounds(which, [](const rate& round) { return round.server_us_per_pair; }), "us"});
 }
 
 } // namespace bench

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "report.hpp"
-#include "rivals.hpp"
+#include "workload.hpp"
 
 #include <colock/spi/adapter.hpp>
 
@@ -15,8 +15,8 @@
 
 namespace bench {
 
-/// One of those that take turns.
-struct rival
+/// A program or library that is compared to others.
+struct candidate
 {
     enum class kind : unsigned char
     {
@@ -29,54 +29,60 @@ struct rival
 
     std::string name;
     kind is;
-    std::function<rate(const race&)> run;
-    /// Of each round.
+    std::function<rate(const workload&)> run;
+    /// Results of the rounds.
     std::vector<rate> found{};
 };
 
-/// Each slice has connections of its own, as those of the others have. A key's workers are spread over the lockers.
-[[nodiscard]] rate run_ours(const std::string& url, const race& of, colock::lock_mode mode, std::size_t lockers = 1);
+/// Measures colock. Like the other libraries, each slice uses its own connections. The workers of a key are distributed
+/// over the lockers.
+[[nodiscard]] rate run_ours(
+    const std::string& url, const workload& load, colock::lock_mode mode, std::size_t lockers = 1);
 
-/// The options that every program has.
-[[nodiscard]] std::string load_of(const race& of);
-/// How this program runs one of its own parts as another process.
+/// Returns the command-line options that every program accepts.
+[[nodiscard]] std::string load_arguments(const workload& load);
+/// Returns the command that runs one part of this program in another process.
 [[nodiscard]] std::string own_command(const std::string& url, std::string_view part);
-/// What so many processes, which run at the same time, make together.
+/// Runs `count` processes at the same time. Returns their total rate.
 [[nodiscard]] rate run_processes(const std::string& command, std::size_t count = 1);
-/// The answer of a program, and its end.
+/// Prints the result of a program, and exits.
 [[noreturn]] void answer(const rate& found);
 
-/// A line for each program: its name, a tabulator, its command; without a command it is missing.
-/// \param processes in which each runs
-[[nodiscard]] std::vector<rival> read_programs(const std::string& file, report& found, std::size_t processes = 1);
+/// Reads a file with one line for each program: its name, a tab, its command. A program without a command is reported
+/// as missing.
+/// \param processes number of processes of each program
+[[nodiscard]] std::vector<candidate> read_programs(const std::string& file, report& found, std::size_t processes = 1);
 
-/// Of a server that scripts/servers.sh has started; that of others is not known.
-/// \param name of the variable that says which process it is
+/// Returns the CPU time of a server that scripts/servers.sh has started, or NaN for other servers.
+/// \param name environment variable that contains the process id
 [[nodiscard]] double process_cpu_us(const char* name);
 
-/// All in turn, so that what happens to the machine happens to all of them.
-/// \param warming turns before it that are not counted, so that nobody has to warm up the server for the others
-/// \param server_cpu_us CPU time that the server has used since its start
-void run_round(const race& of, std::vector<rival>& rivals, std::size_t warming,
-    const std::function<double(const race&)>& server_cpu_us);
-/// As many as that, after one that is not counted if they are several; what was found before is forgotten.
-void run_rounds(const race& of, std::vector<rival>& rivals, std::size_t rounds,
-    const std::function<double(const race&)>& server_cpu_us);
+/// Runs all programs in turn, so that changes of the machine's load affect all of them.
+/// \param warming number of turns that are run first and not counted, so that the server is warm for every program
+/// \param server_cpu_us returns the CPU time that the server has used since its start
+void run_round(const workload& load, std::vector<candidate>& candidates, std::size_t warming,
+    const std::function<double(const workload&)>& server_cpu_us);
+/// Runs `rounds` rounds and replaces earlier results. If there are several rounds, a warm-up that is not counted comes
+/// first.
+void run_rounds(const workload& load, std::vector<candidate>& candidates, std::size_t rounds,
+    const std::function<double(const workload&)>& server_cpu_us);
 [[nodiscard]] std::string of_rounds(std::size_t rounds, std::size_t turns = 1);
 
-/// The median over the rounds of what `use` makes of each one's rate.
-[[nodiscard]] double typical(const rival& of, const std::function<double(const rate&)>& use);
-[[nodiscard]] double speed(const rival& of);
-/// The rounds are compared one by one: what happened to the machine in a round happened to both.
-[[nodiscard]] double ratio(const rival& of, const rival& to);
-/// With a processor each for client and server, the busier of them sets the rate. Other load hardly shows in it.
-[[nodiscard]] double possible(const rival& of);
+/// Returns the median of `use` over the rates of all rounds.
+[[nodiscard]] double median_over_rounds(const candidate& which, const std::function<double(const rate&)>& use);
+[[nodiscard]] double speed(const candidate& which);
+/// Returns the median ratio of the two rates. They are compared round by round, because the load of the machine in a
+/// round affects both.
+[[nodiscard]] double ratio(const candidate& which, const candidate& to);
+/// Returns the rate if client and server have a processor each: the slower of the two limits the rate. Other load of
+/// the machine hardly affects this number.
+[[nodiscard]] double cpu_bound_rate(const candidate& which);
 
-[[nodiscard]] const rival& first(const std::vector<rival>& rivals, rival::kind is);
-/// Null: there is none.
-[[nodiscard]] const rival* best_peer(const std::vector<rival>& rivals);
+[[nodiscard]] const candidate& first(const std::vector<candidate>& candidates, candidate::kind is);
+/// Returns null if there is no peer.
+[[nodiscard]] const candidate* best_peer(const std::vector<candidate>& candidates);
 
-/// What a pair costs either side.
-void add_costs(const rival& of, report& found, std::optional<double> limit = {});
+/// Adds the CPU time of client and server per pair to the report.
+void add_costs(const candidate& which, report& found, std::optional<double> limit = {});
 
 } // namespace bench

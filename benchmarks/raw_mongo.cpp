@@ -28,7 +28,7 @@ namespace {
 
 namespace mg = colock::mongo::detail;
 
-/// As many as colock has by default.
+/// The default number of connections of colock.
 constexpr std::size_t most_connections = 8;
 
 double cpu_us()
@@ -38,26 +38,27 @@ double cpu_us()
     return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-mg::document say(mongoc_client_t& over, const mg::document& asked)
+mg::document run_command(mongoc_client_t& over, const mg::document& command)
 {
     mg::document reply;
     bson_error_t error;
-    if (!mongoc_client_command_simple(&over, "colock", asked.get(), nullptr, reply.overwrite(), &error))
+    if (!mongoc_client_command_simple(&over, "colock", command.get(), nullptr, reply.overwrite(), &error))
         throw std::runtime_error("the driver's loop was refused: " + std::string(error.message));
     return reply;
 }
 
-/// As colock sends it.
-void update(mongoc_client_t& over, const mg::settings& config, const mg::outline& statement, mg::outline::values with)
+/// Sends the same command as colock.
+void update(mongoc_client_t& over, const mg::settings& config, const mg::command_template& statement,
+    mg::command_template::values with)
 {
-    mg::joined_update one(config);
+    mg::batch_update one(config);
     one.add([&](bson_t& to) { statement.append_to(to, with); });
-    const mg::statement_errors errors(say(over, one.take()));
+    const mg::statement_errors errors(run_command(over, one.take()));
     if (errors.find(0) || !errors.accounts_for(1))
         throw std::runtime_error("a statement of the driver's loop was refused");
 }
 
-/// Greater each time, for each key.
+/// Returns a number that grows with each call, for all keys.
 std::int64_t next_fence()
 {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -70,43 +71,43 @@ struct shared_counts
     std::atomic<bool> stopping{false};
 };
 
-void drive(const race& of, shared_counts& counted, std::size_t first, std::size_t step)
+void drive(const workload& load, shared_counts& counted, std::size_t first, std::size_t step)
 {
-    const auto uri = mg::driver_uri({.host = of.host, .port = of.port});
+    const auto uri = mg::driver_uri({.host = load.host, .port = load.port});
     const std::unique_ptr<mongoc_client_t, decltype(&mongoc_client_destroy)> client(
         mongoc_client_new_from_uri(uri.get()), &mongoc_client_destroy);
     const auto& all = mg::commands::get();
     const auto owner = mg::to_document({.owner = "12345", .host = "host"});
-    const mg::settings config({.url = "mongodb://" + of.host + ':' + of.port});
+    const mg::settings config({.url = "mongodb://" + load.host + ':' + load.port});
     const std::string token(32, 'a');
     constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
     std::size_t key = first;
     while (!counted.stopping) {
-        const auto at = "raw:" + race::name(key);
+        const auto at = "raw:" + workload::name(key);
         update(*client, config, all.join_first_exclusive.with_ttl,
-            {{"k", mg::bytes{at}}, {"t", token}, {"x", of.ttl.count()}, {"l", never}, {"e", std::int64_t{1}},
+            {{"k", mg::bytes{at}}, {"t", token}, {"x", load.ttl.count()}, {"l", never}, {"e", std::int64_t{1}},
                 {"f", next_fence()}, {"o", &owner}});
         update(*client, config, all.join_release_exclusive, {{"k", mg::bytes{at}}, {"t", token}});
         counted.pairs.fetch_add(1, std::memory_order_relaxed);
-        key = key + step < of.keys ? key + step : first;
+        key = key + step < load.keys ? key + step : first;
     }
 }
 
 } // namespace
 
-rate run_driver_threads(const race& of)
+rate run_driver_threads(const workload& load)
 {
     mg::start_driver();
     shared_counts counted;
-    const auto count = std::min(of.in_flight, most_connections);
+    const auto count = std::min(load.in_flight, most_connections);
     std::vector<std::jthread> threads;
     for (std::size_t each = 0; each < count; ++each)
-        threads.emplace_back([&, each] { drive(of, counted, each, count); });
-    std::this_thread::sleep_for(of.warm_up());
+        threads.emplace_back([&, each] { drive(load, counted, each, count); });
+    std::this_thread::sleep_for(load.warm_up());
     const auto before = counted.pairs.load();
     const auto cpu = cpu_us();
     const auto begun = std::chrono::steady_clock::now();
-    std::this_thread::sleep_for(of.time);
+    std::this_thread::sleep_for(load.time);
     const auto pairs = static_cast<double>(counted.pairs.load() - before);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     const auto spent = cpu_us() - cpu;

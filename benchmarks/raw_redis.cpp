@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis.hpp"
+#include "redis_connection.hpp"
 #include "statistics.hpp"
-#include "wire.hpp"
 
 #include "redis/scripts/scripts.hpp"
 
@@ -27,26 +27,26 @@ struct pair_in_flight
     step waits_for = step::set;
 };
 
-class raw_race
+class raw_client
 {
 public:
-    raw_race(const race& of, const std::string& value)
-        : of_(of), value_(value), ttl_(std::to_string(of.ttl.count())), wire_(of.host, of.port)
+    raw_client(const workload& load, const std::string& value)
+        : load_(load), value_(value), ttl_(std::to_string(load.ttl.count())), connection_(load.host, load.port)
     {
         const auto& release = colock::redis::detail::scripts::get().release;
-        expect(wire_.ask({"SCRIPT", "LOAD", release.text()}) == "$40", "SCRIPT LOAD with an error");
-        digest_ = wire_.line();
+        expect(connection_.ask({"SCRIPT", "LOAD", release.text()}) == "$40", "SCRIPT LOAD with an error");
+        digest_ = connection_.line();
     }
 
     rate run()
     {
-        for (std::size_t key = 0; key < of_.in_flight; ++key)
+        for (std::size_t key = 0; key < load_.in_flight; ++key)
             acquire({key, value_});
-        run_until(std::chrono::steady_clock::now() + of_.warm_up());
+        run_until(std::chrono::steady_clock::now() + load_.warm_up());
         const auto before = pairs_;
         const auto start = std::chrono::steady_clock::now();
         const auto cpu = thread_cpu_time();
-        run_until(start + of_.time);
+        run_until(start + load_.time);
         const auto pairs = static_cast<double>(pairs_ - before);
         const auto used = static_cast<double>((thread_cpu_time() - cpu).count());
         const auto elapsed = static_cast<double>((std::chrono::steady_clock::now() - start).count());
@@ -64,18 +64,18 @@ private:
     }
     void turn()
     {
-        wire_.flush();
-        wire_.lines([this](std::string_view answer) { answered(answer); });
+        connection_.flush();
+        connection_.lines([this](std::string_view answer) { answered(answer); });
     }
 
     void acquire(pair_in_flight next)
     {
-        // A token of its own for each pair, as costly to send as colock's.
+        // Each pair uses its own token, with the same length as colock's tokens.
         std::uint64_t number = ++tokens_;
         for (std::size_t digit = 0; digit < 16; ++digit, number >>= 4)
             next.value[digit] = "0123456789abcdef"[number & 15];
-        wire_.command({"SET", locked(next.key), next.value, "NX", "PX", ttl_});
-        wire_.command({"INCR", "{colock}#fence"});
+        connection_.command({"SET", locked(next.key), next.value, "NX", "PX", ttl_});
+        connection_.command({"INCR", "{colock}#fence"});
         next.waits_for = pair_in_flight::step::set;
         flying_.push_back(std::move(next));
     }
@@ -92,7 +92,7 @@ private:
         auto pair = std::move(first);
         flying_.pop_front();
         if (pair.waits_for == count) {
-            wire_.command({"EVALSHA", digest_, "2", locked(pair.key), "{colock}#probe",
+            connection_.command({"EVALSHA", digest_, "2", locked(pair.key), "{colock}#probe",
                 std::string_view(pair.value).substr(0, 32)});
             pair.waits_for = release;
             flying_.push_back(std::move(pair));
@@ -100,18 +100,18 @@ private:
         }
         expect(answer == ":1", answer);
         ++pairs_;
-        pair.key = of_.next(pair.key);
+        pair.key = load_.next(pair.key);
         if (!stopping_)
             acquire(std::move(pair));
     }
-    const std::string& locked(std::size_t key) { return name_ = "{colock}:" + race::name(key); }
+    const std::string& locked(std::size_t key) { return name_ = "{colock}:" + workload::name(key); }
 
-    const race& of_;
+    const workload& load_;
     const std::string& value_;
     std::string ttl_;
-    wire wire_;
+    redis_connection connection_;
     std::string digest_;
-    /// In the order of their last commands, which is that of the answers.
+    /// Pairs in the order of their last commands, which is the order of the replies.
     std::deque<pair_in_flight> flying_;
     std::string name_;
     std::uint64_t tokens_ = 0;
@@ -121,28 +121,28 @@ private:
 
 } // namespace
 
-rate run_raw(const race& of, const std::string& value)
+rate run_raw(const workload& load, const std::string& value)
 {
-    return raw_race(of, value).run();
+    return raw_client(load, value).run();
 }
 
-std::string stored_at(const race& of, const std::string& key)
+std::string stored_at(const workload& load, const std::string& key)
 {
-    wire asked(of.host, of.port);
-    expect(asked.ask({"GET", key}).starts_with('$'), "GET with an error");
-    return asked.line();
+    redis_connection connection(load.host, load.port);
+    expect(connection.ask({"GET", key}).starts_with('$'), "GET with an error");
+    return connection.line();
 }
 
-double server_cpu_us(const race& of)
+double server_cpu_us(const workload& load)
 {
-    wire asked(of.host, of.port);
-    asked.command({"INFO", "cpu"});
-    asked.flush();
+    redis_connection connection(load.host, load.port);
+    connection.command({"INFO", "cpu"});
+    connection.flush();
     double seconds = 0.0;
     for (const std::string_view name : {"used_cpu_sys:", "used_cpu_user:"}) {
-        std::string line = asked.line();
+        std::string line = connection.line();
         while (!line.starts_with(name))
-            line = asked.line();
+            line = connection.line();
         seconds += std::stod(line.substr(name.size()));
     }
     return seconds * 1e6;

@@ -26,8 +26,8 @@ namespace {
 
 namespace zk = colock::zookeeper::detail;
 
-/// Not interested.
-class nobody final : public zk::session_events
+/// Ignores all events.
+class ignored_events final : public zk::session_events
 {
     void on_connected() noexcept override {}
     void on_suspended() noexcept override {}
@@ -39,7 +39,7 @@ class nobody final : public zk::session_events
     void on_log(std::string_view) noexcept override {}
 };
 
-/// \param start what is to be asked; given the completion
+/// \param start starts the request, and receives the completion
 template <class Start>
 asio::awaitable<zk::reply> answer_of(Start start)
 {
@@ -56,13 +56,13 @@ void expect(const zk::reply& got, bool may_exist = false)
         throw std::runtime_error("the raw loop was refused by code " + std::to_string(got.code));
 }
 
-/// As much as colock writes to a node of its own.
+/// Data of the same size as colock writes to its nodes.
 const std::string as_data(80, 'd');
 const std::string as_name = std::string(32, '0') + "-x-";
 
 std::string folder_of(std::size_t key)
 {
-    return "/colock/raw/" + race::name(key);
+    return "/colock/raw/" + workload::name(key);
 }
 
 asio::awaitable<void> make_folder(zk::requests& by, std::size_t key)
@@ -73,15 +73,15 @@ asio::awaitable<void> make_folder(zk::requests& by, std::size_t key)
         true);
 }
 
-asio::awaitable<void> drive(zk::requests& by, const race& of, progress& counted, std::size_t key)
+asio::awaitable<void> drive(zk::requests& by, const workload& load, progress& counted, std::size_t key)
 {
-    for (std::size_t each = key; each < of.keys; each += of.in_flight)
+    for (std::size_t each = key; each < load.keys; each += load.in_flight)
         co_await make_folder(by, each);
-    for (; !counted.stopping; key = of.next(key)) {
+    for (; !counted.stopping; key = load.next(key)) {
         const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + as_name](zk::replied done) {
             by.create(path, as_data, zk::node_kind::ephemeral_sequential, std::move(done));
         });
-        // Once a minute the server looks for containers that are empty.
+        // The server deletes empty containers once a minute.
         if (made.what == zk::status::no_node) {
             co_await make_folder(by, key);
             continue;
@@ -109,10 +109,10 @@ asio::awaitable<void> connect(zk::session& talk)
             true);
 }
 
-/// A session, connected as long as it lives.
+/// A session that is connected while this object exists.
 struct raw_session
 {
-    explicit raw_session(const race& at)
+    explicit raw_session(const workload& at)
         : talk(zk::session::make(io.get_executor(), {.where = {.servers = {{at.host, at.port}}}}, events))
     {
         talk->start();
@@ -128,7 +128,7 @@ struct raw_session
     }
 
     asio::io_context io{1};
-    std::shared_ptr<nobody> events = std::make_shared<nobody>();
+    std::shared_ptr<ignored_events> events = std::make_shared<ignored_events>();
     std::shared_ptr<zk::session> talk;
 };
 
@@ -144,14 +144,14 @@ asio::awaitable<void> time_writes(zk::requests& by, std::size_t wanted, std::vec
 
 } // namespace
 
-rate run_raw_nodes(const race& of)
+rate run_raw_nodes(const workload& load)
 {
-    raw_session raw(of);
-    return run_workers(
-        raw.io, of, [&](progress& counted, std::size_t number) { return drive(raw.talk->ask(), of, counted, number); });
+    raw_session raw(load);
+    return run_workers(raw.io, load,
+        [&](progress& counted, std::size_t number) { return drive(raw.talk->ask(), load, counted, number); });
 }
 
-std::vector<double> time_raw_writes(const race& at, std::size_t count)
+std::vector<double> time_raw_writes(const workload& at, std::size_t count)
 {
     raw_session raw(at);
     std::vector<double> times;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <arpa/inet.h>
-// The C library's header, which Asio includes, does not know the number of bytes.
+// The header of the C library, which Asio includes, does not declare the field with the number of bytes.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/resource.h>

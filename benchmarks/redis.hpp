@@ -3,7 +3,7 @@
 
 #include "options.hpp"
 #include "report.hpp"
-#include "rivals.hpp"
+#include "workload.hpp"
 
 #include <optional>
 #include <string>
@@ -11,49 +11,50 @@
 
 namespace bench {
 
-/// All of it that the options ask for; a chart of what each rival reaches of the raw rate. Absent: the URL is not that
-/// of a Redis server that can be had without a password.
+/// Runs the selected parts. Returns a chart of the rates as parts of the raw rate. Returns nothing if the URL does not
+/// name a Redis server without a password.
 [[nodiscard]] std::optional<chart> run_redis(const options& settings, report& found);
 constexpr std::string_view redis_scheme = "redis";
 
-/// colock on a Redis server, beside the same commands sent raw, a bare loop over the driver, and other libraries'
-/// programs: all in turn, round by round. Returns a chart of what each reaches of the raw rate.
-[[nodiscard]] chart run_uncontended_race(const options& settings, report& found);
+/// Measures colock, the same commands on a raw socket, a plain loop with the driver, and programs of other libraries,
+/// in turn and round by round. Returns a chart of the rates as parts of the raw rate.
+[[nodiscard]] chart measure_redis_uncontended(const options& settings, report& found);
 
 constexpr std::string_view driver_program = "driver-program";
-/// The bare loop over the driver, as one of the programs: says what it measured, and ends the process.
+/// Runs the plain loop with the driver as a program for run_processes(): prints its result and exits.
 [[noreturn]] void run_driver_program(const options& settings);
 
-/// colock and the other libraries' programs, if any, where eight workers share each key.
-void run_contended_race(const options& settings, report& found);
+/// Measures colock and the programs of other libraries, if any, with eight workers for each key.
+void measure_redis_contended(const options& settings, report& found);
 
-/// The same commands as colock's, over one plain socket, as many pairs in flight: what no client can beat by much.
-/// `value` is what colock stores at a key.
-[[nodiscard]] rate run_raw(const race& of, const std::string& value);
-/// What is stored at a key now.
-[[nodiscard]] std::string stored_at(const race& of, const std::string& key);
-/// CPU time that the server has used since its start.
-[[nodiscard]] double server_cpu_us(const race& of);
+/// Sends the same commands as colock over a plain socket, with the same number of pairs in flight. No client can be
+/// much faster.
+/// `value` is the value that colock stores at a key.
+[[nodiscard]] rate run_raw(const workload& load, const std::string& value);
+/// Returns the value that is stored at a key now.
+[[nodiscard]] std::string stored_at(const workload& load, const std::string& key);
+/// Returns the CPU time that the server has used since its start.
+[[nodiscard]] double server_cpu_us(const workload& load);
 
-/// The same commands, by a loop over the driver that colock uses.
-[[nodiscard]] rate run_driver(const race& of, const std::string& value);
+/// Sends the same commands in a loop, with the driver that colock uses.
+[[nodiscard]] rate run_driver(const workload& load, const std::string& value);
 
-/// How much sooner several locks are had by one `acquire_all` than one after the other.
+/// Compares one `acquire_all` of several keys to acquires of the same keys one after the other.
 void measure_redis_groups(const options& settings, report& found);
 
-/// Hand-off from a release to the next waiter of another process, through a link that is 1 ms long, in round trips.
-/// The other process is this program, run with `--part` and this name.
-void measure_redis_hand_off(const race& at, const options& settings, report& found);
+/// Measures the hand-off from a release to the next waiter in another process, over a connection with a delay of 1 ms,
+/// in round trips. The other process is this program with `--part` and this name.
+void measure_redis_hand_off(const workload& at, const options& settings, report& found);
 constexpr std::string_view hand_off_partner = "hand-off-partner";
 [[noreturn]] void run_redis_hand_off_partner(const options& settings);
 
-/// What waiters on one key cost the server, and this process. The server must have no other clients.
-void measure_redis_waiters(const race& at, const options& settings, report& found);
+/// Measures the cost of waiters on one key for the server and for this process. The server must have no other clients.
+void measure_redis_waiters(const workload& at, const options& settings, report& found);
 
-/// How long waiters on many keys hold up the event loop at most.
-void measure_redis_stalls(const race& at, const options& settings, report& found);
+/// Measures the longest handler of the event loop with waiters on many keys.
+void measure_redis_stalls(const workload& at, const options& settings, report& found);
 
-/// Whether this process grows over up to 1,000,000 pairs.
+/// Measures whether the memory of this process grows over up to 1,000,000 pairs.
 void measure_redis_growth(const options& settings, report& found);
 
 } // namespace bench

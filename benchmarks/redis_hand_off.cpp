@@ -2,7 +2,7 @@
 #include "redis.hpp"
 
 #include "alternation.hpp"
-#include "wire.hpp"
+#include "redis_connection.hpp"
 
 #include "support/process.hpp"
 #include "support/proxy.hpp"
@@ -34,38 +34,38 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// After its release a process lets the other one have the lock, rather than race with it.
+/// Delay of a process after its release, so that the other process gets the lock.
 constexpr std::chrono::milliseconds pause_after_turn{4};
-/// Between a grant and the release, in silence before each of a few pings: long enough for the other process to wait by
-/// then. A ping right after another would meet processors that are wide awake, which a release does not.
+/// Pause between a grant and the release, before each of a few pings. It gives the other process time to start its
+/// wait. Without the pause, a ping would find the processors awake, unlike a release.
 constexpr std::chrono::milliseconds silence{6};
 constexpr int pings_per_turn = 2;
 
-/// One turn as the holder. Both processes see the same clock.
+/// One period in which this process held the lock. Both processes use the same clock.
 struct turn
 {
     clock::time_point granted;
     clock::time_point released;
 };
 
-/// A way to the server of its own, to time the round trip of the same link in the same moments.
+/// A separate connection to the server. It measures the round-trip time of the link while the hand-offs are measured.
 class pinger
 {
 public:
-    explicit pinger(const race& through) : wire_(through.host, through.port) {}
+    explicit pinger(const workload& through) : connection_(through.host, through.port) {}
     clock::duration operator()()
     {
         const auto start = clock::now();
-        const auto answer = wire_.ask({"PING"});
+        const auto answer = connection_.ask({"PING"});
         expect(answer == "+PONG", answer);
         return clock::now() - start;
     }
 
 private:
-    wire wire_;
+    redis_connection connection_;
 };
 
-/// `each` is told of a turn after its release, and says whether there shall be another.
+/// `each` is called with a turn after its release. It returns whether there is another turn.
 template <class Each>
 asio::awaitable<void> take_turns(colock::locker locker, pinger& ping, std::vector<clock::duration>& pings, Each each)
 {
@@ -92,7 +92,7 @@ void run_turns(const std::string& url, Each each)
 {
     asio::io_context io{1};
     const colock::locker locker(colock::make_adapter(io.get_executor(), url));
-    pinger ping(race_at(redis_scheme, url).value());
+    pinger ping(workload_at(redis_scheme, url).value());
     std::vector<clock::duration> pings;
     run_until_done(io, take_turns(locker, ping, pings, [&](const turn& now) { return each(now, pings); }));
 }
@@ -106,7 +106,7 @@ std::vector<turn> read_turns(const std::filesystem::path& file)
     return found;
 }
 
-/// From each release to the grant that came next, if that was the other process's.
+/// Returns the time from each release to the next grant, if the other process got that grant.
 std::vector<clock::duration> hand_offs(const std::vector<turn>& from, const std::vector<turn>& to)
 {
     std::vector<clock::duration> found;
@@ -138,28 +138,28 @@ void run_redis_hand_off_partner(const options& settings)
     std::abort();
 }
 
-void measure_redis_hand_off(const race& at, const options& settings, report& found)
+void measure_redis_hand_off(const workload& at, const options& settings, report& found)
 {
     colock::testing::proxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     const auto url = "redis://127.0.0.1:" + std::to_string(link.port());
     link.add("delay", "latency", "downstream", R"({"latency":1,"jitter":0})");
 
     const colock::testing::temporary_folder folder;
-    const auto said = folder / "turns";
+    const auto turns_file = folder / "turns";
 
     const auto wanted = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 100.0), 20);
     std::vector<turn> ours;
     std::vector<clock::duration> round_trips;
     {
         const colock::testing::child_process partner(
-            {"/proc/self/exe", "--backend", url, "--part", std::string(hand_off_partner)}, said);
+            {"/proc/self/exe", "--backend", url, "--part", std::string(hand_off_partner)}, turns_file);
         run_turns(url, [&](const turn& now, const auto& pings) {
             ours.push_back(now);
             round_trips.insert(round_trips.end(), pings.begin(), pings.end());
             return ours.size() < wanted;
         });
     }
-    const auto theirs = read_turns(said);
+    const auto theirs = read_turns(turns_file);
 
     auto times = hand_offs(ours, theirs);
     const auto back = hand_offs(theirs, ours);

@@ -2,8 +2,8 @@
 #include "redis.hpp"
 
 #include "allocations.hpp"
-#include "crowd.hpp"
-#include "wire.hpp"
+#include "contention.hpp"
+#include "redis_connection.hpp"
 
 #include <colock/connect.hpp>
 #include <colock/locker.hpp>
@@ -30,12 +30,12 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-/// Commands that reached the server between two moments, as MONITOR tells: those of clients, and those inside scripts.
-/// Signs of life are left out: they follow the clock.
+/// Counts the commands that the server received between two moments, as reported by MONITOR: commands of clients and
+/// commands inside scripts. Pings are not counted, because their number depends on time.
 class command_count
 {
 public:
-    explicit command_count(const race& at) : at_(at), monitor_(at.host, at.port)
+    explicit command_count(const workload& at) : at_(at), monitor_(at.host, at.port)
     {
         const auto answer = monitor_.ask({"MONITOR"});
         expect(answer == "+OK", answer);
@@ -43,7 +43,7 @@ public:
 
     void stop()
     {
-        wire(at_.host, at_.port).ask({"ECHO", "end of count"});
+        redis_connection(at_.host, at_.port).ask({"ECHO", "end of count"});
         for (bool ended = false; !ended;)
             monitor_.lines([&](std::string_view line) {
                 ended = ended || line.find("\"end of count\"") != line.npos;
@@ -56,77 +56,78 @@ public:
     std::uint64_t in_scripts = 0;
 
 private:
-    const race& at_;
-    wire monitor_;
+    const workload& at_;
+    redis_connection monitor_;
 };
 
-std::size_t subscribers(const race& at)
+std::size_t subscribers(const workload& at)
 {
-    wire asked(at.host, at.port);
-    expect(asked.ask({"PUBSUB", "NUMSUB", "{colock}:" + std::string(crowd_key)}) == "*2", "PUBSUB with an error");
-    asked.line();
-    asked.line();
-    return std::stoul(asked.line().substr(1));
+    redis_connection connection(at.host, at.port);
+    expect(
+        connection.ask({"PUBSUB", "NUMSUB", "{colock}:" + std::string(contended_key)}) == "*2", "PUBSUB with an error");
+    connection.line();
+    connection.line();
+    return std::stoul(connection.line().substr(1));
 }
 
-void measure_commands(const race& at, const options& settings, report& found)
+void measure_commands(const workload& at, const options& settings, report& found)
 {
     constexpr std::uint64_t releases = 1000;
     found.begin("Redis: what waiters on one key cost the server, counted over " + std::to_string(releases) +
-                " releases, each waiter waiting anew");
+                " releases, each waiter waits again");
     for (const std::size_t lockers : {1U, 10U}) {
         std::optional<double> limit;
         for (const std::size_t waiters : {10U, 100U, 1000U}) {
             if (waiters / lockers < 2)
                 continue;
-            crowd people(settings.backend, lockers);
-            people.hold();
-            people.gather(waiters / lockers, [&] { return subscribers(at) >= lockers; });
+            contention waiting(settings.backend, lockers);
+            waiting.hold();
+            waiting.start_waiters(waiters / lockers, [&] { return subscribers(at) >= lockers; });
             const auto name = std::to_string(waiters) + " waiters of " +
                               (lockers == 1 ? "one locker" : std::to_string(lockers) + " lockers");
             const auto listening = static_cast<double>(subscribers(at));
             command_count count(at);
-            people.pass_on(releases);
+            waiting.pass_on(releases);
             count.stop();
             const auto per_release = [&](std::uint64_t commands) {
-                return static_cast<double>(commands) / static_cast<double>(people.releases());
+                return static_cast<double>(commands) / static_cast<double>(waiting.releases());
             };
             const auto all = per_release(count.by_clients + count.in_scripts);
             found.add({name + ", subscribers", listening, "", static_cast<double>(lockers), kind::counted});
             found.add({name + ", requests per release", per_release(count.by_clients), ""});
-            found.add({name + ", commands per release, those inside scripts too", all, "", limit, kind::counted});
-            // Who of several lockers is first is a matter of chance, and costs more or less.
+            found.add({name + ", commands per release, including those inside scripts", all, "", limit, kind::counted});
+            // It depends on chance which of several lockers is first, and the cost depends on it.
             if (!limit)
                 limit = all + (lockers == 1 ? 1.0 : std::max(1.0, all / 4.0));
-            people.disperse();
+            waiting.finish();
         }
     }
 }
 
-void measure_memory(const race& at, const options& settings, report& found)
+void measure_memory(const workload& at, const options& settings, report& found)
 {
     constexpr std::size_t many = 1000;
     found.begin("Redis: bytes per waiter, " + std::to_string(many) + " on one key, the caller's coroutine included");
-    crowd people(settings.backend, 1);
+    contention waiting(settings.backend, 1);
     const auto listens = [&at] { return subscribers(at) > 0; };
-    people.hold();
-    people.gather(many / 10, listens);
-    people.disperse();
-    people.hold();
+    waiting.hold();
+    waiting.start_waiters(many / 10, listens);
+    waiting.finish();
+    waiting.hold();
     malloc_trim(0);
     const byte_count counted;
     const auto resident = resident_bytes();
-    people.gather(many, listens);
+    waiting.start_waiters(many, listens);
     const auto bytes = static_cast<double>(counted.grown()) / many;
     const auto grown = static_cast<double>(resident_bytes() - std::min(resident, resident_bytes())) / many;
     found.add({"acquire, heap", bytes, "bytes", 2048.0, kind::counted});
     found.add({"acquire, resident set", grown, "bytes"});
-    people.disperse();
+    waiting.finish();
 }
 
 } // namespace
 
-void measure_redis_waiters(const race& at, const options& settings, report& found)
+void measure_redis_waiters(const workload& at, const options& settings, report& found)
 {
     measure_commands(at, settings, found);
     measure_memory(at, settings, found);
@@ -145,7 +146,7 @@ void measure_redis_growth(const options& settings, report& found)
     const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
     const auto work = [&](std::size_t number) -> asio::awaitable<void> {
         for (std::size_t key = number; pairs < wanted; key = (key + in_flight) % (in_flight * 100)) {
-            colock::lock lock = co_await locker.acquire(race::name(key));
+            colock::lock lock = co_await locker.acquire(workload::name(key));
             co_await lock.release();
             if (++pairs == wanted / 10)
                 early = resident_bytes();

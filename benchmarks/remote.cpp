@@ -32,7 +32,7 @@ void measure_loads(const options& settings, report& found)
     asio::io_context io{1};
     const auto adapter = colock::make_adapter(io.get_executor(), settings.backend);
     const colock::locker impatient(adapter, {.retry = colock::retry_policy::never()});
-    // Connects; a server that cannot be had is said here, once.
+    // Connects. An unreachable server is reported here, once.
     run_until_done(io, [](colock::locker probe) -> asio::awaitable<void> {
         colock::lock lock = co_await probe.acquire("load:probe");
         co_await lock.release();
@@ -65,7 +65,7 @@ chart run_remote(const options& settings, report& found)
                                     "mongodb://HOST:PORT, and the backend in this build");
     if (settings.wants("forms"))
         measure_forms(settings, found);
-    // Beside the races it would say nothing new.
+    // With peers, the comparisons already contain this measurement.
     if (settings.part == "load" || (settings.part.empty() && settings.peers.empty()))
         measure_loads(settings, found);
     return drawn.value_or(chart());

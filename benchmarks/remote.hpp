@@ -6,9 +6,8 @@
 
 namespace bench {
 
-/// What pairs cost on a backend that is named by a URL: few in flight, many in flight, and the load of the options; on
-/// a Redis server that can be had without a password also what waiting costs, and how other libraries do. Returns a
-/// chart of these.
+/// Measures a backend by its URL: pairs with few in flight, with many in flight, and with the load of the options. For
+/// a single server without a password, also measures waiters, and other libraries if there are any. Returns a chart.
 [[nodiscard]] chart run_remote(const options& settings, report& found);
 
 } // namespace bench

@@ -14,8 +14,8 @@ namespace bench {
 
 namespace {
 
-/// Three digits that mean something, or the whole number.
-std::string written(double value)
+/// Formats a number with three significant digits, or as a whole number.
+std::string formatted(double value)
 {
     const int decimals = value < 10.0 ? 2 : value < 100.0 ? 1 : 0;
     std::ostringstream text;
@@ -25,7 +25,7 @@ std::string written(double value)
 
 std::string with_unit(double value, const std::string& unit)
 {
-    return unit.empty() ? written(value) : written(value) + ' ' + unit;
+    return unit.empty() ? formatted(value) : formatted(value) + ' ' + unit;
 }
 
 } // namespace
@@ -38,12 +38,12 @@ void report::print(std::ostream& out) const
     for (const section& part : sections_) {
         out << '\n' << part.name << '\n';
         for (const measurement& row : part.rows) {
-            out << "  " << std::left << std::setw(58) << row.name << std::right << std::setw(10) << written(row.value)
+            out << "  " << std::left << std::setw(58) << row.name << std::right << std::setw(10) << formatted(row.value)
                 << ' ' << std::left << std::setw(7) << row.unit;
             if (row.limit)
-                out << (row.met() ? "within " : "OVER   ") << written(*row.limit);
-            if (row.least)
-                out << (row.met() ? "at least " : "BELOW    ") << written(*row.least);
+                out << (row.met() ? "within " : "OVER   ") << formatted(*row.limit);
+            if (row.lower_limit)
+                out << (row.met() ? "at least " : "BELOW    ") << formatted(*row.lower_limit);
             out << '\n';
         }
     }
@@ -61,7 +61,7 @@ std::string report::markdown() const
         for (const measurement& row : part.rows)
             out << "| " << row.name << " | " << with_unit(row.value, row.unit) << " | "
                 << (row.limit ? with_unit(*row.limit, row.unit) : "")
-                << (row.least ? "at least " + with_unit(*row.least, row.unit) : "") << " |\n";
+                << (row.lower_limit ? "at least " + with_unit(*row.lower_limit, row.unit) : "") << " |\n";
     }
     return out.str();
 }
@@ -85,7 +85,7 @@ std::string chart::svg() const
         out << "<text x=\"" << label_width - 8 << "\" y=\"" << y + 14 << "\" text-anchor=\"end\">" << name
             << "</text>\n<rect x=\"" << label_width << "\" y=\"" << y << "\" width=\"" << scaled(value)
             << "\" height=\"18\" fill=\"#3b6ea5\"/>\n<text x=\"" << label_width + bar_width + 8 << "\" y=\"" << y + 14
-            << "\">" << written(value) << ' ' << unit << "</text>\n";
+            << "\">" << formatted(value) << ' ' << unit << "</text>\n";
         y += line;
     }
     if (limit) {
@@ -122,8 +122,8 @@ std::string report::json() const
             json::object object{{"name", row.name}, {"value", row.value}, {"unit", row.unit}};
             if (row.limit)
                 object["limit"] = *row.limit;
-            if (row.least)
-                object["least"] = *row.least;
+            if (row.lower_limit)
+                object["least"] = *row.lower_limit;
             rows.push_back(std::move(object));
         }
         sections.push_back(json::object{{"name", part.name}, {"rows", std::move(rows)}});

@@ -10,12 +10,12 @@
 
 namespace bench {
 
-/// How a number comes about, and so when it may fail a run.
+/// How a number is determined. It decides whether the number may fail a run.
 enum class kind : unsigned char
 {
-    /// Counted: the same in every run.
+    /// A count, which is the same in every run.
     counted,
-    /// Timed: a ratio, or the loop's own CPU time; wants a quiet machine.
+    /// A ratio of times, or CPU time of the event loop. It needs an idle machine.
     timed,
 };
 
@@ -24,13 +24,13 @@ struct measurement
     std::string name;
     double value = 0.0;
     std::string unit;
-    /// The largest that it should be.
+    /// The upper limit.
     std::optional<double> limit{};
     kind how = kind::timed;
-    /// The smallest that it should be.
-    std::optional<double> least{};
+    /// The lower limit.
+    std::optional<double> lower_limit{};
 
-    [[nodiscard]] bool met() const { return (!limit || value <= *limit) && (!least || value >= *least); }
+    [[nodiscard]] bool met() const { return (!limit || value <= *limit) && (!lower_limit || value >= *lower_limit); }
 };
 
 struct section
@@ -43,20 +43,20 @@ struct section
 struct chart
 {
     std::string title;
-    /// Name and length of each bar.
+    /// Name and value of each bar.
     std::vector<std::pair<std::string, double>> bars;
     std::string unit;
-    /// Where a line is drawn, if anywhere.
+    /// Position of a vertical line, if any.
     std::optional<double> limit{};
 
     [[nodiscard]] std::string svg() const;
 };
 
-/// What a run found: printed as a table, written as JSON.
+/// The results of a run. They are printed as a table and written as JSON.
 class report
 {
 public:
-    /// A fact about the run: an option, the machine.
+    /// Adds a property of the run, for example an option or a property of the machine.
     void fact(std::string name, std::string value) { facts_.emplace_back(std::move(name), std::move(value)); }
     /// Starts a section; `add` adds to the last one.
     void begin(std::string name) { sections_.push_back({std::move(name), {}}); }
@@ -65,9 +65,9 @@ public:
     void print(std::ostream& out) const;
     [[nodiscard]] std::string json() const;
     [[nodiscard]] std::string markdown() const;
-    /// Whether a limit of a row of that kind was missed.
+    /// Returns whether a limit of a row of this kind was missed.
     [[nodiscard]] bool missed(kind how) const;
-    /// The rows of a unit in sections whose name begins so.
+    /// Returns the rows with this unit in sections whose name begins with the prefix.
     [[nodiscard]] std::vector<std::pair<std::string, double>> rows(
         std::string_view section_prefix, std::string_view unit) const;
 

@@ -13,7 +13,7 @@
 
 namespace bench {
 
-/// CPU time of the calling thread: what other processes do to the machine hardly shows in it.
+/// Returns the CPU time of the calling thread. Other processes of the machine hardly affect this time.
 [[nodiscard]] inline std::chrono::nanoseconds thread_cpu_time() noexcept
 {
     timespec now{};
@@ -30,7 +30,7 @@ namespace bench {
     return *middle;
 }
 
-/// Durations by octave and sixteenth of it: quantiles within 7 %, no allocation.
+/// Histogram of durations with 16 buckets per power of two. Quantiles are exact to 7 %. Does not allocate.
 class histogram
 {
 public:
@@ -42,7 +42,7 @@ public:
     }
     [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
 
-    /// The upper edge of the bucket that holds the quantile.
+    /// Returns the upper bound of the bucket that contains the quantile.
     [[nodiscard]] std::chrono::nanoseconds quantile(double fraction) const noexcept
     {
         auto left = static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(total_)));

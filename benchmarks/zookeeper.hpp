@@ -3,7 +3,7 @@
 
 #include "options.hpp"
 #include "report.hpp"
-#include "rivals.hpp"
+#include "workload.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -12,27 +12,29 @@
 
 namespace bench {
 
-/// All of it that the options ask for; a chart of what each rival reaches beside Curator. Absent: the URL is not that
-/// of one ZooKeeper server that can be had without a password.
+/// Runs the selected parts. Returns a chart of the rates as multiples of Curator's rate. Returns nothing if the URL
+/// does not name a single ZooKeeper server without a password.
 [[nodiscard]] std::optional<chart> run_zookeeper(const options& settings, report& found);
 constexpr std::string_view zookeeper_scheme = "zookeeper";
 
-/// Creates and deletes of a pair's node, through the driver that colock uses and as many in flight; no lock.
-[[nodiscard]] rate run_raw_nodes(const race& of);
+/// Creates and deletes the node of a pair, with the driver that colock uses and the same number in flight, but without
+/// a lock.
+[[nodiscard]] rate run_raw_nodes(const workload& load);
 
-/// How long a write takes through that driver, each by itself; in milliseconds.
-[[nodiscard]] std::vector<double> time_raw_writes(const race& at, std::size_t count);
+/// Returns the durations of single writes with the same driver, in milliseconds.
+[[nodiscard]] std::vector<double> time_raw_writes(const workload& at, std::size_t count);
 
-/// What locks and waiters cost the server, counted by itself. It must have no other clients.
-void measure_zookeeper_waiters(const race& at, const options& settings, report& found);
+/// Measures the cost of locks and waiters for the server, by the server's own counters. The server must have no other
+/// clients.
+void measure_zookeeper_waiters(const workload& at, const options& settings, report& found);
 
 /// Measures what thousands of waiters for one key cost the server, and how soon they are granted.
-void measure_zookeeper_crowds(const race& at, const options& settings, report& found);
+void measure_zookeeper_large_queues(const workload& at, const options& settings, report& found);
 
-/// How many round trips a lock and a hand-off take.
-void measure_zookeeper_round_trips(const race& at, const options& settings, report& found);
+/// Measures the number of round trips of a lock and of a hand-off.
+void measure_zookeeper_round_trips(const workload& at, const options& settings, report& found);
 
-/// How soon after a fail-over the next lock is granted, on servers of its own.
+/// Measures the time from a fail-over to the next grant, with its own servers.
 void measure_zookeeper_fail_over(report& found);
 
 } // namespace bench

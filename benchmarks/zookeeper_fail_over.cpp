@@ -39,7 +39,7 @@ double since(clock::time_point start, clock::time_point end)
     return std::chrono::duration<double, std::milli>(end - start).count();
 }
 
-/// Three servers, and lockers with sessions of their own, which wait for each other.
+/// Three servers, and lockers with their own sessions that wait for each other.
 class fail_over
 {
 public:
@@ -50,24 +50,25 @@ public:
                 io_.get_executor(), {.url = servers_.url(i % servers_.size), .server_tick = 500ms}));
     }
 
-    /// The leader dies while one holds and others wait; what is held is given back as soon as that can be said.
+    /// Kills the leader while one locker holds the lock and the others wait. The holder releases the lock as soon as a
+    /// server accepts the request.
     void run()
     {
         running_ = all_.size();
         granted_.clear();
         for (const auto& each : all_)
-            asio::co_spawn(io_, take_turn(*this, each), asio::detached);
-        run_until_done(io_, all_wait(*this));
+            asio::co_spawn(io_, hold_until_fail_over(*this, each), asio::detached);
+        run_until_done(io_, wait_until_queued(*this));
         const auto leader = servers_.leader();
         servers_[leader].kill();
         const auto died = clock::now();
         auto answers = std::async(std::launch::async, [this] {
-            // Answers as soon as it leads.
+            // leader() returns as soon as there is a new leader.
             static_cast<void>(servers_.leader());
             return clock::now();
         });
         leader_died_ = true;
-        run_until_done(io_, all_done(*this));
+        run_until_done(io_, wait_until_done(*this));
         const auto answered = answers.get();
         elections.push_back(since(died, answered));
         next_grants.push_back(since(answered, granted_.at(1)));
@@ -76,38 +77,38 @@ public:
         servers_.mend();
     }
 
-    /// In milliseconds.
+    /// Durations in milliseconds.
     std::vector<double> elections{};
     std::vector<double> next_grants{};
     std::vector<double> all_grants{};
 
 private:
-    static asio::awaitable<void> take_turn(fail_over& self, colock::locker by)
+    static asio::awaitable<void> hold_until_fail_over(fail_over& self, colock::locker by)
     {
         colock::lock held = co_await by.acquire(key);
         self.granted_.push_back(clock::now());
         while (!self.leader_died_)
             co_await rest();
-        // The servers hear of it when they can.
+        // The request is sent when a server is reachable again.
         co_await held.release();
         --self.running_;
     }
-    /// In the servers' line: whoever has seen twice that he is not the first has his watch.
-    static asio::awaitable<void> all_wait(fail_over& self)
+    /// Waits until all lockers are in the queue. A locker that was busy twice has set its watch.
+    static asio::awaitable<void> wait_until_queued(fail_over& self)
     {
         std::vector<std::uint64_t> before;
         for (const auto& each : self.all_)
             before.push_back(each.stats().busy);
         const auto waiting = [&] {
-            std::size_t those = 0;
+            std::size_t count = 0;
             for (std::size_t i = 0; i < before.size(); ++i)
-                those += self.all_[i].stats().busy >= before[i] + 2 ? 1U : 0U;
-            return those;
+                count += self.all_[i].stats().busy >= before[i] + 2 ? 1U : 0U;
+            return count;
         };
         while (self.granted_.empty() || waiting() < waiters)
             co_await rest();
     }
-    static asio::awaitable<void> all_done(fail_over& self)
+    static asio::awaitable<void> wait_until_done(fail_over& self)
     {
         while (self.running_ > 0)
             co_await rest();
@@ -136,7 +137,7 @@ void measure_zookeeper_fail_over(report& found)
         all.run();
     const auto name = "of " + std::to_string(times);
     found.begin(
-        "ZooKeeper: the leader of three servers dies, while one holds and " + std::to_string(waiters) + " wait");
+        "ZooKeeper: the leader of three servers dies, with one holder and " + std::to_string(waiters) + " waiters");
     found.add({"until another answers as leader, median " + name, median(all.elections), "ms"});
     found.add({"from there to the next grant, median", median(all.next_grants), "ms", 1000.0});
     found.add({"from there to the next grant, worst", std::ranges::max(all.next_grants), "ms", 1000.0});

@@ -26,7 +26,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Long beside what the server needs.
+/// Delay of the connection, which is long compared to the server's processing time.
 constexpr int link_ms = 20;
 
 double since(clock::time_point start)
@@ -47,7 +47,7 @@ asio::awaitable<void> time_pairs(colock::locker by, std::size_t count, times& fo
     for (std::size_t i = 0; i <= count; ++i) {
         auto start = clock::now();
         colock::lock lock = co_await by.acquire("alone");
-        // Its first use makes a key's folder.
+        // The first acquire of a key also creates the folder of the key.
         if (i > 0)
             found.acquire.push_back(since(start));
         start = clock::now();
@@ -57,7 +57,7 @@ asio::awaitable<void> time_pairs(colock::locker by, std::size_t count, times& fo
     }
 }
 
-/// One of two. The other waits whenever this one holds.
+/// The other locker waits whenever this one holds the lock.
 asio::awaitable<void> take_turns(colock::locker by, std::string key, std::size_t count, times& found)
 {
     asio::steady_timer timer(co_await asio::this_coro::executor);
@@ -92,11 +92,11 @@ double typical_hand_off(
 
 } // namespace
 
-void measure_zookeeper_round_trips(const race& at, const options& settings, report& found)
+void measure_zookeeper_round_trips(const workload& at, const options& settings, report& found)
 {
     colock::testing::proxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     link.add("delay", "latency", "downstream", R"({"latency":)" + std::to_string(link_ms) + R"(,"jitter":0})");
-    race through = at;
+    workload through = at;
     through.port = std::to_string(link.port());
     const auto url = "zookeeper://127.0.0.1:" + through.port;
     const auto count = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 20.0), 5);
@@ -110,7 +110,7 @@ void measure_zookeeper_round_trips(const race& at, const options& settings, repo
     const auto apart = typical_hand_off(io, {one, other}, "apart", count);
     const auto unit = median(time_raw_writes(through, count));
 
-    // What is no whole trip is what the link and the machine take their time for.
+    // The fraction of a round trip is the overhead of the connection and the machine.
     constexpr double one_trip = 1.5;
     found.begin("ZooKeeper: through a link of " + std::to_string(link_ms) + " ms, medians");
     found.add({"a write", unit, "ms"});

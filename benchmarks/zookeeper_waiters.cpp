@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "alternation.hpp"
-#include "crowd.hpp"
+#include "contention.hpp"
 #include "zookeeper.hpp"
 
 #include <colock/connect.hpp>
@@ -22,45 +22,45 @@ namespace asio = boost::asio;
 namespace bench {
 namespace {
 
-/// What the server tells of itself.
+/// Counters that the server reports.
 struct server_counts
 {
-    explicit server_counts(const race& at)
+    explicit server_counts(const workload& at)
     {
         asio::io_context io;
         asio::ip::tcp::socket socket(io);
         asio::connect(socket, asio::ip::tcp::resolver(io).resolve(at.host, at.port));
         asio::write(socket, asio::buffer(std::string_view("mntr")));
-        std::string told;
+        std::string text;
         boost::system::error_code ended;
-        asio::read(socket, asio::dynamic_buffer(told), ended);
-        requests = number(told, "\nzk_packets_received\t");
-        events = number(told, "\nzk_packets_sent\t") - requests;
-        ephemerals = number(told, "\nzk_ephemerals_count\t");
+        asio::read(socket, asio::dynamic_buffer(text), ended);
+        requests = number(text, "\nzk_packets_received\t");
+        events = number(text, "\nzk_packets_sent\t") - requests;
+        ephemerals = number(text, "\nzk_ephemerals_count\t");
     }
 
-    static double number(const std::string& told, std::string_view name)
+    static double number(const std::string& text, std::string_view name)
     {
-        const auto at = told.find(name);
-        if (at == told.npos)
+        const auto at = text.find(name);
+        if (at == text.npos)
             throw std::runtime_error("the server does not answer to mntr");
-        return std::stod(told.substr(at + name.size()));
+        return std::stod(text.substr(at + name.size()));
     }
 
     double requests;
-    /// What it has sent without being asked.
+    /// Number of notifications that the server has sent.
     double events;
     double ephemerals;
 };
 
-void count_pairs(const race& at, const options& settings, report& found)
+void count_pairs(const workload& at, const options& settings, report& found)
 {
     constexpr int pairs = 1000;
     asio::io_context io{1};
     const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
     const auto work = [](colock::locker by, int count) -> asio::awaitable<void> {
         for (int i = 0; i < count; ++i) {
-            colock::lock lock = co_await by.acquire(race::name(static_cast<std::size_t>(i % 10)));
+            colock::lock lock = co_await by.acquire(workload::name(static_cast<std::size_t>(i % 10)));
             co_await lock.release();
         }
     };
@@ -68,38 +68,39 @@ void count_pairs(const race& at, const options& settings, report& found)
     const server_counts before(at);
     run_until_done(io, work(locker, pairs));
     const server_counts after(at);
-    // Signs of life follow the clock.
+    // Heartbeats depend on time.
     found.add({"requests per acquire and release, uncontended", (after.requests - before.requests) / pairs, "", 2.1,
         kind::counted});
 }
 
-void count_hand_offs(const race& at, const options& settings, report& found, std::size_t lockers, std::size_t waiters)
+void count_hand_offs(
+    const workload& at, const options& settings, report& found, std::size_t lockers, std::size_t waiters)
 {
     constexpr std::uint64_t releases = 1000;
-    crowd people(settings.backend, lockers);
-    people.hold();
+    contention waiting(settings.backend, lockers);
+    waiting.hold();
     const auto wanted = static_cast<double>(lockers + 1);
-    people.gather(waiters / lockers, [&] { return server_counts(at).ephemerals >= wanted; });
+    waiting.start_waiters(waiters / lockers, [&] { return server_counts(at).ephemerals >= wanted; });
     const auto name =
         std::to_string(waiters) + " waiters of " + (lockers == 1 ? "one locker" : std::to_string(lockers) + " lockers");
     const server_counts before(at);
-    people.pass_on(releases);
+    waiting.pass_on(releases);
     const server_counts after(at);
-    const auto per_release = [&](double count) { return count / static_cast<double>(people.releases()); };
+    const auto per_release = [&](double count) { return count / static_cast<double>(waiting.releases()); };
     found.add({name + ", nodes while one holds", before.ephemerals, "", wanted, kind::counted});
-    // A node and the line, the watch, the line again, the node's end; of one locker, the last tells the next. Signs of
-    // life follow the clock.
+    // A hand-off takes five requests: create the node, list the children, set the watch, list the children again,
+    // delete the node. With one locker, the releasing holder wakes the next waiter. Heartbeats depend on time.
     found.add({name + ", requests per hand-off", per_release(after.requests - before.requests), "",
         lockers > 1 ? 5.3 : 3.3, kind::counted});
     found.add({name + ", events per hand-off", per_release(after.events - before.events), "", 1.1, kind::counted});
-    people.disperse();
+    waiting.finish();
 }
 
 } // namespace
 
-void measure_zookeeper_waiters(const race& at, const options& settings, report& found)
+void measure_zookeeper_waiters(const workload& at, const options& settings, report& found)
 {
-    found.begin("ZooKeeper: what locks cost the server, counted over 1000 releases, each waiter waiting anew");
+    found.begin("ZooKeeper: what locks cost the server, counted over 1000 releases, each waiter waits again");
     count_pairs(at, settings, found);
     count_hand_offs(at, settings, found, 1, 64);
     count_hand_offs(at, settings, found, 1, 1000);

@@ -1,7 +1,7 @@
 # colock_explain_boost(WANTED)
 #
-# After a find_package(Boost ... CONFIG) that found none: fails, and says what was found, why that will not do, and how to
-# get what will. A macro: it reads what find_package has set.
+# Called after find_package(Boost ... CONFIG) found no usable version. Fails with a message that says which versions
+# were found, why they cannot be used, and how to get Boost. A macro, because it reads variables that find_package sets.
 macro(colock_explain_boost wanted)
     set(colock_found_boosts "")
     foreach(version config IN ZIP_LISTS Boost_CONSIDERED_VERSIONS Boost_CONSIDERED_CONFIGS)

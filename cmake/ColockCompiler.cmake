@@ -1,5 +1,5 @@
-# Sets colock_compiler_defect to the reason why this compiler is refused, or to nothing. The installed package asks too:
-# what a compiler does wrong, it does in the user's coroutines.
+# Sets colock_compiler_defect to the reason why this compiler cannot be used, or to an empty string. The installed
+# package checks the compiler too, because the defect also affects the coroutines of the user.
 set(colock_compiler_defect "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     string(CONCAT colock_compiler_defect

@@ -1,6 +1,6 @@
-# colock::adapter_contract: what every adapter promises, for the tests of whoever writes one. It comes as sources, which
-# become part of the program that links it: it is compiled as that program is, against the Boost.Test that it uses, and
-# no linker leaves out cases that nobody refers to.
+# colock::adapter_contract: the contract tests for adapters, also for adapters outside of this project. The library
+# consists of sources, which become part of the program that links it. So they are compiled with the options and the
+# Boost.Test of that program, and the linker cannot drop test cases as unreferenced.
 set(colock_contract_sources
     test/contract/adapter_grants.cpp
     test/contract/adapter_groups.cpp

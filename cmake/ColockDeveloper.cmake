@@ -1,22 +1,24 @@
-# What only colock's own build uses.
+# Settings and functions that only the build of colock itself uses.
 
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# Paths relative to the checkout, so that another checkout finds what this one compiled.
+# Stores paths relative to the checkout, so that another checkout can use the same cache entries.
 find_program(COLOCK_CCACHE ccache DOC "The compiler cache; empty to do without")
 if(COLOCK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER
         ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${COLOCK_CCACHE})
 endif()
 
-# And in what the compiler makes of __FILE__: the files of a unity build are included by their absolute paths.
+# The same for __FILE__: a unity build includes its files by absolute paths.
 add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
-# Warnings are errors with -DCMAKE_COMPILE_WARNING_AS_ERROR=ON only, which .ci/run sets: the next compiler may warn of more.
+# Warnings are errors only with -DCMAKE_COMPILE_WARNING_AS_ERROR=ON, which .ci/run sets, because a newer compiler may
+# have more warnings.
 #
-# GCC 14 takes an atomic behind the iterator of an intrusive list for one at address zero, and with -O3 a list of two
-# strings for a longer one.
-# GCC's own -Wshadow also minds a variable called like a type or a function of its class; Clang's does not.
+# Two warnings of GCC are disabled: GCC 14 takes an atomic behind the iterator of an intrusive list for an object at
+# address zero. With -O3 it takes a list of two strings for a longer list.
+# -Wshadow=local for GCC: with plain -Wshadow, GCC (unlike Clang) also warns of a variable that has the name of a type
+# or a function of its class.
 function(colock_warnings target)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion
         $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>
@@ -35,11 +37,11 @@ endfunction()
 
 # colock_add_test(NAME
 #     SOURCES source...      Boost.Test files, without a main
-#     [LIBRARIES target...]  beside colock::memory
-#     [LABELS label...]      for ctest -L; default: NAME
-#     [TIMEOUT seconds]      of each suite; default: 120
-#     [PROCESSORS number]    that each suite keeps busy, of twice as many as there are; default: 1
-#     [SERIAL])              its suites measure time or load the machine: nothing else runs beside them
+#     [LIBRARIES target...]  in addition to colock::memory
+#     [LABELS label...]      labels for ctest -L; default: NAME
+#     [TIMEOUT seconds]      time limit of each suite; default: 120
+#     [PROCESSORS number]    slots that each suite occupies, of two slots per processor; default: 1
+#     [SERIAL])              no other test runs at the same time, because the suites measure time or load the machine
 #
 # Builds colock_test_NAME. Each of its outermost suites becomes a test of ctest, NAME.<suite>.
 function(colock_add_test name)
@@ -56,7 +58,7 @@ function(colock_add_test name)
     set(target colock_test_${name})
     colock_add_program(${target} SOURCES ${arg_SOURCES} LIBRARIES colock_test_main colock_test_support ${arg_LIBRARIES})
 
-    # The executable is asked for its suites when ctest runs, so that none can be forgotten in a list.
+    # ctest asks the executable for its suites when ctest runs, so no list of suites has to be maintained.
     set(include ${CMAKE_CURRENT_BINARY_DIR}/${target}.cmake)
     file(GENERATE OUTPUT ${include} CONTENT
 "set(name [==[${name}]==])

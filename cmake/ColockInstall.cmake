@@ -1,5 +1,5 @@
-# find_package(colock [COMPONENTS ...]): every library of ours is a component with an export set of its own, so that
-# nobody has to have the driver of a backend that he does not use.
+# find_package(colock [COMPONENTS ...]): every library is a component with its own export set. So a user needs only the
+# drivers of the backends that the program uses.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

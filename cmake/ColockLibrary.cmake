@@ -1,5 +1,5 @@
-# A unity build includes the source files into another one. GCC then warns of every coroutine that keeps an object whose
-# type is in the anonymous namespace of a source file, as if that type were defined in a header.
+# A unity build includes source files into another file. GCC then warns of every coroutine with an object whose type is
+# in an anonymous namespace, as if a header defined the type.
 function(colock_allow_unity_build target)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
@@ -7,11 +7,11 @@ endfunction()
 # colock_add_library(NAME
 #     HEADERS header...       public headers, relative to include/colock
 #     SOURCES source...
-#     PUBLIC target...        what its headers need
-#     PRIVATE target...       what only its sources need
-#     PACKAGES package...)    what a consumer has to find before it can link it
+#     PUBLIC target...        libraries that its headers need
+#     PRIVATE target...       libraries that only its sources need
+#     PACKAGES package...)    packages that a consumer has to find before it can link the library
 #
-# One room of the library: the target colock::NAME, and the component NAME of the installed package.
+# Defines one library: the target colock::NAME, and the component NAME of the installed package.
 function(colock_add_library name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;PUBLIC;PRIVATE;PACKAGES")
     set(target colock_${name})
@@ -28,7 +28,7 @@ function(colock_add_library name)
         CXX_EXTENSIONS OFF
         POSITION_INDEPENDENT_CODE ON
         VERIFY_INTERFACE_HEADER_SETS ${COLOCK_DEVELOPER})
-    # A unity build takes a third of the compiler's time. CMAKE_UNITY_BUILD decides if it is set.
+    # A unity build takes a third of the compile time. If CMAKE_UNITY_BUILD is set, its value is used instead.
     if(NOT DEFINED CMAKE_UNITY_BUILD)
         set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
     endif()
@@ -47,12 +47,13 @@ function(colock_add_library name)
 endfunction()
 
 # colock_driver(NAME
-#     FOUND value            whether it was found
-#     NEEDS text             what it is called
-#     REMEDY text)           what to do where it was not found
+#     FOUND value            whether the driver was found
+#     NEEDS text             name of the driver
+#     REMEDY text)           what to do if the driver was not found
 #
-# The driver of a backend. The option COLOCK_<NAME> decides with FOUND whether the backend is built: sets
-# COLOCK_<NAME>_ENABLED to that, says one line about a backend that is left out, and fails if that was asked for.
+# Declares the driver of a backend. The option COLOCK_<NAME> and FOUND decide whether the backend is built;
+# COLOCK_<NAME>_ENABLED is set to the result. Prints one line if a backend is left out. Fails if the option asks for a
+# backend whose driver was not found.
 function(colock_driver name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOUND;NEEDS;REMEDY" "")
     string(TOUPPER "COLOCK_${name}" option)
@@ -75,12 +76,13 @@ function(colock_driver name)
 endfunction()
 
 # colock_backend(NAME
-#     SCHEMES scheme...       of its URLs, without what may follow a '+'; at most four
-#     FORMS text              how its URLs are written
-#     [NEEDS text             its driver
-#      ...])                  what else colock_driver is told
+#     SCHEMES scheme...       schemes of its URLs, without a suffix after '+'; at most four
+#     FORMS text              the forms of its URLs
+#     [NEEDS text             name of the driver
+#      ...])                  the other arguments of colock_driver
 #
-# Makes it known to colock::connect, whether it is built or not. Its entry file defines colock::<NAME>::connect.
+# Registers the backend with colock::connect, whether it is built or not. The entry file of the backend defines
+# colock::<NAME>::connect.
 function(colock_backend name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FORMS;NEEDS" "SCHEMES")
     set_property(GLOBAL APPEND PROPERTY colock_backends ${name})

@@ -1,4 +1,4 @@
-# ZooKeeper's C client in its build for one thread: the target ZookeeperClient::st.
+# Finds ZooKeeper's C client, in its single-threaded build, and defines the target ZookeeperClient::st.
 find_path(ZookeeperClient_INCLUDE_DIR zookeeper/zookeeper.h)
 find_library(ZookeeperClient_LIBRARY zookeeper_st)
 mark_as_advanced(ZookeeperClient_INCLUDE_DIR ZookeeperClient_LIBRARY)

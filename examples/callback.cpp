@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Locks without a coroutine: every verb has an async_ form that takes any completion token, here a callback.
+// Locks without coroutines: every verb has an async_ form that takes any completion token. Here the token is a
+// callback.
 
 #include <colock/colock.hpp>
 
@@ -17,7 +18,7 @@ using boost::system::error_code;
 using namespace std::chrono_literals;
 
 //[ one_step
-// Work of one step: the function runs under the lock, which is released by the time its result arrives.
+// Work of one step: the function runs under the lock. The lock is released before the result is delivered.
 void count_visit(colock::locker& locker, int& visits)
 {
     locker.async_with_lock(
@@ -30,8 +31,8 @@ void count_visit(colock::locker& locker, int& visits)
 }
 //]
 
-// Work of many steps: the handle lives where the work's other state lives. However the work ends, its state dies, and
-// with it the lock is released, in the background.
+// Work of many steps: the lock is a member of the object that keeps the state of the work. When the work ends, this
+// object is destroyed, and the lock is released in the background.
 class backup : public std::enable_shared_from_this<backup>
 {
 public:
@@ -59,7 +60,7 @@ private:
         std::cout << name_ << ": part " << part << '\n';
         if (part == 3)
             return;
-        timer_.expires_after(10ms); // stands for the copying of a part
+        timer_.expires_after(10ms); // simulates copying a part
         timer_.async_wait([self = shared_from_this(), part](error_code failed) {
             if (!failed)
                 self->copy(part + 1);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Every way to wait less than for ever. Whichever of them ends a wait, nothing of it is left behind.
+// Cancellation and deadlines: all ways to limit a wait. An acquire that ends without a lock leaves nothing behind.
 
 #include <colock/colock.hpp>
 
@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 //[ deadline
-// Asio's own deadline. The code tells it apart from other failures, and no exception is thrown.
+// Asio's own deadline. The error code identifies a timeout, and no exception is thrown.
 asio::awaitable<void> with_deadline(colock::locker& locker)
 {
     auto [failed, lock] = co_await locker.async_acquire("printer", asio::cancel_after(50ms, asio::as_tuple));
@@ -29,7 +29,7 @@ asio::awaitable<void> with_deadline(colock::locker& locker)
 //]
 
 //[ policy
-// The retry policy's limit: one deadline for the whole call, however often it is woken in between.
+// The retry policy's limit: one deadline for the whole call, including all wake-ups.
 asio::awaitable<void> with_policy(colock::locker& locker)
 {
     try {
@@ -43,7 +43,7 @@ asio::awaitable<void> with_policy(colock::locker& locker)
 //]
 
 //[ without_waiting
-// Not at all: busy is an answer here, not an error.
+// Without waiting: busy is a result here, not an error.
 asio::awaitable<void> without_waiting(colock::locker& locker)
 {
     if (std::optional<colock::lock> lock = co_await locker.try_acquire("printer"))
@@ -54,7 +54,7 @@ asio::awaitable<void> without_waiting(colock::locker& locker)
 //]
 
 //[ signal
-// From outside: a signal that whoever started the coroutine keeps.
+// Cancellation by a signal, which the code that started the coroutine keeps.
 asio::awaitable<void> with_signal(colock::locker& locker)
 {
     const auto executor = co_await asio::this_coro::executor;

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// A lock is lost in mid-work. The body is stopped before anyone else can be granted the lock, the caller hears of it,
-// and what had left this process already is refused by the resource, because its fence is too old.
+// A lock is lost while its body runs. The body is cancelled before another client can be granted the lock, and the
+// caller gets an error. The resource refuses a request that this process had sent before, because its fence is too old.
 
 #include <colock/colock.hpp>
 
@@ -23,8 +23,8 @@ asio::awaitable<void> pause(std::chrono::milliseconds time)
 }
 
 //[ ledger
-// The resource that the lock guards. It remembers the highest fence that it has seen, and refuses what is older: the
-// one protection against a writer that was paused, or whose request was, for longer than its lease.
+// The resource that the lock guards. It stores the highest fence that it has seen, and refuses lower ones. This is the
+// only protection against a writer or a request that was delayed for longer than the lease.
 class ledger
 {
 public:
@@ -47,7 +47,7 @@ asio::awaitable<void> first_writer(colock::locker locker, ledger& books)
 {
     std::uint64_t fence = 0;
     try {
-        // Without renewal the lease ends after its ttl, as one does whose renewals do not reach the backend.
+        // Without renewal the lease ends after its TTL, like a lease whose renewals do not reach the backend.
         co_await locker.with_lock("books", {.ttl = 300ms, .renewal = colock::renewal::manual},
             [&](colock::lock& held) -> asio::awaitable<void> {
                 fence = held.fence();
@@ -59,7 +59,7 @@ asio::awaitable<void> first_writer(colock::locker locker, ledger& books)
     } catch (const colock::lost_error& failure) {
         std::cout << "first writer: " << failure.what() << '\n';
     }
-    // A request that was on its way when the lock was lost arrives at last.
+    // A request that was on its way when the lock was lost arrives late.
     co_await pause(50ms);
     books.write("first writer, late", fence);
 }

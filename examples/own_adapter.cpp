@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// A backend of one's own: four operations as coroutines. The core adds the rest: waiting, retries, cancellation,
-// renewal, groups, and the settling of requests whose outcome nobody has heard.
+// A custom backend: four operations as coroutines. The core adds waiting, retries, cancellation, renewal, groups, and
+// the cleanup of requests with an unknown outcome.
 
 #include "adapters/table_adapter.hpp"
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Two checkouts of the same cart run at once. Under the lock the second one finds the cart empty; without it both would
-// charge the customer.
+// Two checkouts of the same cart run at the same time. With the lock, the second checkout finds the cart empty. Without
+// the lock, both would charge the customer.
 
 //[ quickstart
 #include <colock/colock.hpp>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 asio::awaitable<void> checkout(colock::locker locker, int& cart)
 {
-    colock::lock lock = co_await locker.acquire("cart:7", {.ttl = 10s}); // suspends until it is ours
+    colock::lock lock = co_await locker.acquire("cart:7", {.ttl = 10s}); // suspends until the lock is granted
     if (cart > 0) {
         co_await asio::steady_timer(co_await asio::this_coro::executor, 50ms).async_wait(); // the payment
         std::cout << "charged " << cart << ", fence " << lock.fence() << '\n';
@@ -25,7 +25,7 @@ asio::awaitable<void> checkout(colock::locker locker, int& cart)
     } else {
         std::cout << "nothing to charge\n";
     }
-    co_await lock.release(); // or let the handle die: it is released in the background
+    co_await lock.release(); // or destroy the lock: it is released in the background
 }
 
 int main()

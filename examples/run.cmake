@@ -1,7 +1,7 @@
 # cmake -DEXPECT=pattern -P run.cmake -- program argument...
 #
-# Fails unless the program ends with exit code 0 and its whole output matches the pattern. (ctest by itself looks at one
-# or the other.)
+# Fails unless the program ends with exit code 0 and its whole output matches the pattern. ctest can only check one of
+# these conditions.
 cmake_minimum_required(VERSION 3.25)
 
 set(command "")

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What happens to locks, as a timeline: an observer prints every event with the time since the start. Here one worker
-// keeps its lock for longer than its ttl lasts, another waits for it, and an administrator breaks a third one's.
+// Prints a timeline of lock events: an observer prints every event with the time since the start. One worker holds its
+// lock for longer than its TTL, a second one waits for it, and an administrator breaks the lock of a third one.
 
 #include <colock/colock.hpp>
 
@@ -57,7 +57,8 @@ public:
     }
 
 private:
-    // It is noexcept, quick, and called from whatever thread the event happens on: one call of printf is all of that.
+    // This function is noexcept and fast, and may be called on any thread. A single call of printf meets these
+    // requirements.
     void print(std::string_view whose, std::string_view what, std::string_view detail = {}) const noexcept
     {
         const auto passed = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_);
@@ -98,7 +99,7 @@ asio::awaitable<void> run(colock::locker locker)
 int main()
 {
     asio::io_context io;
-    // The observer hears of the backend, too: with one that is far away, when it is lost and when it is back.
+    // The observer is also notified of the backend: with a remote backend, of lost and restored connections.
     colock::locker locker(colock::memory::make_adapter(io.get_executor()), {.observer = std::make_shared<timeline>()});
     asio::co_spawn(io, run(std::move(locker)), asio::detached);
     io.run();

@@ -3,25 +3,27 @@
 #
 #   scripts/bench.sh [OPTION]...
 #
-#   --backend URL       what to measure; default: memory:. For redis, zookeeper or mongodb a server is started for the
-#                       run, for redis://HOST:PORT and the like that server is used
-#   --peers             runs other lock libraries for that backend, too, in turn
-#   --docs              writes the numbers and the chart into docs/benchmarks.md
-#   --part NAME         only uncontended, waiters, hand-off, load or (by name alone) listing; in memory also verbs,
-#                       allocations or threads, elsewhere forms, on Redis contended, stalls or growth, on ZooKeeper
-#                       contended, processes, fail-over, crowds or stalls, on MongoDB readers or stalls; default: all
-#   --concurrency N     coroutines of the load; default: 64
-#   --keys N            keys of the load; default: 1000
-#   --seconds S         of each part of the run; default: 2
-#   --rounds N          with --peers: how often each library is measured; default: 3
-#   --begins SECOND     for one of several processes: when it starts to count
-#   --json FILE         also writes the numbers there; likewise --markdown FILE as tables, --svg FILE as a chart
-#   --threaded          starts and ends a thread first, so that mutexes and reference counts are those of a program
+#   --backend URL       the backend; default: memory:. redis, zookeeper and mongodb start a server for the run; a URL
+#                       such as redis://HOST:PORT uses that server
+#   --peers             also measures other lock libraries for the backend; the libraries alternate
+#   --docs              writes the results into docs/benchmarks/BACKEND.md, and generates the charts and the summary
+#                       in docs/benchmarks.md again
+#   --part NAME         runs one part; default: all parts except listing. All backends: uncontended, waiters, hand-off,
+#                       load, listing. Memory: verbs, allocations, threads. Backends with a server: forms. Redis:
+#                       contended, stalls, growth. ZooKeeper: contended, processes, fail-over, crowds, stalls.
+#                       MongoDB: readers, stalls
+#   --concurrency N     number of coroutines of the load; default: 64
+#   --keys N            number of keys of the load; default: 1000
+#   --seconds S         duration of each part of the run; default: 2
+#   --rounds N          with --peers: number of measurements of each library; default: 3
+#   --begins SECOND     for one of several processes: the time at which it starts to count
+#   --json FILE         also writes the results to FILE; likewise --markdown FILE as tables, --svg FILE as a chart
+#   --threaded          starts and ends a thread first, so that mutexes and reference counts work as in a program
 #                       with threads
-#   --check             exits with 1 if a limit is missed; --check-counts: only for numbers that do not depend on time
+#   --check             exits with 1 if a limit is missed; --check-counts checks only numbers that do not depend on time
 #
-# The other libraries are installed into the cache, in the versions that benchmarks/peers names; one that cannot be
-# installed is named as missing. Exits with 77 if no server can be had.
+# The other libraries are installed into the cache, in the versions that benchmarks/peers names. A library that cannot
+# be installed is reported as missing. Exits with 77 if no server can be started.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -30,7 +32,8 @@ bench=${COLOCK_BENCH:-$root/build/release/benchmarks/colock-bench}
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 
-# A line for each: its name, a tabulator, its command; no command if it cannot be had.
+# Prints one line for each library: its name, a tab, and its command. The command is empty if the library is not
+# available.
 list_peers() {
     case $1 in
     redis) list_redis_peers ;;
@@ -96,22 +99,22 @@ if [ $with_peers = yes ]; then
     options=(--peers "$scratch/peers" "${options[@]}")
 fi
 if [ $docs = yes ]; then
-    options=(--seconds 2 --markdown "$scratch/tables" --svg "$root/docs/benchmarks-$name.svg" "${options[@]}")
+    options=(--seconds 2 --markdown "$scratch/tables" "${options[@]}")
 fi
 
-# What was found is written down before a missed limit is told.
+# The results are written before a missed limit is reported.
 status=0
 case $backend in
 redis | zookeeper | mongodb)
     address=COLOCK_TEST_${backend^^}
-    # The quick server of the tests is not quick at work.
+    # The mongodb server of the tests starts quickly but answers slowly; the native server is faster.
     if [ "$backend" = mongodb ]; then
-        # To build it takes longer than a test may.
+        # A test has no time to build the native server.
         [ -n "${COLOCK_BENCH:-}" ] || "$root/scripts/setup.sh" mongodb_native >&2
         [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] || backend=mongodb_native
     fi
     servers=("$backend")
-    # Beside others each round has one of its own.
+    # With peers, each round uses its own ZooKeeper server.
     [ "$backend$with_peers" != zookeeperyes ] || servers=(zookeeper zookeeper zookeeper)
     # shellcheck disable=SC2016
     env -u "$address" "$root/scripts/servers.sh" run "${servers[@]}" -- \
@@ -126,7 +129,8 @@ awk -v tables="$scratch/tables" -v mark="<!-- measured: $name -->" '
     /^<!-- \/measured -->$/ { inside = 0 }
     !inside { print }
     $0 == mark { inside = 1; while ((getline line <tables) > 0) print line }
-' "$root/docs/benchmarks.md" >"$scratch/page"
-cat "$scratch/page" >"$root/docs/benchmarks.md"
-say "wrote docs/benchmarks.md"
+' "$root/docs/benchmarks/$name.md" >"$scratch/page"
+cat "$scratch/page" >"$root/docs/benchmarks/$name.md"
+python3 "$root/scripts/benchmark_charts.py"
+say "wrote docs/benchmarks/$name.md, the charts and the summary"
 exit "$status"

@@ -19,7 +19,7 @@ asan | tsan) scripts/setup.sh sanitizers ;;
 esac
 . scripts/environment.sh
 
-# A configuration that failed has kept its mistakes, the compiler among them.
+# A failed configuration would keep wrong settings in its cache, for example the compiler.
 fresh=()
 [ -f "build/$preset/build.ninja" ] || fresh=(--fresh)
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs a command in a bare Debian, with this checkout at /colock.
+# Runs a command in a minimal Debian, with this checkout at /colock.
 #
 #   scripts/debian_root.sh 12|13 COMMAND...        e.g. scripts/debian_root.sh 13 scripts/demo.sh
 #
-# Every run starts from the same minimal system: what the command installs is gone afterwards. The minimal system, the
-# downloaded packages and the compiler cache are kept in ${XDG_CACHE_HOME:-~/.cache}/colock, builds in build/debian-13 or
-# build/debian-12. Variables named COLOCK_* are passed on, and so is CI. Processes that the command leaves behind are
-# ended.
+# Every run starts from the same minimal system. Packages that the command installs are gone afterwards. The minimal
+# system, the downloaded packages and the compiler cache are kept in ${XDG_CACHE_HOME:-~/.cache}/colock, and builds in
+# build/debian-13 or build/debian-12. The variables COLOCK_* and CI are passed to the command. Processes that the
+# command leaves behind are killed.
 #
-# Needs root, debootstrap, and an apt that knows a Debian archive.
+# Needs root, debootstrap, and an apt with a Debian archive.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -32,7 +32,7 @@ minimal=$colock_cache/$name
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# One process makes the minimal system, others wait for it.
+# One process creates the minimal system. Other processes wait for it.
 mkdir -p "$colock_cache"
 exec {lock}>"$minimal.lock"
 flock "$lock"
@@ -47,13 +47,13 @@ if [ ! -d "$minimal" ]; then
         fi
         tail -n 5 "$scratch/log" >&2
     done
-    [ -d "$minimal" ] || fail "debootstrap could not make one of $codename"
+    [ -d "$minimal" ] || fail "debootstrap could not create a minimal $codename"
 fi
 cp -a "$minimal" "$scratch/root"
 flock -u "$lock"
 
 cp /etc/resolv.conf /etc/hosts "$scratch/root/etc/"
-# Behind a proxy that decrypts, downloads need the certificate authorities of this machine.
+# If a proxy decrypts the downloads, the certificate authorities of this machine are needed.
 cp -a /usr/local/share/ca-certificates "$scratch/root/usr/local/share/"
 chroot "$scratch/root" update-ca-certificates >"$scratch/log" 2>&1 || fail "no certificates: $(tail -n 1 "$scratch/log")"
 kept=$minimal-kept
@@ -64,7 +64,7 @@ while IFS= read -r variable; do
     variables+=("$variable=${!variable}")
 done < <(compgen -e | grep -E '^(COLOCK_.*|CI|TERM)$')
 
-# Mounts and processes belong to namespaces that end with the command, or with this script. unshare itself ignores signals
+# The mounts and processes are in namespaces that end with the command or with this script. unshare ignores signals
 # while it waits.
 # shellcheck disable=SC2016 # expanded in the inner shell
 unshare --mount --pid --fork --kill-child bash -euc '

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced in bash, by the scripts here and by anyone who calls cmake by hand: what to build with, and where it is.
-# Changes only the environment, and keeps what is set already.
+# Sourced by the other scripts, and by developers who call cmake directly. Sets the compiler and the paths of the
+# dependencies. Changes only the environment, and keeps variables that are set already.
 
 colock_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 colock_cache=${XDG_CACHE_HOME:-${HOME:?is not set}/.cache}/colock
@@ -14,7 +14,7 @@ colock_mongodb=$colock_cache/secantus-0.7.0b3
 colock_mongodb_native=$colock_cache/secantus-native-0.5.3-beta.196
 colock_zookeeper_classes=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
 
-# Base addresses of the archives from which the system's own apt takes Debian's main packages, one per line.
+# Prints the base addresses of the archives from which apt takes Debian's main packages, one per line.
 colock_debian_archives() {
     # shellcheck disable=SC2016 # apt's own variables
     apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
@@ -22,7 +22,7 @@ colock_debian_archives() {
             '$2 == release && $3 == "main" && !seen[$1]++ { print $1 }'
 }
 
-# A user's own Boost comes first, through Boost_DIR or CMAKE_PREFIX_PATH.
+# A Boost that the user selects with Boost_DIR or CMAKE_PREFIX_PATH has priority.
 if [ -d "$colock_boost" ]; then
     case ":${CMAKE_PREFIX_PATH:-}:" in
     *":$colock_boost:"*) ;;
@@ -30,7 +30,7 @@ if [ -d "$colock_boost" ]; then
     esac
 fi
 
-# The system's g++ if it is recent enough (GCC 12 compiles coroutines wrongly), else Clang 19.
+# Uses the system's g++ if it is recent enough (GCC 12 compiles coroutines wrongly), otherwise Clang 19.
 if [ -z "${CXX:-}" ]; then
     colock_gcc=$(g++ -dumpversion 2>/dev/null || echo 0)
     if [ "${colock_gcc%%.*}" -ge 13 ]; then

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Checks that the sources include only what their folder may include.
+# Checks that each folder of src/ includes only the folders that it may depend on.
 #
 #   scripts/includes.sh
 #
-# Each rule: a folder of src/, and the folders that it may include beside itself. Public headers may be included anywhere.
+# Each rule names a folder of src/ and the folders that its files may include, in addition to their own folder. Public
+# headers may be included everywhere.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -38,7 +39,7 @@ git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '
         split($0, part, /[:"]/)
         from = substr(part[1], 5)
         to = part[4]
-        # How a backend is found by the scheme of a URL.
+        # An entry file registers its backend for a URL scheme.
         if (from ~ /\/entry\.cpp$/ && is_in(to, "connect"))
             next
         rule = ""

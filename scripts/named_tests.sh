@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Checks that what docs/coming-from.md says is run by tests.
+# Checks that tests cover the statements of docs/coming-from.md.
 #
-#   scripts/named_tests.sh PROGRAM       the program of those tests
+#   scripts/named_tests.sh PROGRAM       the executable of these tests
 #
-# The last cell of each row of its tables names a test, as `suite/case`. That test has to be there and to pass, with at
-# least one check. Code in a row that ends with a semicolon is a line of that test (white space and line breaks aside), and
-# each test of test/docs/coming_from is named by a row. A test whose server is not there is reported as skipped, with the exit code 77.
+# The last cell of each table row names a test, as `suite/case`. This test has to exist and to pass with at least one
+# check. Code in a row that ends with a semicolon has to be a line of the test (white space and line breaks are
+# ignored). Each test of test/docs/coming_from has to be named by a row. A test without its server is reported as
+# skipped, with exit code 77.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,19 +16,19 @@ program=${1:?usage: scripts/named_tests.sh PROGRAM}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# A test that fails is in the report.
+# The exit code is ignored because the report contains the failed tests.
 "$program" --log_level=error --report_level=detailed --report_format=XML --report_sink="$scratch/report" \
     --color_output=no >"$scratch/log" 2>&1 || true
 "$program" --list_content 2>"$scratch/list" >/dev/null
 
-# suite/case, its result, how many checks have passed
+# Lines of: suite/case, result, number of passed checks
 tr '<' '\n' <"$scratch/report" | awk '
     function of(what) { match($0, " " what "=\"[^\"]*\""); return substr($0, RSTART + length(what) + 3, RLENGTH - length(what) - 4) }
     /^TestSuite / { path[++depth] = of("name") }
     /^\/TestSuite/ { --depth }
     /^TestCase / { print path[depth] "/" of("name"), of("result"), of("assertions_passed") }
 ' >"$scratch/results"
-# suite/case, "on" or "off"
+# Lines of: suite/case, "on" or "off"
 awk '
     /^[^ ]/ { suite = $1; sub(/\*$/, "", suite) }
     /^ / { print suite "/" (/\*$/ ? substr($1, 1, length($1) - 1) " on" : $1 " off") }
@@ -36,7 +37,7 @@ awk '
 awk -v page="$page" -v results="$scratch/results" -v known="$scratch/known" '
     function bad(what) { printf "named_tests: error: %s:%d: %s\n", page, line_number, what >"/dev/stderr"; failed = 1 }
     function spaceless(text) { gsub(/[ \t\n]/, "", text); return text }
-    # Tests, each with its lines.
+    # Test sources: collects the lines of each test.
     FILENAME ~ /\.cpp$/ {
         if (FNR == 1) suite = ""
         if (/^BOOST_(AUTO|FIXTURE)_TEST_SUITE\(/) { suite = $0; gsub(/^[^(]*\(|[,)].*/, "", suite) }
@@ -50,7 +51,7 @@ awk -v page="$page" -v results="$scratch/results" -v known="$scratch/known" '
     }
     FILENAME == results { result[$1] = $2; checks[$1] = $3; next }
     FILENAME == known { state[$1] = $2; next }
-    # The page. Of the rows of a table, the first two are its head.
+    # The page: the first two rows of a table are its head.
     !/^\|/ { rows = 0; next }
     ++rows < 3 { next }
     {

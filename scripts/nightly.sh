@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs what takes too long for every change: both commands of README.md in a bare Debian 12 and 13.
+# Runs the checks that take too long for every change: both commands of README.md in a minimal Debian 12 and 13.
 #
 #   scripts/nightly.sh
 #
-# Needs root, see scripts/debian_root.sh.
+# Needs root; see scripts/debian_root.sh.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

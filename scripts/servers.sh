@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
-# Runs a command with real servers beside it.
+# Runs a command while real servers run.
 #
 #   scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native]... -- COMMAND...
 #
-# Each named server is a child of this script, on a free port of 127.0.0.1, with its files in a temporary folder, and is
-# stopped when the command ends. A server whose address is in the environment already is used as it is:
+# Each named server is a child process of this script, on a free port of 127.0.0.1, with its files in a temporary
+# folder. The servers are stopped when the command ends. If the address of a server is in the environment already, that
+# server is used:
 #
-#   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that tests share
-#   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; its ticks are of 500 ms
-#   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set where no server can be had. For mongodb_native, too:
-#                          the same in another make, if scripts/setup.sh has built it
+#   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that is shared by tests
+#   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; with a tick time of 500 ms
+#   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set if no server is installed. mongodb_native, another
+#                          server that scripts/setup.sh can build, sets the same variable
 #
-# With _ID behind its name, that of the server's process if it was started here. A server that is named twice is started
-# twice, the second time as COLOCK_TEST_REDIS_2, and so on.
+# The same variable with the suffix _ID is the id of the server's process, if this script started the server. A server
+# that is named twice is started twice. The second address is in COLOCK_TEST_REDIS_2, and so on.
 #
-# Tests that hurt their servers start their own from these, which are exported too:
+# Tests that stop or damage servers start their own. For such tests the script exports:
 #
 #   COLOCK_REDIS_SERVER    the redis-server binary
-#   COLOCK_REDIS_WITHOUT_TLS   set if that one was built without TLS: what needs it is skipped, and said to be
-#   COLOCK_ZOOKEEPER_CLASSES   ZooKeeper's class path
-#   COLOCK_CURATOR_CLASSES     Curator's
-#   COLOCK_MONGODB_SERVER      the server that speaks MongoDB's protocol
-#   COLOCK_MONGODB_OPTIONS     those that it has beside its port and its folder
+#   COLOCK_REDIS_WITHOUT_TLS   set if this binary was built without TLS: tests that need TLS are reported as skipped
+#   COLOCK_ZOOKEEPER_CLASSES   the class path of ZooKeeper
+#   COLOCK_CURATOR_CLASSES     the class path of Curator
+#   COLOCK_MONGODB_SERVER      the server program of MongoDB's protocol
+#   COLOCK_MONGODB_OPTIONS     its options, in addition to its port and its folder
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
@@ -64,7 +65,7 @@ trap stop_all EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# ask PORT TEXT: the first line of the answer
+# ask PORT TEXT: prints the first line of the answer
 ask() {
     local reply=''
     { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
@@ -92,9 +93,9 @@ launch_mongodb() {
 }
 mongodb_answers() { { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null && exec {socket}>&-; }
 
-# start NAME VARIABLE: the server's address is exported under that name
+# start NAME VARIABLE: starts a server and exports its address in VARIABLE
 #
-# A port cannot be reserved for another process, so one is tried, and another if the server could not have it.
+# A port cannot be reserved for another process. So a random port is tried, and another one if the server cannot use it.
 start() {
     local folder=$scratch/$2 port child
     mkdir -p "$folder"
@@ -105,7 +106,8 @@ start() {
         for _ in {1..200}; do
             kill -0 "$child" 2>/dev/null || break
             if "$1_answers" "$port"; then
-                # Another's server on that port would answer too, but then ours has ended.
+                # Another server on this port would answer too. But then our server cannot have bound the port, and has
+                # ended.
                 sleep 0.1
                 kill -0 "$child" 2>/dev/null || break
                 children+=("$child")
@@ -127,14 +129,14 @@ for server in "${servers[@]}"; do
     named[$server]=$((${named[$server]:-0} + 1))
     [ "${named[$server]}" = 1 ] || variable+=_${named[$server]}
     if [ "$server" = mongodb_native ]; then
-        # It knows no fail points.
+        # This server does not support fail points.
         export COLOCK_MONGODB_SERVER=$colock_mongodb_native/bin/secantusd-rs COLOCK_MONGODB_OPTIONS='--log-level WARNING'
-        [ -x "$COLOCK_MONGODB_SERVER" ] || fail "mongodb_native is not there; scripts/setup.sh mongodb_native builds it"
+        [ -x "$COLOCK_MONGODB_SERVER" ] || fail "mongodb_native is not installed; scripts/setup.sh mongodb_native builds it"
         start mongodb COLOCK_TEST_MONGODB
         continue
     fi
     if [ -n "${!variable:-}" ]; then
-        say "$server as $variable says"
+        say "using the $server server of $variable"
         continue
     fi
     if [ "$server" = zookeeper ]; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what colock is built and tested with. Run again, it finds everything in place and ends at once.
+# Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
 #   scripts/setup.sh [build|sanitizers|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|peers]...
 #
 # Without a name: build.
 #
-# Debian 12 and 13: what is missing comes from the system's own package archive; Boost 1.92, which is newer than both, is
-# unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. Other systems: says what to install.
+# On Debian 12 and 13, missing packages are installed from the system's archive. Boost 1.92 is newer than the Boost of
+# both; it is unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. On other systems, the script prints what to install.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -52,7 +52,7 @@ install_missing() {
     fi
     say "installing ${missing[*]}"
     local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}")
-    # The package lists may be absent or too old: then they are fetched, and the install is tried once more.
+    # The package lists may be missing or too old. Then they are updated, and the installation is tried once more.
     if ! "${as_root[@]}" "${install[@]}" >"$log" 2>&1; then
         say "refreshing the package lists"
         "${as_root[@]}" apt-get update -q >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get update failed"; }
@@ -79,11 +79,12 @@ boost_is_there() {
     cmake -S "$probe" -B "$probe/build" -G Ninja >/dev/null 2>&1
 }
 
-# Debian's trixie-backports carries it; the packages are unpacked, not installed, and the system's apt is left as it is.
+# Debian's trixie-backports contains Boost 1.92. The packages are unpacked, not installed, and the configuration of apt
+# is not changed.
 fetch_boost() {
     local archive archives apt=$scratch/apt unpacked=$scratch/unpacked
     archives=$(colock_debian_archives)
-    [ -n "$archives" ] || fail "apt has no archive of Debian's main packages, so Boost $boost_version cannot be had; set Boost_DIR"
+    [ -n "$archives" ] || fail "apt has no archive of Debian's main packages, so Boost $boost_version cannot be installed; set Boost_DIR"
 
     mkdir -p "$apt"/{lists,cache/archives}/partial "$apt/none" "$apt/packages" "$unpacked"
     local private=(
@@ -108,10 +109,10 @@ fetch_boost() {
         fi
     done
     cat "$log" >&2
-    fail "trixie-backports did not yield Boost $boost_version; install it and set Boost_DIR or CMAKE_PREFIX_PATH"
+    fail "trixie-backports does not contain Boost $boost_version; install it and set Boost_DIR or CMAKE_PREFIX_PATH"
 }
 
-# --- what can be asked for ------------------------------------------------------------------------------------------
+# --- installable parts ----------------------------------------------------------------------------------------------
 
 cmake_is_recent() { printf '3.25\n%s\n' "$(cmake --version | sed -n '1s/[^0-9]*//p')" | sort -VC; }
 
@@ -122,8 +123,8 @@ setup_build() {
     need 'have ccache || [ -z "$debian" ]' ccache "ccache"
     need 'have pkg-config' pkg-config "pkg-config"
     need 'pkg-config --exists openssl' libssl-dev "OpenSSL >= 3 with its headers"
-    # The headers are also those of the client with threads, which cannot be installed beside it: whoever has that one
-    # keeps it, and does without colock::zookeeper.
+    # The headers are the same as those of the multithreaded client, which conflicts with this package. If the
+    # multithreaded client is installed, it is kept, and colock::zookeeper is not built.
     need '[ -f /usr/include/zookeeper/zookeeper.h ] || [ -z "$debian" ]' libzookeeper-st-dev "ZooKeeper's C client"
     need 'pkg-config --exists sqlite3' libsqlite3-dev "SQLite >= 3.7 with its headers"
     need 'pkg-config --exists libmongoc-1.0 || [ -z "$debian" ]' libmongoc-dev "libmongoc >= 1.23 with its headers"
@@ -152,6 +153,7 @@ setup_sanitizers() {
 setup_format() {
     need 'have git' git "git"
     need 'have clang-format-19' clang-format-19 "clang-format 19"
+    need 'have codespell' codespell "codespell"
     install_missing
     say "format: ready"
 }
@@ -165,8 +167,8 @@ setup_debootstrap() {
 toxiproxy_is_there() { [ -n "${COLOCK_TOXIPROXY:-}" ] || [ -x "$colock_toxiproxy" ]; }
 
 setup_servers() {
-    # redis-tools holds the server's binary; the redis-server package adds only its name and a system service, which
-    # tests have no use for.
+    # The package redis-tools contains the server's binary. The package redis-server only adds the name of the binary
+    # and a system service, which the tests do not need.
     need 'have redis-server || have redis-check-rdb' redis-tools "redis-server >= 6.2"
     need 'have openssl' openssl "the openssl command"
     need 'have curl' curl "curl"
@@ -196,7 +198,7 @@ setup_zookeeper() {
 }
 zookeeper_is_there() { [ -n "${COLOCK_ZOOKEEPER_CLASSES:-}" ] || [ -f "${colock_zookeeper_classes%%:*}" ]; }
 
-# A server that speaks MongoDB's protocol. Where it cannot be had, its tests are skipped.
+# Installs a server that speaks MongoDB's protocol. If it cannot be installed, its tests are skipped.
 setup_mongodb() {
     mongodb_is_there && say "mongodb: ready" && return 0
     if [ -n "$debian" ]; then
@@ -209,17 +211,17 @@ setup_mongodb() {
         touch "$colock_mongodb/installed"
         say "mongodb: ready"
     else
-        say "mongodb: without a server ($(grep . "$log" | tail -n 1)); the tests that need one are skipped"
+        say "mongodb: no server was installed ($(grep . "$log" | tail -n 1)); the tests that need one are skipped"
     fi
 }
 mongodb_is_there() { [ -n "${COLOCK_MONGODB_SERVER:-}" ] || [ -f "$colock_mongodb/installed" ]; }
 
-# The same in another make, five times as fast: for the benchmark, and for a second run of the tests. It is built from its
-# source, which takes some minutes, once.
+# Builds another server of MongoDB's protocol, which is five times as fast. The benchmark and a second run of the tests
+# use it. The build takes some minutes, once.
 setup_mongodb_native() {
     mongodb_native_is_there && say "mongodb_native: ready" && return 0
     if ! cargo_is_recent 2>/dev/null; then
-        say "mongodb_native: without a server (there is no cargo >= 1.95); what needs it is skipped"
+        say "mongodb_native: not built (needs cargo >= 1.95); its tests are skipped"
         return 0
     fi
     say "building a MongoDB test server into $colock_mongodb_native"
@@ -229,25 +231,25 @@ setup_mongodb_native() {
         mv "$scratch/native" "$colock_mongodb_native"
         say "mongodb_native: ready"
     else
-        say "mongodb_native: without a server ($(grep . "$log" | tail -n 1)); what needs it is skipped"
+        say "mongodb_native: not built ($(grep . "$log" | tail -n 1)); its tests are skipped"
     fi
 }
 mongodb_native_is_there() { [ -x "$colock_mongodb_native/bin/secantusd-rs" ]; }
 cargo_is_recent() { printf '1.95\n%s\n' "$(cargo --version | cut -d' ' -f2)" | sort -VC; }
 
-# Other lock libraries, in the versions that benchmarks/peers names: tests and the benchmark run them beside colock. What
-# cannot be had is said, and they do without it.
+# Installs other lock libraries, in the versions that benchmarks/peers names, for tests and benchmarks. A library that
+# cannot be installed is reported, and its tests are skipped.
 setup_peers() {
     mkdir -p "$colock_peers"
     local without=()
     install_peers node "$colock_root/benchmarks/peers/package.json" "node npm" install_node_peers || true
-    # Debian's own redis-py will do for the tests.
+    # The tests can use Debian's own redis-py.
     if ! install_peers python "$colock_root/benchmarks/peers/requirements.txt" python3 install_python_peers &&
         have python3 && [ -n "$debian" ]; then
         need 'python3 -c "import redis"' python3-redis "redis-py"
         install_missing
     fi
-    # What the ZooKeeper tests run, as Debian has it.
+    # The ZooKeeper tests use Debian's packages of Curator and kazoo.
     if [ -n "$debian" ]; then
         need '[ -f /usr/share/java/curator-recipes.jar ]' libcurator-recipes-java "Curator"
         need 'have javac' default-jdk-headless "a Java compiler"
@@ -255,13 +257,13 @@ setup_peers() {
         install_missing
     fi
     if [ ${#without[@]} -gt 0 ]; then
-        say "peers: without $(join "${without[@]}"); the tests and benchmarks that run beside these libraries are skipped"
+        say "peers: not installed: $(join "${without[@]}"); the tests and benchmarks that need them are skipped"
     else
         say "peers: ready"
     fi
 }
 
-# install_peers NAME VERSIONS TOOLS COMMAND...: again only when the list of versions has changed
+# install_peers NAME VERSIONS TOOLS COMMAND...: runs COMMAND unless this list of versions is installed already
 install_peers() {
     local stamp=$colock_peers/$1.installed tool
     for tool in $3; do

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Keeps the code in README.md and docs/ the same as in the files that it was cut from, which tests compile and run.
+# Keeps the code blocks of README.md and docs/ equal to the source files from which they are copied. Tests compile and
+# run these files.
 #
-#   scripts/snippets.sh [check|update]     (check, if nothing is named)
+#   scripts/snippets.sh [check|update]     (default: check)
 #
-# A line <!-- snippet: FILE NAME --> stands before a code block that is the part of FILE between its lines "//[ NAME"
-# and "//]", or "#[ NAME" and "#]". Every block of C++ or CMake has to have one.
+# A line <!-- snippet: FILE NAME --> before a code block says that the block is a part of FILE: the lines between "//[
+# NAME" and "//]", or "#[ NAME" and "#]". Every block of C++ or CMake needs such a line.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,7 +18,7 @@ fail() {
 mode=${1:-check}
 case $mode in check | update) ;; *) fail "unknown mode '$mode'; known: check, update" ;; esac
 
-# Prints a page with its blocks replaced by what they were cut from.
+# Prints a page with its code blocks replaced by the parts of the source files.
 renewed() {
     awk -v page="$1" '
         function stop(what) { print "snippets: error: " page ":" NR ": " what >"/dev/stderr"; failed = 1; exit 1 }
@@ -56,7 +57,7 @@ for page in README.md docs/*.md; do
         echo "snippets: updated $page"
     else
         diff -u "$page" "$new" >&2 || true
-        echo "snippets: $page differs from its sources; scripts/snippets.sh update brings it up to date" >&2
+        echo "snippets: $page differs from its sources; run scripts/snippets.sh update" >&2
         status=1
     fi
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests, with real servers beside them.
+# Builds everything and runs all tests with real servers.
 #
-#   scripts/test.sh [release|debug|asan|tsan] [CTEST_OPTION]...     (debug, if none is named)
+#   scripts/test.sh [release|debug|asan|tsan] [CTEST_OPTION]...     (default: debug)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,7 +21,8 @@ scripts/build.sh "$preset" "${targets[@]}"
 
 scripts/setup.sh peers
 
-# It takes minutes to build, while the tests leave the processors idle half of the time: below them in priority.
+# The native server takes minutes to build. The build has a low priority, because the tests leave the processors idle
+# half of the time.
 native=
 if [ "$preset" = release ]; then
     set -m
@@ -32,11 +33,12 @@ if [ "$preset" = release ]; then
 fi
 
 echo "test: $preset"
-# Most of them wait most of the time, for servers, leases and sessions.
+# Most tests wait most of the time for servers, leases and sessions. So more tests run than there are processors.
 run=(ctest --preset "$preset" --parallel "$((2 * $(nproc)))")
 scripts/servers.sh run redis zookeeper mongodb -- "${run[@]}" "$@"
 
-# What speaks to MongoDB again, with a server that misreads other things than the first: once is enough.
+# Runs the MongoDB tests again with the native server, which deviates from MongoDB in other details than the first
+# server. One preset is enough.
 [ -n "$native" ] || exit 0
 wait "$native"
 trap - EXIT

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced first by every script here: for --help or -h, prints the comment at the script's head and exits. Arguments
-# behind -- belong to another command.
+# Sourced first by every script in this folder. For --help or -h, prints the comment at the head of the script and
+# exits. Arguments after -- belong to another command.
 for colock_argument; do
     case $colock_argument in
     --) break ;;

@@ -14,9 +14,9 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.retry.RetryOneTime;
 
-/** A thread for each worker, all with one client. Options and answer are those of load.js. */
+/** Uses one thread for each worker, and one client for all of them. Options and output are the same as in load.js. */
 public final class CuratorLoad {
-    /** A virtual machine is faster after some seconds. */
+    /** Duration of the warm-up as a multiple of --seconds; a Java virtual machine needs some seconds to reach its speed. */
     private static final double WARM_UP = 3;
 
     private static final LongAdder pairs = new LongAdder();
@@ -38,7 +38,7 @@ public final class CuratorLoad {
         List<Thread> workers = new ArrayList<>();
         for (int number = 0; number < concurrency; ++number) {
             List<InterProcessMutex> own = new ArrayList<>();
-            // With fewer keys than workers each worker has one, and shares it with others.
+            // If there are fewer keys than workers, each worker uses one key, which it shares with others.
             for (int key = number % keys; key < keys; key += concurrency)
                 own.add(new InterProcessMutex(client, "/curator/load:" + key));
             Thread worker = new Thread(() -> work(own));

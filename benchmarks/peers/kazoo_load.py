@@ -1,6 +1,6 @@
 # Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #
-# A thread for each worker, all with one client. Options and answer are those of load.js.
+# Uses one thread for each worker, and one client for all of them. Options and output are the same as in load.js.
 import argparse
 import json
 import threading
@@ -26,7 +26,7 @@ stopping = False
 class Worker(threading.Thread):
     def __init__(self, number):
         super().__init__()
-        # With fewer keys than workers each worker has one, and shares it with others.
+        # If there are fewer keys than workers, each worker uses one key, which it shares with others.
         keys = range(number % asked.keys, asked.keys, asked.concurrency)
         self.locks = [client.Lock("/kazoo/load:{}".format(key)) for key in keys]
         self.pairs = 0

@@ -15,7 +15,7 @@ const { values } = parseArgs({
         keys: text('6400'),
         concurrency: text('64'),
         seconds: text('2'),
-        // Where the libraries are installed: never in the tree.
+        // Folder in which the libraries are installed, outside of the source tree.
         modules: text('.'),
     },
 });
@@ -32,9 +32,9 @@ exports.connect = () => {
     return new Redis({ host: values.host, port: number('port'), enableAutoPipelining: true });
 };
 
-/// Each worker takes its own keys in turn, so that nothing is contended: what is measured is the way there and back. With
-/// fewer keys than workers each worker has one and shares it with others; a library that gives up is asked again.
-/// Prints the rate between a warm-up and the end.
+/// Each worker acquires and releases its own keys in turn. So there is no contention, and only the round trips are
+/// measured. If there are fewer keys than workers, each worker uses one key, which it shares with others. If a library
+/// gives up, the acquire is repeated. Prints the rate between the warm-up and the end.
 exports.run = async (pair) => {
     const [keys, concurrency, seconds] = [number('keys'), number('concurrency'), number('seconds')];
     let pairs = 0;

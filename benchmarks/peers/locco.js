@@ -6,7 +6,7 @@ const { connect, main, required, run, ttl } = require('./load.js');
 main(async () => {
     const { IoRedisAdapter, Locker } = required('@kontsedal/locco');
     const adapter = new IoRedisAdapter({ client: connect() });
-    // It has no defaults; these are those of its README.
+    // locco has no default settings; these are the values of its README.
     const locker = new Locker({ adapter, retrySettings: { retryDelay: 200, retryTimes: 10 } });
     await run(async (key) => {
         const lock = await locker.lock(key, ttl).acquire();

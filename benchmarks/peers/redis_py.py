@@ -19,14 +19,14 @@ def options():
 
 
 async def main(asked):
-    # A connection carries one command at a time here: its pool opens as many as are in flight.
+    # A connection of redis-py carries one command at a time. The pool opens a connection for each pair in flight.
     client = Redis(host=asked.host, port=asked.port)
     pairs = 0
     stopping = False
     longest_turn = 0.0
 
-    # Each worker takes its own keys in turn, so that nothing is contended. With fewer keys than workers each worker
-    # has one and shares it with others.
+    # Each worker acquires and releases its own keys in turn, so there is no contention. If there are fewer keys than
+    # workers, each worker uses one key, which it shares with others.
     async def work(first):
         nonlocal pairs, longest_turn
         key = first % asked.keys

@@ -6,7 +6,7 @@ const { connect, main, required, run, ttl } = require('./load.js');
 main(async () => {
     const { default: Redlock } = required('redlock');
     const redlock = new Redlock([connect()]);
-    // Every busy key is told there, and to nobody is an error of its own.
+    // redlock emits an 'error' event for every busy key. Without a handler this would be an uncaught error.
     redlock.on('error', () => {});
     await run(async (key) => {
         const lock = await redlock.acquire([key], ttl);

@@ -20,8 +20,8 @@
 namespace asio = boost::asio;
 
 //[ server
-// The server: a board on which each lock is a note, and which tells who watches a note that it was taken off, or will
-// fall off sooner. All who use it run on its strand.
+// The server: a board where each lock is a note. It notifies the watchers of a note when the note is removed, or when
+// its expiry moves to an earlier time. All clients of the board run on its strand.
 struct board
 {
     explicit board(const asio::any_io_executor& executor) : strand(asio::make_strand(executor)) {}
@@ -84,7 +84,7 @@ protected:
         if (ours == board_->notes.end())
             co_return colock::extend_outcome{colock::extend_status::not_held};
         const auto before = std::exchange(ours->second.expires, expiry_of(ttl));
-        // Whoever waits counts on what he was told with his busy answer.
+        // Waiters rely on the expiry in their busy answer, so they are notified of an earlier expiry.
         if (ours->second.expires < before)
             board_->tell(claim->key());
         ours->second.status.renewed = std::chrono::system_clock::now();
@@ -97,20 +97,20 @@ protected:
     }
 
     //[ wait
-    // Watches first and looks then: what is taken off in between is seen by one or the other. An expiry tells nobody,
-    // nor need it: the core looks again by itself when the time is up that the busy answer named.
+    // Registers the watch before it checks the lock, so that a removal in between is not missed. An expiry sends no
+    // notification. It needs none, because the core checks again at the time that the busy answer named.
     asio::awaitable<void> do_wait(colock::claim_ptr claim, colock::lease_clock::time_point until) override
     {
         colock::lease_timer told(executor(), until);
         const watching watched(*board_, claim->key(), told);
         if (is_taken(claim->key()))
             co_await told.async_wait(asio::as_tuple);
-        // However it ended, told or cancelled: `watched` takes it off the list.
+        // The guard `watched` unregisters the timer, whether it was notified or cancelled.
     }
     //]
 
     //[ hand_over
-    // In one step: nobody else comes in between, and one round trip is saved.
+    // In one step: no other claim can be granted in between, and one round trip is saved.
     asio::awaitable<colock::hand_over_outcome> do_hand_over(colock::claim_ptr held, colock::claim_ptr next) override
     {
         co_await round_trip();
@@ -141,7 +141,7 @@ protected:
         co_return outcome;
     }
     //[ list
-    // In pages: the cursor is the last key that was looked at.
+    // In pages: the cursor is the last key that was checked.
     asio::awaitable<colock::list_outcome> do_list(colock::filter which, std::string cursor) override
     {
         co_await round_trip();
@@ -159,7 +159,7 @@ protected:
         co_return page;
     }
     //]
-    // In steps, likewise.
+    // In steps, like do_list().
     asio::awaitable<colock::list_outcome> do_purge(std::size_t limit, std::string cursor) override
     {
         co_await round_trip();
@@ -182,7 +182,7 @@ protected:
 
     virtual colock::lease_clock::time_point expiry_of(std::chrono::milliseconds ttl) const
     {
-        // A ttl of 0 is no ttl.
+        // A TTL of 0 means that the lock does not expire.
         return ttl.count() == 0 ? colock::lease_clock::time_point::max()
                                 : colock::saturating_add(colock::lease_clock::now(), ttl);
     }

@@ -16,7 +16,7 @@
 
 namespace asio = boost::asio;
 
-/// What stands on the server.
+/// The data on the server.
 struct table
 {
     struct row
@@ -30,7 +30,7 @@ struct table
 };
 
 //[ adapter
-// A table on a server, 1 ms away. The strand makes it safe on a context with many threads.
+// A table on a server with a delay of 1 ms. The strand makes the adapter safe on a context with many threads.
 class table_adapter : public colock::awaitable_adapter
 {
 public:
@@ -48,7 +48,7 @@ protected:
         co_await round_trip();
         const auto now = colock::lease_clock::now();
         auto& found = table_->rows[claim->key()];
-        // A claim that is created twice finds its own grant: the first answer may have been lost.
+        // A repeated create of the same claim finds its own grant, because the first answer may have been lost.
         const bool is_ours = found.token == claim->token() && now < found.expires;
         if (!is_ours && now < found.expires)
             co_return colock::create_outcome::busy(found.expires - now);

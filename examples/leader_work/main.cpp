@@ -1,8 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Work that one process does at a time, whoever dies: start this several times on one backend. One leads, the others
-// wait. When it is told to end, the next leads at once; when it is killed, as soon as the backend has counted it out;
-// when it loses its lock in any other way, its work is cancelled before the next begins.
+// Leader election: start this program several times on one backend. One process leads and does the work; the others
+// wait. If the leader is told to stop, the next process leads at once. If the leader is killed, the next one leads when
+// the backend has expired the lock. If the leader loses its lock in another way, its work is cancelled before the next
+// one leads.
 
 #include "../../tools/arguments.hpp"
 
@@ -29,7 +30,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Cancelled at its timer, a margin before anybody else can lead.
+/// The leader's work. It is cancelled at its timer, a margin before another process can lead.
 asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds pace)
 {
     std::cout << "leads, fence " << held.fence() << std::endl;
@@ -41,7 +42,7 @@ asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds p
     }
 }
 
-/// Until it is cancelled: then the next may lead when this has ended.
+/// Runs until it is cancelled. Another process may lead after this coroutine has ended.
 asio::awaitable<void> stand_for_election(colock::locker locker, std::string office, std::chrono::milliseconds pace)
 {
     asio::steady_timer pause(co_await asio::this_coro::executor);
@@ -51,7 +52,7 @@ asio::awaitable<void> stand_for_election(colock::locker locker, std::string offi
         } catch (const colock::error& failure) {
             std::cout << "does not lead: " << failure.what() << std::endl;
         }
-        // Lost, or there is no backend: again, and not in haste.
+        // The lock was lost, or the backend is unavailable. The delay avoids a busy loop.
         pause.expires_after(200ms);
         co_await pause.async_wait();
     }
@@ -65,11 +66,11 @@ try {
     std::string office = "leader";
     unsigned ttl = 3000;
     unsigned pace = 500;
-    if (const auto early = tools::arguments("leader_work: work that one of several processes does at a time")
-            .value("backend", backend, "URL", "where the locks live; default: memory:")
-            .value("office", office, "KEY", "what they lead in; default: leader")
-            .value("ttl-ms", ttl, "N", "how long a dead leader is waited for, at most; default: 3000", 500, 3'600'000)
-            .value("pace-ms", pace, "N", "between two steps; default: 500", 1, 3'600'000)
+    if (const auto early = tools::arguments("leader_work: several processes elect a leader, which does the work")
+            .value("backend", backend, "URL", "URL of the lock service; default: memory:")
+            .value("office", office, "KEY", "key of the lock that makes a process the leader; default: leader")
+            .value("ttl-ms", ttl, "N", "longest wait for a dead leader, in ms; default: 3000", 500, 3'600'000)
+            .value("pace-ms", pace, "N", "interval of the steps, in ms; default: 500", 1, 3'600'000)
             .parse(count, words))
         return *early;
 
@@ -81,7 +82,7 @@ try {
     signals.async_wait([&](auto...) { stop.emit(asio::cancellation_type::terminal); });
     asio::co_spawn(io, stand_for_election(locker, office, std::chrono::milliseconds(pace)),
         asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr) {
-            // Its session ends with it, and nothing that others would have to wait for is left.
+            // The shutdown ends the session, so that other processes do not have to wait for its expiry.
             asio::co_spawn(io, locker.shutdown(), [](std::exception_ptr, const colock::shutdown_report& report) {
                 std::cout << (report.clean() ? "gone\n" : "gone, in doubt\n") << std::flush;
             });

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Two processes of one office, of which the leader is killed, and the next told to end.
+# Runs several processes that compete for the leadership. Kills the first leader, and tells the next leader to stop.
 #
 #   examples/leader_work/test.sh PROGRAM [URL]
 #
-# Without an URL: one process, whose locks are its own.
+# Without a URL, runs one process with the memory backend.
 set -euo pipefail
 
 program=$1
@@ -23,7 +23,7 @@ fail() {
     tail -n 5 "$scratch"/* >&2
     exit 1
 }
-# until_true WHAT COMMAND...: tries for a minute at most
+# until_true WHAT COMMAND...: repeats COMMAND until it succeeds, for a minute at most
 until_true() {
     local what=$1 deadline=$((SECONDS + 60))
     shift
@@ -40,29 +40,29 @@ begin() {
 leads() { grep -q '^leads' "$scratch/$1"; }
 works() { grep -q '^step 3$' "$scratch/$1"; }
 fence() { sed -n 's/^leads, fence //p' "$scratch/$1"; }
-# It is told to end, and does.
+# Tells the process to stop, and waits for its end.
 stop() {
     kill "${children[$1]}"
     wait "${children[$1]}" || fail "$1 ended with $?"
-    grep -q '^gone$' "$scratch/$1" || fail "$1 left something behind"
+    grep -q '^gone$' "$scratch/$1" || fail "the shutdown of $1 was not clean"
 }
 
 begin one
 until_true "the first leads" works one
 if [ -n "$url" ]; then
     begin two
-    # It takes its place in the line, if there is one, before the third comes.
+    # If the backend has a queue, the second process has to be in it before the third starts.
     sleep 0.5
     kill -KILL "${children[one]}"
     wait "${children[one]}" 2>/dev/null || true
-    leads two && fail "two lead"
-    until_true "the second goes on when the first was killed" works two
+    leads two && fail "two processes lead"
+    until_true "the second leads after the first was killed" works two
     [ "$(fence two)" -gt "$(fence one)" ] || fail "fences: $(fence one), $(fence two)"
     begin three
     sleep 0.5
-    leads three && fail "two lead"
+    leads three && fail "two processes lead"
     stop two
-    until_true "the third goes on when the second has ended" works three
+    until_true "the third leads after the second has stopped" works three
     [ "$(fence three)" -gt "$(fence two)" ] || fail "fences: $(fence two), $(fence three)"
     stop three
 else

@@ -28,7 +28,7 @@ inline response make_response(http::status status, std::string text)
     return made;
 }
 
-/// Answers `POST /reserve/{seat}`, and everything else with what is wrong with it.
+/// Handles `POST /reserve/{seat}`. Every other request is answered with an error.
 class desk
 {
 public:
@@ -37,13 +37,13 @@ public:
     {
     }
 
-    asio::awaitable<response> answer(const request& asked) const
+    asio::awaitable<response> answer(const request& received) const
     {
         static constexpr std::string_view path = "/reserve/";
-        const std::string_view target = asked.target();
+        const std::string_view target = received.target();
         if (!target.starts_with(path))
             co_return make_response(http::status::not_found, "there is only /reserve/{seat}");
-        if (asked.method() != http::verb::post) {
+        if (received.method() != http::verb::post) {
             response refusal = make_response(http::status::method_not_allowed, "a reservation is a POST");
             refusal.set(http::field::allow, "POST");
             co_return refusal;
@@ -63,8 +63,8 @@ private:
 
     asio::awaitable<response> reserve(std::string seat) const
     {
-        // Whatever keeps the lock away, the wait ends at the limit. A deadline of the policy tells what it was, another
-        // client or a backend that does not answer; one of Asio's would just be a cancellation.
+        // The wait ends at the limit in all cases. With a deadline of the retry policy, the error says whether the lock
+        // is busy or the backend does not answer. A deadline of Asio would only report a cancellation.
         const auto patience = colock::retry_policy::forever().total_time(limit_);
         auto [failed, lock] = co_await locker_.async_acquire(
             "seat:" + seat, {.retry = patience, .renewal = colock::renewal::automatic}, asio::as_tuple);
@@ -82,7 +82,7 @@ private:
             break;
         }
         co_return try_later("the reservation was not finished");
-        // The handle dies here: it is released in the background, and a slow backend does not delay the answer.
+        // The lock is destroyed here and released in the background, so that a slow backend does not delay the answer.
     }
 
     static response try_later(std::string why)

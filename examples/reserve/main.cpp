@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Reservations over HTTP: `curl -X POST http://127.0.0.1:PORT/reserve/A12` is answered with 200, with 409 if the seat
-// is taken, and with 503 if its lock could not be had in time, because it is busy or its backend is unavailable.
-// Servers of one backend and one folder sell the same seats.
+// Reservations over HTTP: `curl -X POST http://127.0.0.1:PORT/reserve/A12`. The status is 200 on success, 409 if the
+// seat is taken, and 503 if the lock is busy or its backend is unavailable until the time limit. Servers with the same
+// backend and the same folder sell the same seats.
 
 #include "desk.hpp"
 #include "seats.hpp"
@@ -33,10 +33,10 @@ try {
     unsigned limit = 1000;
     unsigned hold = 20;
     if (const auto early = tools::arguments("reserve: reservations over HTTP, on a free port of 127.0.0.1")
-            .value("backend", backend, "URL", "where the locks live; default: memory:")
-            .value("folder", folder, "FOLDER", "where the reservations live; default: seats")
-            .value("limit-ms", limit, "N", "how long a request waits for a lock; default: 1000", 1, 3'600'000)
-            .value("hold-ms", hold, "N", "how long a reservation takes; default: 20", 0, 3'600'000)
+            .value("backend", backend, "URL", "URL of the lock service; default: memory:")
+            .value("folder", folder, "FOLDER", "folder of the reservations; default: seats")
+            .value("limit-ms", limit, "N", "longest wait of a request for a lock, in ms; default: 1000", 1, 3'600'000)
+            .value("hold-ms", hold, "N", "duration of a reservation, in ms; default: 20", 0, 3'600'000)
             .parse(count, words))
         return *early;
 

@@ -22,8 +22,8 @@ enum class sale
     stopped,
 };
 
-/// The seats that are reserved: a file each, in a folder that several servers may share. Stands for a database that has
-/// no locks: to reserve is to look and then, after a while, to write.
+/// The reserved seats: one file for each seat, in a folder that several servers may share. It represents a database
+/// without locks: a reservation reads and, after a delay, writes.
 class seats
 {
 public:
@@ -39,7 +39,7 @@ public:
         co_await asio::steady_timer(co_await asio::this_coro::executor, time_).async_wait();
         if (!lock.held())
             co_return sale::stopped;
-        // A real one remembers the highest fence, and refuses a write that brings a lower one.
+        // A real database would store the highest fence, and refuse a write with a lower one.
         std::ofstream file(folder_ / seat);
         file << lock.fence() << '\n' << std::flush;
         co_return file ? sale::done : sale::stopped;

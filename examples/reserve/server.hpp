@@ -18,7 +18,7 @@
 #include <chrono>
 #include <utility>
 
-/// One client, as long as it keeps its connection; half a minute of silence ends that.
+/// Serves one client until it closes its connection, or sends nothing for 30 seconds.
 inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, const desk& clerk)
 {
     boost::beast::tcp_stream client(std::move(socket));
@@ -34,20 +34,20 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, const desk& cle
         if (failed && !malformed)
             co_return;
 
-        const request& asked = parser.get();
+        const request& received = parser.get();
         const auto fault =
             failed == http::error::body_limit ? http::status::payload_too_large : http::status::bad_request;
         response answer = make_response(fault, failed.message());
         if (!malformed)
-            answer = co_await clerk.answer(asked);
-        answer.version(asked.version());
-        keep_alive = !malformed && asked.keep_alive();
+            answer = co_await clerk.answer(received);
+        answer.version(received.version());
+        keep_alive = !malformed && received.keep_alive();
         answer.keep_alive(keep_alive);
         answer.prepare_payload();
-        if (asked.method() == http::verb::head)
-            answer.body().clear(); // its length is told all the same
+        if (received.method() == http::verb::head)
+            answer.body().clear(); // its length is sent all the same
         client.expires_after(std::chrono::seconds(30));
-        if (const auto [gone, sent] = co_await http::async_write(client, answer, asio::as_tuple); gone)
+        if (const auto [error, sent] = co_await http::async_write(client, answer, asio::as_tuple); error)
             co_return;
     }
     client.socket().shutdown(asio::ip::tcp::socket::shutdown_send);

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Asks the reservation server as its clients do, with curl.
+# Tests the reservation server with curl as the client.
 #
 #   examples/reserve/test.sh SERVER memory|redis
 #
-# With redis two servers share the seats and a Redis of this script's own (COLOCK_REDIS_SERVER, or redis-server), which
-# is stopped on the way. Exit code 77: skipped, for want of what it names.
+# With redis, two servers share the seats and a Redis server that this script starts (COLOCK_REDIS_SERVER, or
+# redis-server). The script stops this Redis server during the test. Exit code 77: skipped, because a tool that the
+# output names is missing.
 set -euo pipefail
 
 program=$1
@@ -32,7 +33,7 @@ expect() {
     [ "$2" = "$3" ] || fail "$1: expected '$2', got '$3'"
     echo "ok: $1: $3"
 }
-# until_true WHAT COMMAND...: tries for half a minute at most
+# until_true WHAT COMMAND...: repeats COMMAND until it succeeds, for 30 seconds at most
 until_true() {
     local what=$1 deadline=$((SECONDS + 30))
     shift
@@ -42,11 +43,11 @@ until_true() {
     done
 }
 
-# start_servers OPTION...: one, or with redis two; their addresses are in "one" and "two"
+# start_servers OPTION...: starts one server, or two with redis, and sets "one" and "two" to their addresses
 start_servers() {
     servers=() urls=()
     for name in one ${redis:+two}; do
-        # Emptied here, so that the address of an earlier server cannot be read from it.
+        # The file is emptied so that the address of an earlier server cannot be read from it.
         : >"$scratch/$name"
         "$program" --backend "$url" --folder "$scratch/seats" "$@" >"$scratch/$name" &
         servers+=($!)
@@ -64,9 +65,9 @@ stop_servers() {
     children=(${redis:+"$redis"})
 }
 
-# ask METHOD URL: prints the status code. The bound turns a hang into "000".
+# ask METHOD URL: prints the status code. The time limit turns a hang into "000".
 ask() { curl --silent --noproxy '*' --max-time 30 --output /dev/null --write-out '%{http_code}' -X "$1" "$2" || true; }
-# both SEAT: two reservations at once, on different servers if there are two; prints both status codes, sorted
+# both SEAT: sends two reservations at once, to different servers if there are two; prints both status codes, sorted
 both() {
     ask POST "$one/reserve/$1" >"$scratch/first" &
     local first=$!
@@ -82,7 +83,7 @@ reason() {
     printf '%s %s' "$code" "$(cut -d: -f1 "$scratch/answer")"
 }
 reserved() { [ "$(ask POST "$one/reserve/$1")" = 200 ]; }
-# within MS COMMAND...: prints what the command does, and fails if it took longer
+# within MS COMMAND...: prints the output of the command, and the duration if it took longer
 within() {
     local limit=$1 start=${EPOCHREALTIME//[.,]/} took
     shift
@@ -97,7 +98,7 @@ url=memory:
 if [ "$backend" = redis ]; then
     redis_server=${COLOCK_REDIS_SERVER:-$(command -v redis-server || true)}
     [ -n "$redis_server" ] || skip "there is no redis-server"
-    # A socket in the file system: no other process can have taken its name, as one can a port.
+    # A socket in the file system, because another process could take a port, but not this name.
     "$redis_server" --port 0 --unixsocket "$scratch/redis" --save '' --appendonly no --dir "$scratch" >"$scratch/log" &
     redis=$!
     children+=("$redis")
@@ -105,15 +106,15 @@ if [ "$backend" = redis ]; then
     until_true "redis is ready" test -S "$scratch/redis"
 fi
 
-# --- who comes second is told so --------------------------------------------------------------------------------------
+# --- the second client of a seat gets 409 -----------------------------------------------------------------------------
 
 start_servers --hold-ms 300 --limit-ms 20000
 for seat in A1 A2 A3; do
     expect "two clients, one seat" "200 409" "$(both $seat)"
 done
-expect "taken, on either server" 409 "$(ask POST "$two/reserve/A1")"
+expect "taken on both servers" 409 "$(ask POST "$two/reserve/A1")"
 
-# --- what is wrong with a request is said, and its connection kept ----------------------------------------------------
+# --- a bad request gets an error, and its connection stays open -------------------------------------------------------
 
 expect "another path" 404 "$(ask POST "$one/cancel/A1")"
 expect "another method" 405 "$(ask GET "$one/reserve/B1")"
@@ -136,10 +137,10 @@ expect "three requests on one connection" "1 200
     --next --silent --noproxy '*' --max-time 30 -o /dev/null -w '%{num_connects} %{http_code}' "$one/")"
 stop_servers
 
-# --- nobody waits beyond the limit ------------------------------------------------------------------------------------
+# --- no client waits longer than the limit ----------------------------------------------------------------------------
 
-# The two come at the same time: the one that gets the lock keeps it for far longer than the other waits, and is the last
-# to be answered.
+# Two clients ask at the same time. The client that gets the lock keeps it longer than the other may wait, and is
+# answered last.
 start_servers --hold-ms 8000 --limit-ms 2000
 clients=()
 for url_of in "$one" "$two"; do
@@ -148,31 +149,31 @@ for url_of in "$one" "$two"; do
     clients+=($!)
 done
 wait "${clients[@]}"
-expect "one had the lock, one gave up" "200 503" "$(cut -d' ' -f1 "$scratch/slow" | sort | paste -sd' ')"
-expect "it gave up first" 503 "$(head -n 1 "$scratch/slow" | cut -d' ' -f1)"
-awk '$1 == 503 && $2 < 2 { exit 1 }' "$scratch/slow" || fail "503, but when: $(<"$scratch/slow")"
-expect "and was told why" "C1 is yours
+expect "one gets the lock, one reaches the limit" "200 503" "$(cut -d' ' -f1 "$scratch/slow" | sort | paste -sd' ')"
+expect "the limit is reached first" 503 "$(head -n 1 "$scratch/slow" | cut -d' ' -f1)"
+awk '$1 == 503 && $2 < 2 { exit 1 }' "$scratch/slow" || fail "503 before the limit: $(<"$scratch/slow")"
+expect "the answers name the reason" "C1 is yours
 busy: somebody else is reserving C1" "$(sort "$scratch"/said-*)"
-expect "taken, by the slow one" 409 "$(ask POST "$two/reserve/C1")"
+expect "taken by the slow request" 409 "$(ask POST "$two/reserve/C1")"
 stop_servers
 
-# --- nor does a backend that hangs keep anybody waiting ---------------------------------------------------------------
+# --- a backend that hangs does not delay the answer -------------------------------------------------------------------
 
 [ -n "$redis" ] || exit 0
 start_servers --hold-ms 0 --limit-ms 500
-until_true "redis is well" reserved D1
+until_true "redis works" reserved D1
 kill -STOP "$redis"
 expect "redis hangs, and the connection is open" "503 unavailable" "$(within 6000 reason D2)"
 expect "redis hangs, and there is no connection yet" 503 "$(within 6000 ask POST "$two/reserve/D2")"
 kill -CONT "$redis"
-until_true "redis is back" reserved D3
-until_true "what was given up can be had again" reserved D2
+until_true "redis answers again" reserved D3
+until_true "the seat of the failed request can be reserved" reserved D2
 kill -STOP "$redis"
 expect "redis hangs again" 503 "$(within 6000 ask POST "$one/reserve/D4")"
 stop_servers
 
-# Killed, but not waited for before the end: until then its process id is no one else's.
+# The process is killed here, and waited for at the end. Until then its process id cannot be reused.
 kill -KILL "$redis"
 start_servers --hold-ms 0 --limit-ms 500
-expect "redis is gone" "503 unavailable" "$(within 6000 reason D5)"
+expect "redis is killed" "503 unavailable" "$(within 6000 reason D5)"
 stop_servers

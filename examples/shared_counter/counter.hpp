@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-/// A number in a file, for whoever reads and writes it: nothing keeps two processes from doing so at once.
+/// A number in a file. Nothing prevents two processes from reading and writing it at the same time.
 class counter
 {
 public:
@@ -23,7 +23,7 @@ public:
     }
     void write(long value) const
     {
-        // A process that is killed in here leaves the old number or the new one, and never half of one.
+        // A process that is killed here leaves the old number or the new one, never a part of a number.
         const std::string next = file_.string() + '.' + std::to_string(::getpid());
         if (!(std::ofstream(next) << value << std::flush))
             throw std::runtime_error("cannot write " + next);

@@ -22,18 +22,19 @@ inline bool write_and_tell(const report& paper, const colock::lock& lock, const 
     return accepted;
 }
 
-/// Stops in the middle of its work, for longer than its lease, as a process does that is swapped out, suspended or
-/// moved to another machine. No lock service can keep it from going on afterwards; the report can.
+/// Stops in the middle of its work for longer than its lease, like a process that is swapped out, suspended or moved to
+/// another machine. No lock service can prevent the process from continuing afterwards, but the report can refuse its
+/// write.
 inline asio::awaitable<void> write_late(colock::locker locker, const report& paper)
 {
     colock::lock lock = co_await locker.acquire("report", {.ttl = std::chrono::milliseconds(500)});
     write_and_tell(paper, lock, "first writer");
     std::raise(SIGSTOP);
-    // lock.held() is false by now. Not every write can ask: it may have been on its way already.
+    // lock.held() is false now. But a check does not help if the write was already on its way.
     write_and_tell(paper, lock, "first writer, late");
 }
 
-/// Waits until the lease of the first one has ended, and then has a higher fence.
+/// Waits until the lease of the first writer has expired, and then gets a higher fence.
 inline asio::awaitable<void> write_next(colock::locker locker, const report& paper)
 {
     colock::lock lock = co_await locker.acquire("report");

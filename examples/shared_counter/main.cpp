@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Several processes add to one counter while one of them is killed again and again: under the lock no update is lost,
-// and a dead holder's lock is free after its ttl. --unlocked shows that updates would be lost. Then a process is
-// stopped for longer than its lease, and continued: what it writes is refused.
+// Several processes add to one counter, and some of them are killed. With the lock, no update is lost, and the lock of
+// a killed holder is free after its TTL. --unlocked shows the lost updates. Then a process is stopped for longer than
+// its lease and continued: its write is refused.
 
 #include "counter.hpp"
 #include "late_writer.hpp"
@@ -40,7 +40,7 @@ struct settings
     bool unlocked = false;
 };
 
-/// Runs a coroutine in this process, with a locker of its own.
+/// Runs a coroutine in this process, with its own locker.
 template <class Work>
 void with_locker(const std::string& backend, Work work)
 {
@@ -54,22 +54,22 @@ void with_locker(const std::string& backend, Work work)
     io.run();
 }
 
-/// False if an update was lost.
-bool count_together(const settings& asked, const std::filesystem::path& folder)
+/// Returns false if an update was lost.
+bool count_together(const settings& options, const std::filesystem::path& folder)
 {
     const counter total(folder / "counter");
-    const report_line reports;
+    const event_pipe reports;
     const auto start_worker = [&] {
         return start_process([&] {
             const worker one(total, reports);
-            with_locker(asked.backend, [&](colock::locker locker) {
-                return asked.unlocked ? one.add_unlocked(asked.updates) : one.add_locked(locker, asked.updates);
+            with_locker(options.backend, [&](colock::locker locker) {
+                return options.unlocked ? one.add_unlocked(options.updates) : one.add_locked(locker, options.updates);
             });
-            reports.say(event::finished);
+            reports.send(event::finished);
         });
     };
     std::set<pid_t> workers;
-    for (int i = 0; i < asked.workers; ++i)
+    for (int i = 0; i < options.workers; ++i)
         workers.insert(start_worker());
 
     long added = 0;
@@ -77,7 +77,7 @@ bool count_together(const settings& asked, const std::filesystem::path& folder)
     auto last = std::chrono::steady_clock::now();
     std::chrono::milliseconds longest{};
     while (!workers.empty()) {
-        const auto [from, what] = reports.hear();
+        const auto [from, what] = reports.receive();
         if (what == event::added) {
             ++added;
             const auto now = std::chrono::steady_clock::now();
@@ -87,8 +87,8 @@ bool count_together(const settings& asked, const std::filesystem::path& folder)
             workers.erase(from);
             if (!wait_for(from))
                 return false;
-        } else if (kills < asked.kills && added >= (kills + 1L) * asked.updates / 2 && workers.contains(from)) {
-            // Most likely it is still between reading and writing, and holds the lock.
+        } else if (kills < options.kills && added >= (kills + 1L) * options.updates / 2 && workers.contains(from)) {
+            // The process is probably between reading and writing, and holds the lock.
             ::kill(from, SIGKILL);
             wait_for(from);
             ++kills;
@@ -97,18 +97,18 @@ bool count_together(const settings& asked, const std::filesystem::path& folder)
         }
     }
 
-    // A victim may have written, and not have told.
+    // A killed process may have written without reporting it.
     const long lost = std::max(0L, added - total.read());
     std::cout << "  killed   " << kills << ", longest pause " << longest.count() << " ms\n  added    " << added
               << "\n  counter  " << total.read() << "\n  lost     " << lost << '\n';
-    return asked.unlocked || (lost == 0 && total.read() <= added + kills);
+    return options.unlocked || (lost == 0 && total.read() <= added + kills);
 }
 
-/// False if a late write was accepted.
-bool write_a_report(const std::string& backend, const std::filesystem::path& folder)
+/// Returns false if a late write was accepted.
+bool write_reports(const std::string& backend, const std::filesystem::path& folder)
 {
     if (asio::io_context io; !colock::make_adapter(io.get_executor(), backend)->capabilities().fence) {
-        std::cout << "this backend has no fences: a late write could not be told from others\n";
+        std::cout << "this backend has no fences: a late write could not be detected\n";
         return true;
     }
     const report paper(folder / "report");
@@ -116,7 +116,7 @@ bool write_a_report(const std::string& backend, const std::filesystem::path& fol
         [&] { with_locker(backend, [&](colock::locker locker) { return write_late(std::move(locker), paper); }); });
     if (!wait_for(first))
         return false;
-    // It is stopped.
+    // The first writer is stopped now.
     with_locker(backend, [&](colock::locker locker) { return write_next(std::move(locker), paper); });
     ::kill(first, SIGCONT);
     return wait_for(first) && paper.text() == "second writer";
@@ -126,27 +126,28 @@ bool write_a_report(const std::string& backend, const std::filesystem::path& fol
 
 int main(int count, char** words)
 try {
-    settings asked;
-    if (const auto early = tools::arguments("shared_counter: processes that are killed and stopped share a counter")
-            .value("backend", asked.backend, "URL", "where the locks live; default: redis://127.0.0.1:6379")
-            .value("workers", asked.workers, "N", "processes; default: 4", 1, 100)
-            .value("updates", asked.updates, "N", "of each process; default: 100", 1, 1'000'000)
-            .value("kills", asked.kills, "N", "default: 3", 0, 1000)
-            .flag("unlocked", asked.unlocked, "count without the lock, and see updates lost")
+    settings options;
+    if (const auto early = tools::arguments(
+            "shared_counter: several processes share a counter while some of them are killed or stopped")
+            .value("backend", options.backend, "URL", "URL of the lock service; default: redis://127.0.0.1:6379")
+            .value("workers", options.workers, "N", "number of processes; default: 4", 1, 100)
+            .value("updates", options.updates, "N", "updates of each process; default: 100", 1, 1'000'000)
+            .value("kills", options.kills, "N", "number of processes to kill; default: 3", 0, 1000)
+            .flag("unlocked", options.unlocked, "count without the lock, to show lost updates")
             .parse(count, words))
         return *early;
-    if (asked.backend.starts_with("memory")) {
-        std::cerr << "error: the locks of memory: are those of one process\n";
+    if (options.backend.starts_with("memory")) {
+        std::cerr << "error: locks of memory: work only within one process\n";
         return 2;
     }
 
     const auto folder = std::filesystem::temp_directory_path() / ("shared_counter." + std::to_string(::getpid()));
     std::filesystem::create_directory(folder);
-    std::cout << "shared counter: " << asked.workers << " processes, " << asked.updates << " updates each, "
-              << (asked.unlocked ? "no lock" : "one lock") << '\n';
-    bool kept = count_together(asked, folder);
-    if (!asked.unlocked)
-        kept = write_a_report(asked.backend, folder) && kept;
+    std::cout << "shared counter: " << options.workers << " processes, " << options.updates << " updates each, "
+              << (options.unlocked ? "no lock" : "one lock") << '\n';
+    bool kept = count_together(options, folder);
+    if (!options.unlocked)
+        kept = write_reports(options.backend, folder) && kept;
     std::filesystem::remove_all(folder);
     return kept ? 0 : 1;
 } catch (const std::exception& failure) {

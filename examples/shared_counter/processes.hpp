@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// Runs `work` in a process of its own, which ends with 0, or with 1 after an exception.
+/// Runs `work` in a child process. Its exit code is 0, or 1 after an exception.
 inline pid_t start_process(const std::function<void()>& work)
 {
-    std::cout << std::flush; // what is in the buffer would be printed by both
+    std::cout << std::flush; // otherwise both processes would print the buffered text
     const pid_t child = ::fork();
     if (child < 0)
         throw std::system_error(errno, std::generic_category(), "fork");
@@ -33,7 +33,7 @@ inline pid_t start_process(const std::function<void()>& work)
     std::_Exit(result);
 }
 
-/// Waits for a process to end, or to stop. False if it failed.
+/// Waits until the process ends or stops. Returns false if it failed.
 inline bool wait_for(pid_t child)
 {
     int status = 0;
@@ -48,8 +48,8 @@ enum class event
     finished,
 };
 
-/// What workers tell their supervisor.
-class report_line
+/// The pipe by which workers report events to their supervisor.
+class event_pipe
 {
 public:
     struct message
@@ -58,24 +58,24 @@ public:
         event what;
     };
 
-    report_line()
+    event_pipe()
     {
         if (::pipe(ends_) != 0)
             throw std::system_error(errno, std::generic_category(), "pipe");
     }
-    void say(event what) const
+    void send(event what) const
     {
-        const message said{::getpid(), what};
-        if (::write(ends_[1], &said, sizeof said) != sizeof said)
+        const message sent{::getpid(), what};
+        if (::write(ends_[1], &sent, sizeof sent) != sizeof sent)
             throw std::runtime_error("the supervisor does not listen");
     }
-    message hear() const
+    message receive() const
     {
         pollfd next{ends_[0], POLLIN, 0};
-        message heard{};
-        if (::poll(&next, 1, 30'000) != 1 || ::read(ends_[0], &heard, sizeof heard) != sizeof heard)
+        message received{};
+        if (::poll(&next, 1, 30'000) != 1 || ::read(ends_[0], &received, sizeof received) != sizeof received)
             throw std::runtime_error("the workers have been silent for half a minute");
-        return heard;
+        return received;
     }
 
 private:

@@ -13,8 +13,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/// A resource that is careful: it remembers the highest fence that it has seen, and refuses what is older. A database
-/// does the same with a column for the fence and a condition in the update.
+/// A resource that stores the highest fence it has seen, and refuses writes with a lower one. A database can do this
+/// with a column for the fence and a condition in the update.
 class report
 {
 public:

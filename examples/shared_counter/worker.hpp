@@ -15,12 +15,12 @@
 
 namespace asio = boost::asio;
 
-/// Adds to a counter that other processes add to as well. To add is to read and then, after a while, to write: a
-/// process that reads in between writes the same number again, and one of the two updates is lost.
+/// Adds to a counter that other processes add to as well. An update reads and, after a delay, writes. If another
+/// process reads in between, it writes the same number again, and one of the two updates is lost.
 class worker
 {
 public:
-    worker(counter total, report_line supervisor) : total_(std::move(total)), supervisor_(supervisor) {}
+    worker(counter total, event_pipe supervisor) : total_(std::move(total)), supervisor_(supervisor) {}
 
     asio::awaitable<void> add_unlocked(int times) const
     {
@@ -28,8 +28,8 @@ public:
             co_await add_one();
     }
 
-    /// The lock makes each update one step. A holder that is killed in the middle of it cannot release: the others wait
-    /// until its ttl has passed. A living holder's lease is renewed for as long as its update takes.
+    /// The lock makes each update atomic. A holder that is killed during an update cannot release the lock, so the
+    /// others wait until its TTL has passed. The lease of a running holder is renewed during its update.
     asio::awaitable<void> add_locked(colock::locker locker, int times) const
     {
         for (int i = 0; i < times; ++i)
@@ -39,13 +39,13 @@ public:
 private:
     asio::awaitable<void> add_one() const
     {
-        supervisor_.say(event::adding); // and is killed for it now and then
+        supervisor_.send(event::adding); // the supervisor sometimes kills the worker here
         const long value = total_.read();
         co_await asio::steady_timer(co_await asio::this_coro::executor, std::chrono::milliseconds(2)).async_wait();
         total_.write(value + 1);
-        supervisor_.say(event::added);
+        supervisor_.send(event::added);
     }
 
     counter total_;
-    report_line supervisor_;
+    event_pipe supervisor_;
 };

@@ -14,7 +14,8 @@
 
 namespace asio = boost::asio;
 
-/// The seats, in blocks. Stands for a database that has no locks: it answers after a while, and trusts whoever writes.
+/// The seats, in blocks. The class represents a database without locks: it answers after a delay, and accepts every
+/// write.
 class hall
 {
 public:
@@ -41,7 +42,7 @@ public:
         ++sales_;
     }
 
-    /// Every grant of a block's lock has to bring a higher fence than the one before.
+    /// Checks that each grant of a block's lock has a higher fence than the grant before.
     void note_fence(std::size_t block, std::uint64_t fence)
     {
         auto& last = blocks_[block].last_fence;

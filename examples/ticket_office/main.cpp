@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// A ticket office with real sockets, and a crowd of clients that race for its seats. Under the lock no seat is sold
-// twice; --unlocked shows that it would be.
+// A ticket office with real sockets, and many clients that compete for its seats. With the lock, no seat is sold twice.
+// --unlocked shows oversold seats.
 
-#include "crowd.hpp"
+#include "client.hpp"
 #include "hall.hpp"
 #include "office.hpp"
 #include "summary.hpp"
@@ -30,7 +30,7 @@
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-/// One line that is written over on a terminal; elsewhere a line every second.
+/// Shows the progress: on a terminal in one line that is overwritten, otherwise in a new line every second.
 asio::awaitable<void> show_progress(const hall& seats, std::size_t capacity, clock_type::time_point start)
 {
     const bool terminal = isatty(STDOUT_FILENO) == 1;
@@ -53,12 +53,12 @@ try {
     std::size_t capacity = 15'000;
     int limit = 13;
     bool unlocked = false;
-    if (const auto early = tools::arguments("ticket_office: a crowd of clients races for the seats of a hall")
-            .value("backend", backend, "URL", "where the locks live; default: memory:")
+    if (const auto early = tools::arguments("ticket_office: many clients compete for the seats of a hall")
+            .value("backend", backend, "URL", "URL of the lock service; default: memory:")
             .value("clients", clients, "N", "concurrent connections, 1 to 450; default: 300", 1, 450)
-            .value("seats", capacity, "N", "1 to 1000000; default: 15000", 1, 1'000'000)
-            .value("limit", limit, "SECONDS", "closes then, sold out or not; default: 13", 1, 3600)
-            .flag("unlocked", unlocked, "sell without the lock, and see seats sold twice")
+            .value("seats", capacity, "N", "number of seats, 1 to 1000000; default: 15000", 1, 1'000'000)
+            .value("limit", limit, "SECONDS", "the office closes after this time; default: 13", 1, 3600)
+            .flag("unlocked", unlocked, "sell without the lock, to show oversold seats")
             .parse(count, words))
         return *early;
 

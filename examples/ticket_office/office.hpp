@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
-/// A TCP server that sells seats. A client sends the number of a block in a line of its own, and is answered with the
-/// number of a seat, or with "sold out".
+/// A TCP server that sells seats. A client sends the number of a block as a line. The answer is the number of a seat,
+/// or "sold out".
 ///
-/// To sell is to look and then to write, with a wait in between, in which another connection may look as well. The lock
-/// of the block makes it one step.
+/// A sale reads and, after a delay, writes. In between, another connection could read the same state. The lock of the
+/// block makes the sale atomic.
 class ticket_office
 {
 public:
@@ -45,7 +45,7 @@ public:
     }
 
     const std::vector<std::chrono::nanoseconds>& waits() const { return waits_; }
-    /// What ended a connection first, if anything did but its client.
+    /// The first error that ended a connection. Null if only clients have ended connections.
     std::exception_ptr failure() const { return failure_; }
 
 private:
@@ -53,9 +53,9 @@ private:
     {
         std::string line;
         for (;;) {
-            const auto [gone, length] =
+            const auto [error, length] =
                 co_await asio::async_read_until(client, asio::dynamic_buffer(line, 64), '\n', asio::as_tuple);
-            if (gone)
+            if (error)
                 co_return;
             std::size_t block = 0;
             std::from_chars(line.data(), line.data() + line.size(), block);
@@ -71,9 +71,9 @@ private:
         if (!locked_)
             co_return co_await sell_next_free(block);
 
-        const auto asked = std::chrono::steady_clock::now();
+        const auto start = std::chrono::steady_clock::now();
         co_return co_await locker_.with_lock("block:" + std::to_string(block), [&](colock::lock& held) {
-            waits_.push_back(std::chrono::steady_clock::now() - asked);
+            waits_.push_back(std::chrono::steady_clock::now() - start);
             seats_.note_fence(block, held.fence());
             return sell_next_free(block);
         });

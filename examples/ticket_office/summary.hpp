@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-/// 1234567 as "1,234,567".
+/// Formats 1234567 as "1,234,567".
 inline std::string grouped(std::uint64_t number)
 {
     std::string digits = std::to_string(number);
@@ -55,7 +55,7 @@ inline void print_waits(std::vector<std::chrono::nanoseconds> waits)
     }
 }
 
-/// The table at the end; false if what the lock promises was not kept.
+/// Prints the final table. Returns false if a guarantee of the lock was violated.
 inline bool print_summary(const hall& seats, std::size_t capacity, bool locked,
     const std::vector<std::chrono::nanoseconds>& waits, std::chrono::duration<double> elapsed)
 {

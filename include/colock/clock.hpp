@@ -14,10 +14,12 @@ namespace colock {
 
 namespace asio = boost::asio;
 
-/// The clock of every lease: CLOCK_BOOTTIME, which keeps running while the machine is suspended and never steps.
+/// The clock that measures every lease: CLOCK_BOOTTIME, which keeps running while the machine is suspended and is never
+/// set.
 ///
-/// The wall clock steps, and CLOCK_MONOTONIC stops in a suspend; a lease counted on either can outlive what the
-/// backend granted. Satisfies the requirements of a standard TrivialClock; `is_steady` is true.
+/// The wall clock can be set forwards or backwards, and CLOCK_MONOTONIC stops during a suspend. A lease that is
+/// measured by either of them can outlive the grant in the backend. Satisfies the requirements of a standard
+/// TrivialClock; `is_steady` is true.
 ///
 /// Thread safety: all functions may be called from any thread.
 struct lease_clock
@@ -31,13 +33,14 @@ struct lease_clock
     [[nodiscard]] static time_point now() noexcept;
 };
 
-/// `span` in the clock's resolution, clamped to its range: `std::chrono::milliseconds::max()` in nanoseconds would
-/// overflow.
+/// Returns `span` in the resolution of lease_clock, clamped to the range of that clock. The limit matters, for example,
+/// for `std::chrono::milliseconds::max()`, which overflows in nanoseconds.
 template <class Rep, class Period>
 [[nodiscard]] constexpr lease_clock::duration saturating_cast(std::chrono::duration<Rep, Period> span) noexcept
 {
-    // Compared in the coarser unit, which cannot overflow: for whole numbers that is the caller's. Doubles do not
-    // overflow anyway, and one that rounds to the limit counts as beyond it.
+    // The comparison uses the coarser of the two units, because the conversion to that unit cannot overflow. For
+    // integers this is the unit of the caller. A double cannot overflow, and a double that rounds to the limit counts
+    // as beyond the limit.
     constexpr bool exact = std::signed_integral<Rep> && std::ratio_greater_equal_v<Period, lease_clock::period>;
     using coarse =
         std::conditional_t<exact, std::chrono::duration<lease_clock::rep, Period>, std::chrono::duration<double>>;
@@ -53,7 +56,7 @@ template <class Rep, class Period>
     return span;
 }
 
-/// `point + span`, clamped to the clock's range instead of overflowing. A negative span counts as zero.
+/// Returns `point + span`, clamped to the range of lease_clock instead of overflowing. A negative span counts as zero.
 template <class Rep, class Period>
 [[nodiscard]] constexpr lease_clock::time_point saturating_add(
     lease_clock::time_point point, std::chrono::duration<Rep, Period> span) noexcept
@@ -61,7 +64,8 @@ template <class Rep, class Period>
     if (span <= span.zero())
         return point;
     const auto rest = saturating_cast(span);
-    // No time point is so far back that what is left until the last one overflows, but those before the clock's epoch.
+    // `max() - point` can overflow only for a point before the epoch of the clock, and for such a point the sum cannot
+    // overflow.
     if (point >= lease_clock::time_point{} && rest > lease_clock::time_point::max() - point)
         return lease_clock::time_point::max();
     return point + rest;
@@ -69,15 +73,15 @@ template <class Rep, class Period>
 
 } // namespace colock
 
-/// Timers sleep on CLOCK_MONOTONIC, which does not see a suspend: no single wait is longer than 5 s, so that a timer on
-/// lease_clock is at most that late after the machine wakes.
+/// Timers of Asio sleep on CLOCK_MONOTONIC, which stops while the machine is suspended. No single wait is therefore
+/// longer than 5 s, so that a timer on lease_clock is at most 5 s late after the machine resumes.
 template <>
 struct boost::asio::wait_traits<colock::lease_clock>
 {
     static colock::lease_clock::duration to_wait_duration(const colock::lease_clock::duration& span) noexcept
     {
-        constexpr colock::lease_clock::duration longest = std::chrono::seconds(5);
-        return span < longest ? span : longest;
+        constexpr colock::lease_clock::duration max_wait = std::chrono::seconds(5);
+        return span < max_wait ? span : max_wait;
     }
 
     static colock::lease_clock::duration to_wait_duration(const colock::lease_clock::time_point& point) noexcept

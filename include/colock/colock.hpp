@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-/// The core and the memory adapter: what a first program needs.
+/// Includes the core and the memory adapter. The headers of the other backends are not included.
 
 #include <colock/clock.hpp>
 #include <colock/error.hpp>

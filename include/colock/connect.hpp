@@ -10,21 +10,20 @@
 
 namespace colock {
 
-/// An adapter for whatever a URL names, with that backend's default options:
-/// - `memory:` locks within this adapter
+/// Makes an adapter for the backend that the URL names, with the default options of that backend:
+/// - `memory:`: locks that are visible only through this adapter
 /// - `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `rediss+sentinel://`: see redis::options::url
-/// - `redis+quorum://[[user]:password@]host[:port],host[:port],host[:port][/database]`: a quorum over these masters;
-/// with
-///   `rediss+quorum` over TLS
+/// - `redis+quorum://[[user]:password@]host[:port],host[:port],host[:port][/database]`: a quorum of these masters;
+///   `rediss+quorum://` connects over TLS
 /// - `zookeeper://`: see zookeeper::options::url
 /// - `mongodb://`: see mongo::options::url
 ///
 /// Does no I/O.
 ///
 /// Thread safety: may be called from any thread.
-/// \throws validation_error `invalid_options` for a scheme that is unknown or whose backend this build has not, and for
-///     a URL that its backend cannot use. The message says what to do, and repeats nothing of the URL: it may hold a
-///     password.
+/// \throws validation_error `invalid_options` if the scheme is unknown, if this build does not contain the backend, or
+///     if the backend rejects the URL. The message says how to correct the URL. It contains no part of the URL, because
+///     a URL may contain a password.
 [[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view url);
 
 } // namespace colock

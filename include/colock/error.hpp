@@ -13,37 +13,39 @@ namespace colock {
 
 using boost::system::error_code;
 
-/// What can go wrong. Every message of the category names the cause and the remedy.
+/// The errors of colock. Every message of the category names the cause and the remedy.
 enum class errc
 {
-    /// The retry policy ended, and the last answer was that the lock is held by somebody else, or another caller of the
-    /// same locker was first.
+    /// The retry policy ended. The last attempt found the lock held by another holder, or another caller of the same
+    /// locker was ahead in the queue.
     retry_exhausted = 1,
-    /// The lock is not, or no longer, ours: released, expired, or taken by another holder.
+    /// The caller does not hold the lock, or no longer holds it: the lock was released, has expired, or was taken by
+    /// another holder.
     not_held,
-    /// The lease ended while the work that it guarded was still running.
+    /// The lease ended while the work that it protects was still running.
     lost,
-    /// The request was sent, but no answer arrived: it may or may not have taken effect. It is being settled.
+    /// The request was sent, but no answer arrived. The request may or may not have taken effect; colock resolves this
+    /// in the background.
     outcome_unknown,
-    /// The backend could not be reached, or refused work for now; nothing was changed.
+    /// The backend could not be reached, or temporarily refused the request. Nothing was changed.
     unavailable,
     /// The key is empty, too long, or contains a NUL.
     invalid_key,
-    /// The ttl (time to live) is negative, too short for the backend or its `max_clock_lead`, or over ten years.
+    /// The ttl (time to live) is negative, too short for the backend or its `max_clock_lead`, or longer than ten years.
     invalid_ttl,
     /// The retry policy contradicts itself.
     invalid_retry,
-    /// The options contradict each other, or a lock was used that is empty or was moved from.
+    /// The options contradict each other, or the lock object is empty or moved-from.
     invalid_options,
-    /// The backend cannot do this.
+    /// The backend does not support the operation.
     unsupported,
-    /// The backend knows us, but does not allow it; or it refused our credentials.
+    /// The backend rejected the credentials, or does not permit the operation to this user.
     access_denied,
-    /// The backend is set up in a way in which locks cannot work there.
+    /// The configuration of the backend does not allow correct locking.
     misconfigured_backend,
-    /// The locker is shutting down, or its execution context is gone.
+    /// The locker is shutting down, or its execution context has been destroyed.
     shutting_down,
-    /// It was asked for before a fork, and this process is the child.
+    /// The operation was started before a fork, and this process is the child.
     forked,
 };
 
@@ -55,20 +57,20 @@ enum class errc
     return {static_cast<int>(value), colock_category()};
 }
 
-/// What an exception of colock knows beside its code.
+/// The details that an exception of colock contains in addition to its error code.
 struct error_context
 {
     std::string key{};
     std::string backend{};
-    /// Requests that were made so far, counted by the retry policy or not; 0 if nothing was sent.
+    /// Number of requests so far, whether or not the retry policy counts them; 0 if nothing was sent.
     std::size_t attempts = 0;
     /// Time since the call began.
     std::chrono::nanoseconds elapsed{0};
-    /// The driver's own code, if there was one.
+    /// The error code of the driver, if there is one.
     error_code cause{};
-    /// What exactly was wrong, in words; never a credential, never a token.
+    /// Description of the error. Contains neither credentials nor tokens.
     std::string detail{};
-    /// Attempts that the retry policy has counted, where it ended the call; 0 elsewhere.
+    /// Number of attempts that the retry policy has counted, if the policy ended the call; otherwise 0.
     std::size_t counted_attempts = 0;
 };
 
@@ -78,14 +80,14 @@ class error : public boost::system::system_error
 public:
     error(error_code code, error_context context);
 
-    /// One line: backend, key, what is wrong and what to do about it. A key is cut to 80 bytes; control characters are
-    /// escaped.
+    /// Returns one line of text: the backend, the key, the error and the remedy. A key is cut to 80 bytes, and control
+    /// characters are escaped.
     [[nodiscard]] const char* what() const noexcept override;
     [[nodiscard]] const std::string& key() const noexcept { return context().key; }
     [[nodiscard]] const std::string& backend() const noexcept { return context().backend; }
     [[nodiscard]] std::size_t attempts() const noexcept { return context().attempts; }
     [[nodiscard]] std::chrono::nanoseconds elapsed() const noexcept { return context().elapsed; }
-    /// The driver's own code; empty where the error was colock's.
+    /// Returns the error code of the driver. Empty if the error was detected by colock itself.
     [[nodiscard]] const error_code& cause() const noexcept { return context().cause; }
     [[nodiscard]] const std::string& detail() const noexcept { return context().detail; }
     [[nodiscard]] std::size_t counted_attempts() const noexcept { return context().counted_attempts; }
@@ -105,21 +107,22 @@ public:
     using error::error;
 };
 
-/// An acquire gave up: `errc::retry_exhausted`.
+/// The retry policy of an acquire ended: `errc::retry_exhausted`.
 class retry_error : public error
 {
 public:
     using error::error;
 };
 
-/// A release with `on_failure::raise` found the lock expired or taken, or could not learn whether it was released.
+/// A release with `on_failure::raise` failed: the lock had expired or was taken, or it is unknown whether it was
+/// released.
 class release_error : public error
 {
 public:
     using error::error;
 };
 
-/// An extend failed; with `errc::not_held` the lock is no longer ours.
+/// An extend failed. With `errc::not_held` the caller no longer holds the lock.
 class extend_error : public error
 {
 public:
@@ -127,14 +130,15 @@ public:
 };
 
 /// The lock of a `with_lock` was lost before its body ended. An exception of the body is nested
-/// (std::nested_exception). If the lease ended because it could not be renewed, `cause()` says why, as far as is known.
+/// (std::nested_exception). If the lease ended because it could not be renewed, `cause()` contains the error of the
+/// renewal, if it is known.
 class lost_error : public error
 {
 public:
     using error::error;
 };
 
-/// The caller's input was refused before anything was sent.
+/// The input of the caller was rejected before anything was sent to the backend.
 class validation_error : public error
 {
 public:

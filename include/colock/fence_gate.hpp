@@ -13,33 +13,39 @@ namespace colock {
 
 class lock;
 
-/// Guards a resource inside this process: remembers the highest fencing token of each key, and refuses lower ones. A
-/// writer whose lease has ended, and that was paused or whose request was, comes with a lower one than the next
-/// holder's. (M. Kleppmann, "How to do distributed locking", 2016.)
+/// Protects a resource of this process from writers whose lease has ended. Remembers the highest fencing token of each
+/// key, and rejects lower tokens.
 ///
-/// To be asked where the resource is, not where the lock is held, and in one step with what it guards: on the same
-/// strand, or under the mutex of the resource. Between an answer and a write that comes later, the next holder may have
-/// written. It forgets with its process; what outlives that keeps the fence beside the data: docs/fencing.md shows how.
+/// If a writer or its request is paused until the lease has ended, its token is lower than the token of the next
+/// holder. (M. Kleppmann, "How to do distributed locking", 2016.)
 ///
-/// For exclusive locks. Holders of a shared lock have different fences at the same time, of which only the highest
-/// would be let in.
+/// Call the gate where the resource is, not where the lock is held. The check and the access to the resource must be
+/// one atomic step: run both on the same strand, or under the mutex of the resource. Otherwise the next holder may
+/// write between the check and a later write.
+///
+/// The gate loses its state when the process ends. For a resource that outlives the process, store the fence with the
+/// data: docs/fencing.md shows how.
+///
+/// Use the gate for exclusive locks only. Holders of a shared lock have different fences at the same time, and only the
+/// highest would be admitted.
 ///
 /// Thread safety: safe.
 class fence_gate
 {
 public:
-    /// Whether no higher fence was let in for this key. A fence may come as often as its holder writes.
-    /// \throws validation_error `invalid_key` for an empty key, which is that of an empty lock, too; `invalid_options`
-    /// for a fence of 0: the backend does not number its grants
+    /// Returns whether `fence` is admitted: no higher fence of this key has been admitted before. The same fence may be
+    /// admitted any number of times.
+    /// \throws validation_error `invalid_key` for an empty key, which is also the key of an empty lock;
+    ///     `invalid_options` for a fence of 0, because the backend has no fencing tokens
     [[nodiscard]] bool admit(std::string_view key, std::uint64_t fence);
-    /// The same of a lock of this process. Whether it is held is not asked.
+    /// Equivalent to `admit(by.key(), by.fence())`. Does not check whether the lock is held.
     [[nodiscard]] bool admit(const lock& by);
 
-    /// 0: none was let in.
+    /// Returns the highest admitted fence of the key, or 0 if none has been admitted.
     [[nodiscard]] std::uint64_t highest(std::string_view key) const;
-    /// For a resource that is gone for good: lower fences are let in again.
+    /// Removes the key, so that any fence is admitted again. Call it only when the resource no longer exists.
     void forget(std::string_view key);
-    /// How many keys are remembered: some 100 bytes each, until they are forgotten.
+    /// Returns the number of keys that are stored. Each uses about 100 bytes until `forget` is called.
     [[nodiscard]] std::size_t size() const;
 
 private:

@@ -23,23 +23,27 @@ class core;
 class record;
 } // namespace detail
 
-/// A lock that is held: move-only, released when it dies.
+/// A lock that is held. Move-only; the destructor releases it.
 ///
-/// The destructor never throws and never blocks: it starts the release in the background and returns; a failure is
-/// settled there, and the ttl bounds what a lost connection can leave behind. A moved-from or default-constructed lock
-/// is empty: its accessors return nothing of interest, `release()` does nothing, and its other verbs throw
-/// validation_error with `errc::invalid_options` (the `async_` fronts but that of release, which have no executor then,
-/// from the call).
+/// The destructor does not throw and does not block: it starts the release in the background and returns. A failure of
+/// that release is also handled in the background. If the connection is lost, the lock remains in the backend until its
+/// ttl ends at the latest.
 ///
-/// The verbs return awaitables that resume on the caller's executor. They honour the cancellation types that the
-/// caller's coroutine lets through (under plain `co_spawn`: terminal), with the same effect for each type: the call
-/// ends with `operation_aborted`, the request that is under way goes on in the background.
+/// A moved-from or default-constructed lock is empty. The accessors of an empty lock return default values, and
+/// `release()` has no effect. All other operations throw validation_error with `errc::invalid_options`. For an empty
+/// lock, the `async_` functions other than `async_release` throw this exception when they are called, because there is
+/// no executor to complete on.
 ///
-/// Thread safety: distinct objects: safe. Shared objects: all but moving, assigning and destroying is safe.
+/// The functions that return an awaitable resume on the caller's executor. They respond to the cancellation types that
+/// the caller's coroutine lets through (under plain `co_spawn`: terminal). Every type has the same effect: the call
+/// ends with `operation_aborted`, and the request that is in flight continues in the background.
 ///
-/// To discard one is to release it at once, so the class is `[[nodiscard]]`: Clang warns of `co_await
-/// locker.acquire("k");`. GCC (12 and 14 were tried) warns of a discarded plain call, but not of a discarded
-/// `co_await`.
+/// Thread safety: distinct objects: safe. Shared objects: all functions are safe, except moving, assigning and
+/// destroying.
+///
+/// The class is `[[nodiscard]]`, because a discarded lock is released at once. Clang warns of
+/// `co_await locker.acquire("k");`. GCC (versions 12 and 14 were tested) warns of a discarded plain call, but not of a
+/// discarded `co_await`.
 class [[nodiscard]] lock
 {
 public:
@@ -50,53 +54,63 @@ public:
 
     [[nodiscard]] const std::string& key() const noexcept;
     [[nodiscard]] colock::token token() const;
-    /// The fencing token: grows with every grant of this key. Hand it to the resource, which refuses lower ones.
-    /// 0 where the backend has none.
+    /// Returns the fencing token, which grows with every grant of this key. Pass it to the resource, which must reject
+    /// lower tokens. 0 if the backend has no fencing tokens.
     [[nodiscard]] std::uint64_t fence() const noexcept;
     [[nodiscard]] lock_mode mode() const noexcept;
-    /// 0: until released.
+    /// Returns the ttl of the grant. 0: the lock is held until it is released.
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept;
-    /// The local deadline, already on the safe side of the backend's. `time_point::max()` for a lock without ttl.
+    /// Returns the local deadline of the lease. It is earlier than the expiry in the backend. `time_point::max()` for a
+    /// lock without ttl.
     [[nodiscard]] lease_clock::time_point expires_at() const noexcept;
-    /// Local and free: not released, not known to be lost, deadline not passed. No lock service can promise more to a
-    /// process that may be paused right after it asked: that is what the fence is for.
+    /// Returns whether the lock is held as far as this process knows: it is not released, not known to be lost, and its
+    /// local deadline has not passed. Performs no I/O.
+    ///
+    /// The process may be paused directly after this call, so no lock service can promise more. Use the fence to
+    /// protect the resource.
     [[nodiscard]] bool held() const noexcept;
-    /// Not empty. Says nothing about whether it is held.
+    /// Returns whether this object is not empty. The lock of a non-empty object may be lost or released.
     [[nodiscard]] explicit operator bool() const noexcept { return record_ != nullptr; }
 
-    /// Asks the backend whether this lock still stands. False without I/O after it was released or lost locally.
+    /// Asks the backend whether this lock is still held. Returns false without I/O after the lock was released or lost
+    /// locally.
     /// \throws error `unavailable`: no answer within the operation timeout.
     [[nodiscard]] asio::awaitable<bool> is_locked() const;
 
-    /// Sets the remaining time to `ttl`, counted from now; may shorten. The local deadline is lowered before the
-    /// request is sent and raised when it is answered. Waits for a renewal that is under way. Where an earlier, shorter
-    /// one was not answered and may still arrive at the backend (see its page), the deadline stays that near, and an
-    /// automatic renewal keeps step with it.
-    /// \throws validation_error `invalid_ttl`: out of range, 0, or the lock has no ttl.
-    /// \throws extend_error `not_held`: released, expired or taken; `unavailable`, `outcome_unknown`: not answered in
-    /// time, the lock is held until the lower of both deadlines.
+    /// Sets the remaining time to `ttl`, counted from now. The new time may be shorter than the old one. The local
+    /// deadline is lowered before the request is sent, and raised when it is answered. Waits for a renewal that is in
+    /// flight.
+    ///
+    /// An earlier request with a shorter ttl may be unanswered, and may still take effect in the backend (see the page
+    /// of the backend). In this case the deadline stays within that shorter ttl, and automatic renewal uses the
+    /// matching interval.
+    /// \throws validation_error `invalid_ttl`: `ttl` is out of range or 0, or the lock has no ttl.
+    /// \throws extend_error `not_held`: the lock was released, has expired or was taken. `unavailable`,
+    ///     `outcome_unknown`: no answer in time; the lock is held until the earlier of the old and the new deadline.
     [[nodiscard]] asio::awaitable<void> extend(std::chrono::milliseconds ttl);
 
-    /// Gives the lock back; `held()` is false from the call on. Idempotent. Ends when the backend has answered or after
-    /// the operation timeout; what was not answered is settled in the background.
-    /// \throws release_error only with on_failure::raise: `not_held` for a lock that had expired or was taken,
-    /// `unavailable`, `outcome_unknown`. A second release raises nothing.
+    /// Releases the lock. `held()` is false as soon as the function is called. Idempotent. Completes when the backend
+    /// has answered, or after the operation timeout; without an answer, the release is completed in the background.
+    /// \throws release_error only with on_failure::raise. `not_held`: the lock had expired or was taken. `unavailable`,
+    ///     `outcome_unknown`: the backend did not answer. A second release does not throw.
     [[nodiscard]] asio::awaitable<void> release(on_failure report = on_failure::quiet);
 
-    /// Gives the lock to whoever adopts it: ends renewal without a release, and returns a ticket for `locker::adopt`,
-    /// in this or in another process. `held()` is false from the return on, and `lost()` completes with `released`; the
-    /// lock stands in the backend, and its ttl runs: whoever does not adopt it in that time finds it gone. Waits for a
-    /// renewal that is under way.
+    /// Ends renewal without a release, and returns a ticket with which `locker::adopt` takes over the lock, in this or
+    /// in another process. Waits for a renewal that is in flight.
     ///
-    /// The ticket is a secret: whoever has it, has the lock. It works once, because the adoption replaces the token.
-    /// \throws validation_error `unsupported`: locks of this backend cannot be moved (ZooKeeper: they belong to their
-    /// session). \throws error `not_held`: it was released, has expired or was taken; `outcome_unknown`: a create or an
-    /// extension of it has not been answered, so it cannot be told what a ticket would be worth: the lock stays as it
-    /// is.
+    /// When the function returns, `held()` is false and `lost()` completes with `released`. The lock remains in the
+    /// backend and its ttl continues to run, so it must be adopted before the ttl ends.
+    ///
+    /// The ticket is a secret, because it is sufficient to take over the lock. It works once, because the adoption
+    /// replaces the token.
+    /// \throws validation_error `unsupported`: the backend cannot move locks (ZooKeeper: a lock belongs to its
+    ///     session).
+    /// \throws error `not_held`: the lock was released, has expired or was taken. `outcome_unknown`: a create or an
+    ///     extension of this lock has not been answered, so a ticket might be invalid; the lock does not change.
     [[nodiscard]] asio::awaitable<std::string> detach();
 
-    /// Completes when the lease has ended, with the reason; at once if it has ended already. May be awaited by any
-    /// number of coroutines. The loss is found by a local timer, even while the backend cannot be reached.
+    /// Completes with the reason when the lease has ended; at once if it has ended already. Any number of coroutines
+    /// may wait. A local timer detects the end of the lease even while the backend cannot be reached.
     [[nodiscard]] asio::awaitable<lost_reason> lost() const;
 
     /// `void(error_code, bool)`
@@ -123,8 +137,9 @@ public:
             },
             std::forward<CompletionToken>(completion_token));
     }
-    /// `void(error_code)`. Of an empty lock: completes as `release` does, on the handler's executor. A handler without
-    /// one is called before the function returns, because there is none to post it to.
+    /// `void(error_code)`. For an empty lock it completes successfully, as `release` does, on the handler's executor.
+    /// If the handler has no executor, it is called before the function returns, because an empty lock has no executor
+    /// either.
     template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
     auto async_release(on_failure report, CompletionToken&& completion_token = CompletionToken())
     {
@@ -170,7 +185,7 @@ private:
         core_ptr core;
         on_failure report;
 
-        /// That of the system for an empty lock.
+        /// Returns the system executor for an empty lock.
         [[nodiscard]] executor_type get_executor() const noexcept;
         template <class Handler>
         void operator()(Handler&& handler)
@@ -197,7 +212,7 @@ private:
         detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller);
     static asio::awaitable<std::string> detach_verb(claim_ptr record, core_ptr core);
 
-    /// Always a detail::record.
+    /// The dynamic type is always detail::record.
     claim_ptr record_;
     core_ptr core_;
 };

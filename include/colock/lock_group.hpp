@@ -18,7 +18,7 @@ namespace colock {
 struct group_member
 {
     std::string key;
-    /// Default: that of the options.
+    /// Default: the mode of the acquire_options.
     std::optional<lock_mode> mode;
 
     group_member(std::string name, std::optional<lock_mode> its_mode = {}) : key(std::move(name)), mode(its_mode) {}
@@ -45,15 +45,15 @@ private:
     std::vector<group_member> members_;
 };
 
-/// Locks that are held together under one group id: move-only, released newest first when it dies.
+/// Locks that are held together under one group id. Move-only; the destructor releases them, the newest first.
 ///
-/// One that `locker::group(id)` made acts on all locks of that id in the backend: on those that were acquired through
-/// it, and on what other handles and processes hold. Any other acts on its own alone. The destructor releases only what
-/// was acquired through this handle.
+/// A handle that was made by `locker::group(id)` acts on all locks with that id in the backend: on the locks that were
+/// acquired through this handle, and on the locks of other handles and processes. Every other handle acts only on the
+/// locks that it contains. The destructor releases only the locks that were acquired through this handle.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 ///
-/// `[[nodiscard]]`, as lock is.
+/// The class is `[[nodiscard]]` for the same reason as lock.
 class [[nodiscard]] lock_group
 {
 public:
@@ -62,45 +62,51 @@ public:
     lock_group& operator=(lock_group&& other) noexcept;
     ~lock_group();
 
-    /// The id under which other processes see these locks (`filter::group`).
+    /// Returns the id under which other processes can find these locks (`filter::group`).
     [[nodiscard]] const std::string& id() const noexcept { return id_; }
-    /// In the order in which they were acquired.
+    /// Returns the locks in the order in which they were acquired.
     [[nodiscard]] const std::vector<lock>& locks() const noexcept { return locks_; }
     [[nodiscard]] std::size_t size() const noexcept { return locks_.size(); }
     [[nodiscard]] bool empty() const noexcept { return locks_.empty(); }
-    /// Whether every one of them is held; false for an empty group.
+    /// Returns whether all locks of this handle are held; false for an empty group.
     [[nodiscard]] bool held() const noexcept;
 
-    /// Adds one more lock, outside the canonical order of locker::acquire_all: it can deadlock with acquire_all.
-    /// Two groups that grow in different orders can deadlock with each other. Give the retry policy a `total_time`. On
-    /// failure the group is unchanged.
-    /// \throws as locker::acquire; validation_error `invalid_options` for a key that is in this handle already
+    /// Acquires one more lock. On failure the group is unchanged.
+    ///
+    /// The lock is acquired outside the canonical order of locker::acquire_all, so it can deadlock with acquire_all.
+    /// Two groups that grow in different orders can deadlock with each other. Give the retry policy a `total_time`.
+    /// \throws the exceptions of locker::acquire; validation_error `invalid_options` if the handle already contains the
+    ///     key
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 
-    /// Takes one lock out of this handle, which acts on it no longer unless by id: it is in the group still. So one of
-    /// several can be released, extended or detached by itself.
-    /// \throws validation_error `invalid_options`: the handle has no lock of that key
+    /// Moves one lock out of this handle, so that it can be released, extended or detached separately. The lock keeps
+    /// the group id: a handle that acts by id still acts on it.
+    /// \throws validation_error `invalid_options`: the handle has no lock with this key
     [[nodiscard]] lock take(std::string_view key);
 
-    /// Extends all, all at once, and returns the status of each, newest first; a failure does not stop the others. A
-    /// cancellation ends the wait alone: what was extended stays so, as each `ttl()` tells.
+    /// Extends all locks at the same time, and returns the status of each, the newest first. A failure does not stop
+    /// the other extensions. A cancellation ends only the wait: a lock that was extended stays extended, as its `ttl()`
+    /// shows.
     ///
-    /// Those of others that share its id follow in the list. Their time is never cut: it becomes at least `ttl`. Those
-    /// that were detached go on for the new time; a handle that is still attached elsewhere ends its lease by its own
-    /// clock all the same, and takes the lock back then.
-    /// \throws validation_error `invalid_ttl`: out of range, 0, or one of them has no ttl; none is extended then.
-    /// `unsupported`: by id on a backend where only a lock's own session can extend it (ZooKeeper)
-    /// \throws extend_error `not_held`: by id, and there is no lock of that id; `unavailable`, `outcome_unknown`: by
-    /// id, and the backend did not answer
+    /// A handle that acts by id also extends the locks of others with this id, which follow in the list. Their
+    /// remaining time is never shortened: it becomes at least `ttl`. A detached lock is held for the new time. If
+    /// another handle still holds the lock, that handle ends its lease at its own deadline, and releases the lock then.
+    /// \throws validation_error `invalid_ttl`: `ttl` is out of range or 0, or one of the locks has no ttl. No lock is
+    ///     extended. `unsupported`: by id, on a backend where only the session of a lock can extend it (ZooKeeper)
+    /// \throws extend_error `not_held`: by id, and no lock has that id. `unavailable`, `outcome_unknown`: by id, and
+    ///     the backend did not answer
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> extend(std::chrono::milliseconds ttl);
 
-    /// Releases all, newest first, without waiting for one after the other, and returns the status of each in that
-    /// order: `errc::not_held` for one that had expired or was taken. The group is empty afterwards. By id, the locks
-    /// of others follow; their holders hear `lost` as after `locker::break_lock`. An id that nobody holds a lock of is
-    /// no error: the list is empty then. If it is cancelled, one's own are released all the same, those of others only
-    /// if the backend was asked already.
-    /// \throws release_error `unavailable`, `outcome_unknown`: by id, and the backend did not answer for those of
-    /// others; one's own have been released then, as far as it could be
+    /// Releases all locks, the newest first, without waiting for one before the next. Returns the status of each in
+    /// that order: `errc::not_held` for a lock that had expired or was taken. The group is empty afterwards.
+    ///
+    /// A handle that acts by id also releases the locks of others with this id, which follow in the list. Their holders
+    /// receive `lost`, as after `locker::break_lock`. If no lock has the id, the list is empty; that is not an error.
+    ///
+    /// If the operation is cancelled, the locks of this handle are released all the same. The locks of others are
+    /// released only if the request was sent to the backend already.
+    /// \throws release_error `unavailable`, `outcome_unknown`: by id, and the backend did not answer for the locks of
+    ///     others. The locks of this handle have been released as far as possible.
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> release();
 
 private:
@@ -111,7 +117,7 @@ private:
     std::shared_ptr<detail::core> core_;
     std::string id_;
     std::vector<lock> locks_;
-    /// It acts on all locks of its id, wherever they are held.
+    /// Whether this handle acts on all locks of its id, wherever they are held.
     bool by_id_ = false;
 };
 

@@ -21,116 +21,134 @@ namespace colock {
 
 /// Makes locks on one backend. A cheap, copyable handle to shared state.
 ///
-/// When the last copy goes, waiters end with `errc::shutting_down`; locks that are held stay valid.
+/// When the last copy is destroyed, waiting calls end with `errc::shutting_down`. Locks that are held remain valid.
 ///
-/// The caller of a verb or the handler of an `async_` function may belong to another execution context than the
-/// adapter, and either context may be destroyed first. If the adapter's context is destroyed, a call that waits ends
-/// with `errc::shutting_down` on the caller's executor. If the caller's context is destroyed, nothing is posted to it,
-/// and a lock that the call would have returned is released.
+/// Two families of functions: a plain function returns `asio::awaitable<T>` and throws. The function with the prefix
+/// `async_` takes a completion token and completes with `void(error_code, T)` on the handler's associated executor
+/// (default: `get_executor()`).
 ///
-/// Two families, one rule: a plain verb returns `asio::awaitable<T>` and throws; with `async_` in front it takes a
-/// completion token and completes with `void(error_code, T)`, on the handler's associated executor (by default
-/// `get_executor()`). A result that `async_acquire`, `async_try_acquire`, or one of the `async_` functions of `lock`
-/// (`async_detach` excepted) has when it is called goes through the handler's associated immediate executor, by default
-/// one that posts, if the handler belongs to the locker's context. Every other completion is posted.
+/// Execution contexts: the caller of a function, or the handler of an `async_` function, may belong to another
+/// execution context than the adapter. Either context may be destroyed first. If the adapter's context is destroyed, a
+/// waiting call ends with `errc::shutting_down` on the caller's executor. If the caller's context is destroyed, nothing
+/// is posted to it, and a lock that the call would have returned is released.
 ///
-/// Cancellation of an acquire, the same for all three types: it completes promptly with `operation_aborted` and does
-/// not wait for the backend. If the lock was not granted yet, nothing is held afterwards; what is under way is settled
-/// in the background. If it is granted in the same instant, either the caller gets it or it is released. A plain verb
-/// honours the types that its coroutine lets through, which under `co_spawn` is terminal; an `async_` function honours
-/// all. A coroutine that is cancelled must run on a strand or in a one-thread context, and the signal of an `async_`
-/// function must be emitted where its handler runs (Asio's own rules). A handler of another context hears of its
-/// cancellation after a turn of the locker's context, which must run for that.
+/// Immediate completion: applies to `async_acquire`, `async_try_acquire` and the `async_` functions of `lock`, except
+/// `async_detach`. If the result is available during the call, and the handler belongs to the locker's context, the
+/// completion uses the handler's associated immediate executor. By default, this executor posts. Every other completion
+/// is posted.
 ///
-/// Errors common to all verbs that acquire:
-/// - validation_error: `invalid_key` (empty, over 512 bytes, or with a NUL), `invalid_ttl`, `invalid_retry`,
-///   `invalid_options` (max_holders with exclusive mode, over-long owner data), `unsupported`; nothing was sent.
-/// - retry_error `retry_exhausted`: the policy ended, and the last attempt was answered with "busy".
-/// - create_error: the backend's error. `unavailable` and `outcome_unknown` are failed attempts under the policy, and
-///   thrown, with their cause, when it ends on one or on an attempt that has not been answered; all others
-///   (`access_denied`, `misconfigured_backend`) are thrown at once; `shutting_down`. Who waits behind others of this
-///   locker is told what the first of them was told.
+/// Cancellation of an acquire: all three types have the same effect. The call completes promptly with
+/// `operation_aborted` and does not wait for the backend. If the lock was not granted yet, nothing is held afterwards;
+/// colock cleans up in the background. If the lock is granted at the same moment, either the caller receives it or it
+/// is released.
 ///
-/// Thread safety: distinct objects: safe. Shared objects: all but assigning and destroying is safe.
+/// A plain function responds to the cancellation types that its coroutine lets through, which under `co_spawn` is
+/// terminal. An `async_` function responds to all types. Two rules of Asio apply. A coroutine that is cancelled must
+/// run on a strand or in a context with one thread. The signal of an `async_` function must be emitted where its
+/// handler runs. If the handler belongs to another context, the cancellation first passes through the locker's context,
+/// which must be running.
+///
+/// Errors of all functions that acquire a lock:
+/// - validation_error: `invalid_key` (empty, longer than 512 bytes, or contains a NUL), `invalid_ttl`, `invalid_retry`,
+///   `invalid_options` (`max_holders` with exclusive mode, owner data that is too long), `unsupported`. Nothing was
+///   sent.
+/// - retry_error `retry_exhausted`: the retry policy ended, and the last attempt was answered with "busy".
+/// - create_error: the error of the backend, or `shutting_down`. `unavailable` and `outcome_unknown` count as failed
+///   attempts. They are thrown, with their cause, only if the policy ends on such an attempt or on an attempt without
+///   an answer. All other errors (`access_denied`, `misconfigured_backend`) are thrown at once. A caller that waits
+///   behind other callers of this locker receives the error of the first of them.
+///
+/// Thread safety: distinct objects: safe. Shared objects: all functions are safe, except assigning and destroying.
 class locker
 {
 public:
     /// \throws validation_error if the adapter is null or the options contradict each other or the backend.
     explicit locker(std::shared_ptr<adapter> backend, locker_options options = {});
 
-    /// The adapter's executor.
+    /// Returns the executor of the adapter.
     [[nodiscard]] asio::any_io_executor get_executor() const;
 
-    /// Waits for the lock, in arrival order among the callers of this locker.
+    /// Waits for the lock. The callers of one locker are served in the order of their calls.
     ///
-    /// Not reentrant: who holds the key already waits like any other, for its own release or until its own lock has
-    /// expired; so does an exclusive acquire beside one's own shared lock.
+    /// Not reentrant: a caller that already holds the key waits for its own release, or until its own lock has expired.
+    /// The same is true for an exclusive acquire by the holder of a shared lock.
     [[nodiscard]] asio::awaitable<lock> acquire(std::string key, acquire_options options = {}) const;
-    /// Makes one attempt and never waits; empty if the lock is busy or others of this locker wait for it, or ask for it
-    /// exclusively: then the error that keeps these waiting, if there is one. The retry policy is ignored.
+    /// Makes one attempt and does not wait for the lock. Returns an empty optional if the lock is busy, or if other
+    /// callers of this locker wait for the key or are requesting it exclusively. If these callers wait because of an
+    /// error, the function throws that error instead. The retry policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
-    /// Acquires all or none. Each key has the mode of the options or one of its own; `max_holders` is for those that
-    /// are shared.
+    /// Acquires all locks or none. A key has its own mode or the mode of the options. `max_holders` applies to the
+    /// shared keys.
     ///
-    /// If the backend can (`capabilities::several`), and nobody of this locker waits for one of the keys, it first asks
-    /// for all of them in one step. Otherwise it acquires them in canonical order (sorted, duplicates removed) and
-    /// holds those that were granted. Callers of acquire_all cannot deadlock with each other, because all use that
-    /// order. The place in a key's queue is kept until the key is granted, so that the group cannot starve where
-    /// waiters have an order: within a locker, and with `capabilities::fifo` among all.
+    /// Order: if the backend supports it (`capabilities::several`), and no caller of this locker waits for one of the
+    /// keys, the function first requests all keys in one step. Otherwise it acquires the keys in canonical order
+    /// (sorted, duplicates removed), and holds the granted locks while it waits for the next key. All callers of
+    /// acquire_all use this order, so they cannot deadlock with each other. A waiting group keeps its place in the
+    /// queue of the key. It therefore cannot starve where waiters are ordered: within a locker, and among all lockers
+    /// with `capabilities::fifo`.
     ///
-    /// A caller that nests locks by itself (it holds "b" and acquires "a") can deadlock with it, and so can
-    /// lock_group::acquire. Give the retry policies of both a `total_time`, which ends the deadlock on both sides.
+    /// Deadlocks: a caller that nests locks itself (it holds "b" and acquires "a") can deadlock with acquire_all, and
+    /// so can lock_group::acquire. Give both retry policies a `total_time`, which ends the deadlock on both sides.
     ///
-    /// Until the group is complete, its leases are renewed whatever `renewal` says. `max_hold` and manual leases count
-    /// from completion, when each lease with less than two thirds of its ttl left is extended. A lease that is lost on
-    /// the way gives everything back; that is a failed attempt (`unavailable`), and the group starts again after the
-    /// policy's delay. If the process crashes while it waits, locks without a ttl that it held stay locked.
+    /// Leases: until the group is complete, its leases are renewed, whatever `renewal` says. `max_hold` and manual
+    /// leases count from the completion of the group. At that time, each lease with less than two thirds of its ttl
+    /// left is extended. If a lease is lost before the group is complete, all locks are released. This counts as a
+    /// failed attempt (`unavailable`), and the group starts again after the delay of the policy. If the process crashes
+    /// while it waits, the locks without a ttl that it held stay locked.
     ///
-    /// One retry policy is for all keys: a grant neither counts nor resets it, and `never()` ends with the first
-    /// refusal. A cancellation, a failure or a shutdown gives everything back in the background. The observer,
-    /// `stats()` and `held_locks()` learn of the locks at completion; the whole counts as one wait.
-    /// \throws validation_error `invalid_options` for an empty list, see acquire_global(); for a key that is named
-    /// twice with different modes.
+    /// Retry: one retry policy applies to all keys together. A grant neither counts as an attempt nor resets the
+    /// policy, and `never()` ends with the first refusal. A cancellation, a failure or a shutdown releases all locks in
+    /// the background.
+    ///
+    /// The observer, `stats()` and `held_locks()` include the locks only when the group is complete. The group counts
+    /// as one wait.
+    /// \throws validation_error `invalid_options` for an empty list (see acquire_global()), and for a key that is
+    ///     listed twice with different modes.
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(group_members keys, acquire_options options = {}) const;
-    /// The one lock without a key of its own: the key `global_key`. It does not exclude other keys.
+    /// Acquires the global lock, which has the fixed key `global_key`. It does not exclude the locks of other keys.
     [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
     static constexpr const char* global_key = "colock.global";
-    /// Held by the locker that purges in the background, see background_purge.
+    /// The key of the lock that a locker holds while it purges in the background, see background_purge.
     static constexpr const char* purge_key = "colock.purge";
-    /// A group to grow with `lock_group::acquire`. With an id, of 1 to 256 bytes without a NUL, it acts on all locks of
-    /// that id, also on those of other processes; without one it gets an id of its own.
-    /// \throws validation_error `invalid_options` for a bad id; `unsupported` with an id on a backend that cannot find
-    /// the locks of a group (a quorum).
+    /// Makes an empty group, to which `lock_group::acquire` adds locks. With an id (1 to 256 bytes, no NUL), the group
+    /// acts on all locks of that id, including those of other processes. Without an id, the group gets a new id, and
+    /// acts only on its own locks.
+    /// \throws validation_error `invalid_options` for an invalid id; `unsupported` with an id on a backend that cannot
+    ///     find the locks of a group (a quorum).
     [[nodiscard]] lock_group group(std::string id = {}) const;
-    /// Goes on with a lock that `lock::detach` has given up: under a new token, with a greater fence, for the ttl of
-    /// the options or, if they name none, that which it had. Its key and mode come from the ticket, and `mode` and
-    /// `max_holders` of the options are ignored, as is the retry policy: it is tried until the operation timeout.
-    /// Between the two the ttl runs.
-    /// \throws validation_error `invalid_options`: this is no ticket, or one of another kind of backend.
-    /// \throws create_error `not_held`: nothing is held under this ticket any more: it was used, or the ttl has run
-    /// out. The backend's error, as of acquire.
+    /// Takes over a lock that was given up by `lock::detach`. The lock gets a new token and a greater fence. Its ttl is
+    /// that of the options or, if the options have none, its previous ttl. The ttl also runs between the two calls.
+    ///
+    /// Key and mode come from the ticket. `mode`, `max_holders` and `retry` of the options are ignored: the request is
+    /// repeated until the operation timeout.
+    /// \throws validation_error `invalid_options`: the string is not a ticket, or is a ticket of another kind of
+    ///     backend.
+    /// \throws create_error `not_held`: no lock is held under this ticket any more, because the ticket was used or the
+    ///     ttl has ended. Otherwise the error of the backend, as for acquire.
     [[nodiscard]] asio::awaitable<lock> adopt(std::string ticket, acquire_options options = {}) const;
 
-    /// Runs `body` under the lock and returns what it returns. The body takes `lock&` or nothing, and returns an
-    /// `asio::awaitable` or a plain value (movable, no reference). A coroutine runs on a strand of the caller's
-    /// executor, which is that executor itself if it is a strand of an `io_context`, a `thread_pool` or an
-    /// `any_io_executor`. A body that returns a plain value is called on the caller's executor, and nothing can cancel
-    /// it.
+    /// Acquires the lock, runs `body`, releases the lock, and returns the result of the body.
     ///
-    /// The lease is renewed while the body runs. The body is cancelled (all types) for each reason to stop: a
-    /// `stop_margin` before the lease can end, as soon as the loss is known, at a shutdown, and at each cancellation of
-    /// the caller. A body that continues after one of these (it resets its cancellation state, or does not throw) is
-    /// cancelled again by the next. A value returned before the deadline stands, also after the caller's cancellation.
+    /// Body: takes `lock&` or nothing, and returns an `asio::awaitable` or a plain value (movable, not a reference). A
+    /// coroutine runs on a strand of the caller's executor. If the caller's executor is a strand of an `io_context`, a
+    /// `thread_pool` or an `any_io_executor`, it is used itself. A body that returns a plain value is called on the
+    /// caller's executor and cannot be cancelled.
     ///
-    /// Returns only when the body has ended. The lock is released then, whether or not the body moved the handle away.
-    /// The call ends when the release is answered, or after the operation timeout. If the caller is cancelled before
-    /// that, the call ends promptly after the body: the release continues in the background, and the body's value or
-    /// exception stands.
+    /// Cancellation: the lease is renewed while the body runs. The body is cancelled (all types) at each of these
+    /// events: `stop_margin` before the lease can end, when the loss of the lock becomes known, at a shutdown, and at
+    /// each cancellation of the caller. A body that continues after a cancellation (because it resets its cancellation
+    /// state, or does not throw) is cancelled again by the next event. A value that is returned before the deadline is
+    /// the result, even after a cancellation of the caller.
     ///
-    /// Not reentrant: a body that asks for its own key again waits for itself, for as long as the policy allows, and
-    /// its lease is renewed all the while. Pass the `lock&` on instead.
-    /// \throws lost_error `lost`: the lease was lost before the body ended; the body's exception, if any, is nested.
-    /// \throws whatever the body throws, unchanged, if the lease stood.
+    /// Completion: the function returns only after the body has ended. Then the lock is released, even if the body has
+    /// moved the handle away. The call ends when the release is answered, or after the operation timeout. If the caller
+    /// is cancelled before that, the call ends promptly after the body: the release continues in the background, and
+    /// the value or exception of the body is the result.
+    ///
+    /// Not reentrant: a body that acquires its own key waits for itself for as long as the retry policy allows, while
+    /// its lease continues to be renewed. Pass the `lock&` instead.
+    /// \throws lost_error `lost`: the lease was lost before the body ended. An exception of the body is nested.
+    /// \throws the exception of the body, unchanged, if the lease was not lost.
     template <class Body>
         requires detail::lock_body<Body>
     [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
@@ -145,39 +163,51 @@ public:
         return detail::with_lock<Body>(core(), std::move(key), {}, std::move(body));
     }
 
-    /// Whether anybody holds the key now; waiters do not count.
+    /// Returns whether the key is held. Waiters do not count.
     [[nodiscard]] asio::awaitable<bool> is_locked(std::string key) const;
-    /// Locks of all processes that match. It collects them: for very many, see list_page().
+    /// Returns the locks of all processes that match the filter. The result is collected in memory; for many locks, use
+    /// list_page().
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> list(
         filter which = {}, list_order order = list_order::any) const;
-    /// The same in pages, for any number of locks: the first with an empty cursor, each other with the `next` of the
-    /// one before it. A page may be empty; its size is the backend's. What is granted or ends meanwhile may be missing,
-    /// and a key that moves may come twice.
-    /// \throws validation_error `invalid_options`: the cursor is not one of this backend's.
+    /// Returns the matching locks in pages, for any number of locks. Pass an empty cursor for the first page, and
+    /// `next` of the previous page for each other page. The page size depends on the backend, and a page may be empty.
+    /// Locks that are granted or end between two pages may be missing, and a key that moves in the backend may be
+    /// listed twice.
+    /// \throws validation_error `invalid_options`: the cursor is not a cursor of this backend.
     [[nodiscard]] asio::awaitable<lock_page> list_page(filter which = {}, std::string cursor = {}) const;
-    /// Sweeps expired locks out of the backend, at most `limit` (0: all), and returns them; never a live one or one
-    /// without ttl. It goes in steps, each with an operation timeout of its own. If one fails, what was removed until
-    /// then is returned; it throws if that is nothing. A cancelled purge does not tell what it has removed.
+    /// Removes expired locks from the backend, at most `limit` (0: all), and returns them. Never removes a live lock or
+    /// a lock without ttl.
+    ///
+    /// The purge runs in steps, and each step has its own operation timeout. If a step fails, the function returns the
+    /// locks that were removed before, or throws if there are none. A cancelled purge does not report what it has
+    /// removed.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::size_t limit = 0) const;
-    /// The administrator's release: queries the holders of the key, removes them and returns what they were. A lock
-    /// that is granted or adopted after the query is left alone. The result is empty if none of the holders found was
-    /// left. Handles of this locker report `lost` (broken) at once, other handles at their next renewal. A handle of
-    /// this locker that was granted meanwhile, or whose grant has not reached its caller yet, is lost when the caller
-    /// gets it, or as soon as the backend has been asked about it. The same if the break fails, times out or is
-    /// cancelled after it was sent: it may have been carried out, so the backend is asked about the handles of this
-    /// locker.
+    /// Forced release for administrators: queries the holders of the key, removes them, and returns their previous
+    /// status. A lock that is granted or adopted after the query is not removed. The result is empty if none of the
+    /// holders was left.
+    ///
+    /// Handles of this locker report `lost` (broken) at once. Other handles report it at their next renewal. A lock of
+    /// this locker may have been granted during the break, or may not have reached its caller yet. Such a lock is lost
+    /// when the caller receives it, or as soon as the backend has been asked about it.
+    ///
+    /// If the break fails, times out or is cancelled after it was sent, it may have been carried out. The backend is
+    /// then asked about the handles of this locker.
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::string key) const;
 
-    /// The locks that this locker holds now, oldest first.
+    /// Returns the locks that this locker holds, the oldest first.
     [[nodiscard]] std::vector<held_lock> held_locks() const;
     [[nodiscard]] locker_stats stats() const;
-    /// The options that it was made with; owner and host as they are stored with its locks.
+    /// Returns the options of this locker, with the owner and host that are stored with its locks.
     [[nodiscard]] locker_options defaults() const;
 
-    /// Ends the locker's work: no new acquire, waiters end with `errc::shutting_down`, bodies are cancelled, handles
-    /// hear `lost` (shutting_down), all that is held is released. Ends when everything is settled, and the connections
-    /// of an adapter that no other locker uses are closed, or after `deadline`. A body that still runs then is not
-    /// released but left to its ttl, and reported. Idempotent; the report tells what an earlier one left behind, too.
+    /// Shuts the locker down. New acquires are rejected, waiting acquires end with `errc::shutting_down`, bodies of
+    /// `with_lock` are cancelled, handles report `lost` (shutting_down), and all held locks are released.
+    ///
+    /// Completes when all background work is done and the adapter's connections are closed, or after `deadline`. The
+    /// connections are closed only if no other locker uses the adapter. The lock of a body that still runs at the
+    /// deadline is not released but left to its ttl, and is listed in the report.
+    ///
+    /// Idempotent. The report also contains what an earlier call could not complete.
     [[nodiscard]] asio::awaitable<shutdown_report> shutdown(
         std::chrono::milliseconds deadline = std::chrono::seconds(5)) const;
 
@@ -249,8 +279,8 @@ public:
         return async_acquire_global(acquire_options{}, std::forward<CompletionToken>(completion_token));
     }
 
-    /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T, which must then be
-    /// default-constructible. A body's own exception comes out unchanged.
+    /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T. T must be
+    /// default-constructible. An exception of the body is passed on unchanged.
     template <class Body, class CompletionToken = default_token>
         requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
     auto async_with_lock(std::string key, acquire_options options, Body body,
@@ -361,7 +391,7 @@ private:
     static asio::awaitable<std::vector<lock_status>> break_verb(core_ptr core, std::string key);
     static asio::awaitable<shutdown_report> shutdown_verb(core_ptr core, std::chrono::milliseconds deadline);
 
-    /// Shared by the copies; its end is the locker's end.
+    /// Shared by all copies of this locker. Its destruction ends the locker.
     std::shared_ptr<handle> handle_;
 };
 

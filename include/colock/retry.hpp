@@ -13,95 +13,100 @@
 
 namespace colock {
 
-/// What a custom retry function is told.
+/// The arguments of a custom retry function.
 struct retry_attempt
 {
-    /// The attempt that has just failed, counted from 0.
+    /// Number of the attempt that has just failed, counted from 0.
     std::size_t number = 0;
-    /// When the call began.
+    /// Start time of the call.
     lease_clock::time_point start{};
-    /// The delay before that attempt; zero before the first.
+    /// The delay before that attempt; zero for the first attempt.
     lease_clock::duration previous_delay{0};
 };
 
-/// Returned by a custom retry function to give up.
+/// Returned by a custom retry function to end the acquire.
 struct retry_stop_t
 {
 };
 inline constexpr retry_stop_t retry_stop{};
 
-/// What a custom retry function answers: a delay (zero: at once; negative counts as zero), or retry_stop.
+/// Result of a custom retry function: a delay or retry_stop. Zero means at once; a negative delay counts as zero.
 class retry_decision
 {
 public:
     template <class Rep, class Period>
     constexpr retry_decision(std::chrono::duration<Rep, Period> delay)
-        : delay_(std::clamp(saturating_cast(delay), lease_clock::duration::zero(), longest))
+        : delay_(std::clamp(saturating_cast(delay), lease_clock::duration::zero(), max_delay))
     {
     }
     constexpr retry_decision(retry_stop_t) noexcept {}
 
-    /// The delay, or nothing for "stop".
+    /// Returns the delay, or an empty optional for retry_stop.
     [[nodiscard]] constexpr const std::optional<lease_clock::duration>& delay() const noexcept { return delay_; }
 
 private:
-    static constexpr lease_clock::duration longest = std::chrono::hours(24 * 3650);
+    static constexpr lease_clock::duration max_delay = std::chrono::hours(24 * 3650);
 
     std::optional<lease_clock::duration> delay_;
 };
 
 using retry_function = std::function<retry_decision(const retry_attempt&)>;
 
-/// How long, how often and at what distance an acquire tries again. A value; the factories and setters never throw,
-/// contradictions surface as `errc::invalid_retry` where the policy is used. A duration of any resolution may be given;
-/// one beyond what lease_clock can count (292 years) is cut to that.
+/// Defines how long, how often and at which intervals an acquire tries again. The factories and setters never throw: a
+/// contradictory policy is reported as `errc::invalid_retry` when it is used. Durations may have any resolution. A
+/// duration beyond the range of lease_clock (292 years) is clamped.
 ///
-/// Where the backend has events (`capabilities::events`), a delay is only the safety poll: a release wakes the next
-/// waiter at once, and an attempt for that is not counted unless it fails with an error. Nor is a look for what an
-/// attempt of unknown outcome may have left, which would keep everybody out: after 1 s, 2 s, 4 s and so on up to 64 s,
-/// where the delay is longer. A waiter that is not yet the head of the local queue counts its attempts by its own
-/// delays.
+/// If the backend has events (`capabilities::events`), the delay is only a safety interval: a release wakes the next
+/// waiter at once. An attempt after such a wake-up is not counted unless it fails with an error.
 ///
-/// Thread safety: distinct objects: safe. Shared objects: safe for const use; a custom function may be called from
-/// whatever thread an acquire runs on.
+/// After an attempt of unknown outcome, an additional attempt checks whether a grant was left in the backend that would
+/// exclude everyone. It is made after 1 s, 2 s, 4 s and so on up to 64 s if the delay is longer, and is not counted
+/// either.
+///
+/// While a waiter is not at the head of the local queue, its attempts are counted by its own delays.
+///
+/// Thread safety: distinct objects: safe. Shared objects: safe for const use. A custom function may be called from any
+/// thread on which an acquire runs.
 class retry_policy
 {
 public:
-    /// The same delay each time. Range: zero or more. Jitter 0.2 unless set otherwise.
+    /// The same delay after each attempt. Range: zero or more. Jitter 0.2 unless set otherwise.
     template <class Rep, class Period>
     [[nodiscard]] static retry_policy fixed(std::chrono::duration<Rep, Period> delay)
     {
         return make_fixed(saturating_cast(delay));
     }
-    /// `first`, `first + step`, `first + 2 * step`, ...
+    /// Delays that grow by a fixed step: `first`, `first + step`, `first + 2 * step`, ...
     template <class Rep1, class Period1, class Rep2, class Period2>
     [[nodiscard]] static retry_policy linear(
         std::chrono::duration<Rep1, Period1> first, std::chrono::duration<Rep2, Period2> step)
     {
         return make_linear(saturating_cast(first), saturating_cast(step));
     }
-    /// `first`, `first * factor`, ... up to `cap`. The factor is at least 1, the cap at least `first`.
+    /// Delays that grow by a factor: `first`, `first * factor`, ... up to `cap`. The factor is at least 1, and the cap
+    /// is at least `first`.
     template <class Rep1, class Period1, class Rep2, class Period2>
     [[nodiscard]] static retry_policy exponential(
         std::chrono::duration<Rep1, Period1> first, double factor, std::chrono::duration<Rep2, Period2> cap)
     {
         return make_exponential(saturating_cast(first), factor, saturating_cast(cap));
     }
-    /// Delays come from `function` and are taken as they are. What it throws comes out of the acquire unchanged, and
-    /// nothing is held afterwards.
+    /// Delays that `function` returns. They are used without jitter. An exception of the function is thrown by the
+    /// acquire unchanged, and nothing is held afterwards.
     [[nodiscard]] static retry_policy custom(retry_function function);
-    /// No end, a safety poll every 2 s. The default of every acquire.
+    /// No limit, with a safety interval of 2 s. The default of every acquire.
     [[nodiscard]] static retry_policy forever();
-    /// One attempt.
+    /// A single attempt.
     [[nodiscard]] static retry_policy never();
 
-    /// Spreads each delay evenly over `delay * (1 - fraction)` to `delay * (1 + fraction)`. Range: 0 to 1.
+    /// Spreads each delay uniformly from `delay * (1 - fraction)` to `delay * (1 + fraction)`. Range: 0 to 1.
     retry_policy& jitter(double fraction) &;
     retry_policy&& jitter(double fraction) &&;
     /// At most `n` retries after the first attempt.
     retry_policy& times(std::size_t n) &;
     retry_policy&& times(std::size_t n) &&;
-    /// One absolute deadline for the whole call, never restarted by a wake-up. Range: more than zero.
+    /// Maximum duration of the whole call. The deadline is absolute: a wake-up does not restart it. Range: more than
+    /// zero.
     template <class Rep, class Period>
     retry_policy& total_time(std::chrono::duration<Rep, Period> limit) &
     {
@@ -114,16 +119,17 @@ public:
         return std::move(total_time(limit));
     }
 
-    /// What is wrong with this policy, in words; empty if nothing is.
+    /// Returns a description of the contradiction in this policy, or an empty string if the policy is valid.
     [[nodiscard]] std::string problem() const;
 
     [[nodiscard]] const std::optional<std::size_t>& max_retries() const noexcept { return times_; }
     [[nodiscard]] const std::optional<lease_clock::duration>& max_time() const noexcept { return total_; }
-    /// Whether the policy can end on its own: limited in number, in time, or by a custom function.
+    /// Returns whether the policy can end an acquire: it has a maximum number of retries, a maximum time, or a custom
+    /// function.
     [[nodiscard]] bool finite() const noexcept { return times_ || total_ || function_; }
 
-    /// The delay after the attempt that has just failed, without jitter; nothing for "give up".
-    /// Decides by number and function; the total time is the caller's to watch.
+    /// Returns the delay after the attempt that has just failed, without jitter, or an empty optional to end the
+    /// acquire. Considers the number of attempts and the custom function. The caller must check the total time.
     [[nodiscard]] std::optional<lease_clock::duration> delay_after(const retry_attempt& attempt) const;
     [[nodiscard]] double jitter() const noexcept { return jitter_; }
 

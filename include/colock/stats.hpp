@@ -13,35 +13,35 @@
 
 namespace colock {
 
-/// Counters of a locker since it was made, and how much there is now.
+/// Counters of a locker since its construction, and its current numbers of locks and waiters.
 struct locker_stats
 {
-    /// Creates that were sent or tried.
+    /// Create requests that were sent to the backend or tried.
     std::uint64_t attempts = 0;
     std::uint64_t grants = 0;
-    /// Attempts that found somebody else.
+    /// Attempts that found the lock busy.
     std::uint64_t busy = 0;
-    /// Attempts after the first of their acquire, being woken not counted.
+    /// Attempts after the first attempt of an acquire, without those that follow a wake-up.
     std::uint64_t retries = 0;
-    /// Acquires that had to wait, and for how long in sum and at most.
+    /// Number of acquires that had to wait, their total waiting time, and the longest waiting time.
     std::uint64_t waits = 0;
     std::chrono::nanoseconds waited_total{0};
     std::chrono::nanoseconds waited_longest{0};
     std::uint64_t renewals = 0;
-    /// Renewals that failed and will be tried again.
+    /// Renewals that failed and are repeated.
     std::uint64_t renewal_errors = 0;
-    /// By lost_reason, whoever is told of them: handles, an observer, a `with_lock`. `released` is not a loss and stays
-    /// 0.
+    /// Number of losses by lost_reason, whether they are reported to a handle, to an observer or to a `with_lock`.
+    /// `released` is not a loss, and its number is always 0.
     std::array<std::uint64_t, 7> losses{};
     std::uint64_t releases = 0;
-    /// Acquisitions cleaned up in the background.
+    /// Acquires that were cleaned up in the background.
     std::uint64_t settled = 0;
-    /// Of these, those of which no backend could prove that nothing is held; their ttl has passed since. And what a
-    /// quorum has granted on a master that could not be told to take it back.
+    /// The part of `settled` for which the backend could not prove that nothing is held; the ttl of these locks has
+    /// passed. Also counts the grants on masters of a quorum that could not be reached to remove them.
     std::uint64_t unproven = 0;
     std::uint64_t reconnects = 0;
 
-    /// Now. What has expired is not held any more, although nobody may have noticed.
+    /// Current number of held locks. An expired lock does not count, even if the loss has not been reported yet.
     std::uint64_t held = 0;
     std::uint64_t waiting = 0;
     std::uint64_t settling = 0;
@@ -64,29 +64,29 @@ struct held_lock
     std::optional<std::chrono::nanoseconds> valid_for{};
 };
 
-/// What became of one member of a group.
+/// Result of a group operation for one lock.
 struct lock_report
 {
     std::string key{};
-    /// Empty if it went well, else why not.
+    /// The error of this lock; no error after a success.
     error_code status{};
-    /// As it was before, as far as is known: of a lock of one's own what the handle knows, of another's what the
-    /// backend told.
+    /// The status of the lock before the operation, as far as it is known. For a lock of this handle it comes from the
+    /// handle, for a lock of another handle from the backend.
     lock_status before{};
 };
 
-/// What `shutdown` could not bring to an end before its deadline.
+/// The work that `shutdown` could not complete before its deadline.
 struct shutdown_report
 {
-    /// Keys of locks whose bodies still ran; they are left to their ttl.
+    /// Keys of locks whose `with_lock` bodies still run. These locks are left to their ttl.
     std::vector<std::string> still_running{};
-    /// Keys whose release or clean-up has not been answered, or whose acquire has not, so that it may have to be given
-    /// back yet; they are free after their ttl at the latest.
+    /// Keys whose release, cleanup or acquire has not been answered. After an unanswered acquire, a grant may still
+    /// have to be released. These keys are free after their ttl at the latest.
     std::vector<std::string> unsettled{};
-    /// Clean-ups that ended without proof, over the locker's life.
+    /// Number of cleanups that ended without proof, since the construction of the locker.
     std::uint64_t unproven = 0;
-    /// Calls that other threads had made into a backend which answers at once, and which had not returned. What they
-    /// are granted is given back when they do.
+    /// Number of calls of other threads into a backend that answers at once (memory), which have not returned yet. What
+    /// these calls are granted is released when they return.
     std::uint64_t unfinished_calls = 0;
 
     [[nodiscard]] bool clean() const noexcept

@@ -9,7 +9,7 @@
 
 namespace colock {
 
-/// How many may hold a lock at the same time.
+/// Selects how many holders a lock may have at the same time.
 enum class lock_mode : unsigned char
 {
     /// One holder.
@@ -21,41 +21,41 @@ enum class lock_mode : unsigned char
 /// Why a lease ended.
 enum class lost_reason : unsigned char
 {
-    /// It ended well: released by its holder.
+    /// The holder released the lock. This is not a loss.
     released,
-    /// Its time ran out without an extension in time.
+    /// The lease expired, because it was not extended in time.
     expired,
-    /// The backend said that the lock is not, or no longer, ours.
+    /// The backend reported that the lock does not, or no longer, belong to this holder.
     taken,
-    /// The backend's session that carried it ended.
+    /// The backend session to which the lock belonged has ended.
     session,
-    /// An administrator broke it.
+    /// The lock was broken by an administrator.
     broken,
-    /// The locker shut down.
+    /// The locker was shut down.
     shutting_down,
-    /// The process forked, and this is the child: the parent goes on holding it.
+    /// The process was forked, and this process is the child. The parent continues to hold the lock.
     forked,
 };
 
-/// A word for each reason: "released", "expired", ...
+/// Returns a word for each reason: "released", "expired", ...
 [[nodiscard]] const char* to_string(lost_reason reason) noexcept;
 [[nodiscard]] const char* to_string(lock_mode mode) noexcept;
 
-/// Who asked for a lock, as it is stored beside it for people and tools. Not a credential.
+/// Describes who requested a lock. Stored with the lock for people and tools; not a credential.
 struct owner_data
 {
-    /// Default: the process id. At most 256 bytes, as each of these fields.
+    /// Default: the process id. At most 256 bytes; the same limit applies to the other fields.
     std::string owner{};
     /// Default: the machine's host name.
     std::string host{};
     std::string comment{};
-    /// The id that locks of one lock_group share; empty for a single lock.
+    /// The id that the locks of one lock_group share; empty for a single lock.
     std::string group{};
 
     friend bool operator==(const owner_data&, const owner_data&) = default;
 };
 
-/// What a backend tells of one held lock. Never its token.
+/// Status of one held lock, as the backend reports it. Does not contain the token.
 struct lock_status
 {
     std::string key{};
@@ -64,34 +64,34 @@ struct lock_status
     std::string owner{};
     std::string host{};
     std::string comment{};
-    /// Wall-clock times for people, by the backend's clock where it has one; absent where it keeps none. They decide
-    /// nothing.
+    /// Wall-clock times for people, by the backend's clock if it has one; empty if the backend does not store them.
+    /// They do not affect any decision.
     std::optional<std::chrono::system_clock::time_point> created{};
     std::optional<std::chrono::system_clock::time_point> renewed{};
-    /// Time until the backend lets it expire; absent for a lock without ttl. Not negative.
+    /// Time until the lock expires in the backend; empty for a lock without ttl. Not negative.
     std::optional<std::chrono::milliseconds> remaining{};
-    /// 0 where the backend has no fence, or does not keep it with the lock.
+    /// The fencing token; 0 if the backend has none, or does not store it with the lock.
     std::uint64_t fence = 0;
 };
 
-/// In which order `list` returns what it has collected.
+/// Order of the locks that `list` returns.
 enum class list_order : unsigned char
 {
-    /// As the backend tells of them.
+    /// The order in which the backend returns them.
     any,
-    /// By the time of creation, the newest first; what has none comes last.
+    /// By creation time, the newest first. Locks without a creation time come last.
     newest_first,
 };
 
-/// Part of a list.
+/// One page of a list of locks.
 struct lock_page
 {
     std::vector<lock_status> locks{};
-    /// Where the next page begins; empty after the last.
+    /// Cursor of the next page; empty after the last page.
     std::string next{};
 };
 
-/// Which locks `list` returns: those that satisfy every condition that is set.
+/// Conditions for the locks that `list` returns. A lock is returned if it satisfies all conditions that are set.
 struct filter
 {
     std::optional<std::string> key{};
@@ -100,14 +100,15 @@ struct filter
     std::optional<std::string> owner{};
     std::optional<lock_mode> mode{};
     std::optional<std::chrono::system_clock::time_point> created_before{};
-    /// At this moment or later.
+    /// Created at this time or later.
     std::optional<std::chrono::system_clock::time_point> created_after{};
-    /// Less than this remains. A lock without ttl never matches.
+    /// The remaining time is less than this. A lock without ttl never matches.
     std::optional<std::chrono::milliseconds> remaining_below{};
-    /// At least this remains. A lock without ttl always matches.
+    /// The remaining time is at least this. A lock without ttl always matches.
     std::optional<std::chrono::milliseconds> remaining_at_least{};
 
-    /// A condition on a time that the backend does not keep is not satisfied.
+    /// Returns whether the lock satisfies all conditions that are set. A condition on a time that the backend does not
+    /// store is not satisfied.
     [[nodiscard]] bool matches(const lock_status& status) const;
 };
 

@@ -5,17 +5,17 @@
 
 namespace colock {
 
-/// How a backend's server is known to be the right one, and what it knows us by. The server's certificate and host name
-/// are always verified. Files that have been replaced are read again by the next connection that is made; if they
-/// cannot be used then, those from before go on being used.
+/// TLS options of the connections to a backend. The server's certificate and host name are always verified. If a file
+/// has been replaced, the next connection reads it again. If the new files cannot be used, the previous contents remain
+/// in use.
 struct tls_options
 {
-    /// A file of trusted certificate authorities (PEM). Default: the system's.
+    /// File of trusted certificate authorities (PEM). Default: those of the system.
     std::string ca_file{};
-    /// A client certificate (PEM, chain allowed) and its key, which must not be encrypted; both or neither.
+    /// Client certificate (PEM, may be a chain) and its key, which must not be encrypted. Set both or neither.
     std::string certificate_file{};
     std::string key_file{};
-    /// The name that the server's certificate must carry. Default: the host that is connected to.
+    /// The name that the server's certificate must contain. Default: the host to which the connection is made.
     std::string server_name{};
 
     friend bool operator==(const tls_options&, const tls_options&) = default;

@@ -7,10 +7,11 @@
 
 namespace colock {
 
-/// The secret that proves who holds a lock: 128 bits from the operating system's generator, never reused.
+/// The secret that proves the ownership of a lock: 128 bits from the random number generator of the operating system,
+/// never reused.
 ///
-/// One token is made per acquisition and kept over all its attempts, so that a repeated request finds its own grant.
-/// There is deliberately no stream operator: tokens do not belong in logs.
+/// One token is generated per acquire and used for all its attempts, so that a repeated request finds its own grant.
+/// There is deliberately no stream operator, because tokens must not be logged.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: safe for const use.
 class token
@@ -19,17 +20,18 @@ public:
     static constexpr std::size_t size = 16;
     using bytes_type = std::array<unsigned char, size>;
 
-    /// The empty token: all zero, never generated.
+    /// Makes the empty token: all bytes are zero. It is never generated.
     constexpr token() noexcept = default;
     explicit constexpr token(const bytes_type& bytes) noexcept : bytes_(bytes) {}
 
-    /// A new token. Random bytes are taken from `getrandom` in blocks, per thread; a block never survives a fork.
-    /// \throws boost::system::system_error if the operating system has no randomness to give.
+    /// Generates a new token. Random bytes are read with `getrandom` in blocks, one block per thread. A block is
+    /// discarded after a fork.
+    /// \throws boost::system::system_error if the operating system cannot provide random bytes.
     [[nodiscard]] static token generate();
 
-    /// 32 lower-case hexadecimal digits.
+    /// Returns 32 lower-case hexadecimal digits.
     [[nodiscard]] std::string hex() const;
-    /// Writes the 32 digits to `out`, without a terminating zero.
+    /// Writes the 32 digits to `out`, without a terminating NUL.
     void hex_to(char* out) const noexcept;
 
     [[nodiscard]] constexpr const bytes_type& bytes() const noexcept { return bytes_; }

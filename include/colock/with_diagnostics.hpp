@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 /// The details of a failed operation.
 struct diagnostics
 {
-    /// The exception that the plain verb would have thrown: a colock::error, or a system_error with
+    /// The exception that the plain function would have thrown: a colock::error, or a system_error with
     /// `operation_aborted` after a cancellation. Null after a success.
     std::exception_ptr failure{};
 };
@@ -32,21 +32,21 @@ struct with_diagnostics_t
 };
 
 /// Makes an operation complete with `void(std::exception_ptr, T)` instead of `void(error_code, T)`. The exception of an
-/// `async_` function of colock is the one that the plain verb would throw, with key, backend, cause and detail. The
+/// `async_` function of colock is the one that the plain function would throw, with key, backend, cause and detail. The
 /// exception of any other operation is a system_error with its code. Other signatures do not change. A success
-/// allocates nothing. Boost.MySQL has a function of the same name and purpose.
+/// allocates nothing. Boost.MySQL has a function with the same name and purpose.
 ///
 ///     co_await locker.async_acquire("report", asio::cancel_after(2s, with_diagnostics(asio::deferred)));
 ///
-/// It may be nested inside other token adapters, or contain them.
+/// The token may be nested inside other token adapters, or contain them.
 template <class CompletionToken>
 [[nodiscard]] constexpr with_diagnostics_t<std::decay_t<CompletionToken>> with_diagnostics(CompletionToken&& token)
 {
     return {std::forward<CompletionToken>(token)};
 }
 
-/// The default completion token of each `async_` function. Its result can be awaited, and then throws what the plain
-/// verb throws.
+/// The default completion token of each `async_` function. Its result can be awaited, and then throws the same
+/// exceptions as the plain function.
 using default_token = with_diagnostics_t<asio::deferred_t>;
 
 /// The completion token that `with_diagnostics(output, token)` returns.
@@ -71,7 +71,7 @@ namespace detail {
 template <class T, class Default>
 struct associated_diagnostics;
 
-/// The default where neither `T` nor a handler that `T` wraps has diagnostics. `asio::associator` finds the wrapped
+/// The default if neither `T` nor a handler that `T` wraps has diagnostics. `asio::associator` finds the wrapped
 /// handler.
 template <class T, class Default, class = void>
 struct associated_diagnostics_of
@@ -87,13 +87,15 @@ struct associated_diagnostics_of<T, Default,
 {
 };
 
-/// Returns where the failure of the operation is to be stored for a handler, or null. An associator, as those of Asio.
+/// Associator that returns the object in which the failure of the operation is stored for a handler, or null. It
+/// follows the pattern of the associators of Asio.
 template <class T, class Default = diagnostics*>
 struct associated_diagnostics : associated_diagnostics_of<T, Default>
 {
 };
 
-/// The failure of an operation that completes with `code`, of which `known` is what the operation has stored.
+/// Returns the failure of an operation that completes with `code`. `known` is the exception that the operation has
+/// stored, if any.
 [[nodiscard]] inline std::exception_ptr failure_of(const error_code& code, std::exception_ptr known)
 {
     if (code && !known)
@@ -170,11 +172,11 @@ struct exception_signature<R(error_code, Results...)>
 {
     using type = R(std::exception_ptr, Results...);
 };
-/// `Signature` with a std::exception_ptr in the place of its error_code.
+/// `Signature` with std::exception_ptr instead of error_code.
 template <class Signature>
 using exception_signature_t = typename exception_signature<Signature>::type;
 
-/// An initiation that passes the result of `wrap(handler)` to another initiation.
+/// An initiation that wraps the handler with `wrap` and passes the result to another initiation.
 template <class Initiation, class Wrap>
 struct wrapping_initiation
 {

@@ -12,19 +12,19 @@
 
 namespace colock::detail {
 
-/// What an URL can name, as each backend's CMakeLists.txt tells it.
+/// One backend that a URL can name. The table is generated from each backend's CMakeLists.txt.
 struct backend
 {
-    /// In its entry file.
+    /// Defined in the backend's entry.cpp.
     using connect_function = std::shared_ptr<adapter>(const asio::any_io_executor&, std::string_view url);
 
-    /// Each without what may follow a '+'.
+    /// The schemes of the backend, without the suffix that may follow a '+'.
     std::array<std::string_view, 4> schemes;
-    /// How its URLs are written.
+    /// The forms of its URLs, for error messages.
     std::string_view forms;
-    /// Null if this build has not got it.
+    /// Null if this build does not contain the backend.
     connect_function* connect;
-    /// What such a build says.
+    /// The error message of a build without the backend.
     std::string_view refusal;
 };
 

@@ -26,7 +26,7 @@ std::string all_forms()
 std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view given)
 {
     std::string url(given);
-    // As schemes are compared, whatever the locale is.
+    // Schemes are compared in lower case, independent of the locale.
     for (char& c : std::span(url).first(std::min(url.find(':'), url.size()))) {
         if (c >= 'A' && c <= 'Z')
             c = static_cast<char>(c - 'A' + 'a');

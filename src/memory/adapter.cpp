@@ -40,7 +40,7 @@ public:
             .immediate = true};
     }
 
-    // A completion may destroy the adapter: each is called last.
+    // A completion may destroy the adapter, so each function calls it last.
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
@@ -52,11 +52,11 @@ public:
     }
     void start_release(claim_ptr claim, completion<release_outcome> done) override
     {
-        done({store_->give_back(*claim), nullptr});
+        done({store_->release(*claim), nullptr});
     }
     void start_abandon(claim_ptr claim, completion<release_outcome> done) override
     {
-        done({store_->give_back(*claim), nullptr});
+        done({store_->release(*claim), nullptr});
     }
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
     {
@@ -90,14 +90,14 @@ public:
     }
     void start_list(filter which, std::string cursor, completion<list_outcome> done) override
     {
-        list_outcome told;
+        list_outcome found;
         if (which.key && cursor.empty()) {
-            told.locks = store_->inspect(*which.key);
-            std::erase_if(told.locks, [&](const lock_status& each) { return !which.matches(each); });
+            found.locks = store_->inspect(*which.key);
+            std::erase_if(found.locks, [&](const lock_status& each) { return !which.matches(each); });
         } else {
-            told = store_->list(which, cursor);
+            found = store_->list(which, cursor);
         }
-        done(std::move(told));
+        done(std::move(found));
     }
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
     {

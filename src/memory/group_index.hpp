@@ -10,7 +10,7 @@ namespace colock::memory {
 
 struct entry;
 
-/// Where the holders of each group are. Those without a group are not in it.
+/// Maps each group to the entries in which it has holders. Holders without a group are not in the index.
 class group_index
 {
 public:
@@ -43,7 +43,7 @@ public:
     void clear() noexcept { groups_.clear(); }
 
 private:
-    /// With the number of its holders there.
+    /// For each group and entry, the number of holders.
     std::map<std::string, std::map<entry*, std::size_t>> groups_;
 };
 

@@ -22,10 +22,10 @@ namespace colock::memory {
     return ttl == ttl.zero() ? lease_clock::time_point::max() : saturating_add(from, ttl);
 }
 
-/// The answer to a claim that the holders of its key exclude.
+/// Returns the outcome of a claim that is excluded by the holders of its key.
 [[nodiscard]] create_outcome busy(const entry& at, const claim& claim, lease_clock::time_point now);
 
-/// Moves a holder's claim out of the store. Its entry drops or overwrites the holder next.
+/// Moves a holder's claim out of the store. The caller must remove or overwrite the holder next.
 inline claim_ptr detach(holder& held) noexcept
 {
     if (held.handed)
@@ -40,7 +40,7 @@ inline void take_out(entry& at, holder& held) noexcept
     at.holders.pop_back();
 }
 
-inline void remove(group_index& groups, entry& at, holder& held, aftermath& after)
+inline void remove(group_index& groups, entry& at, holder& held, deferred_actions& after)
 {
     after.make_room_for_claim();
     groups.remove(held.data().group, at);
@@ -49,8 +49,8 @@ inline void remove(group_index& groups, entry& at, holder& held, aftermath& afte
     take_out(at, held);
 }
 
-/// The same, and the claim is told.
-inline void break_holder(group_index& groups, entry& at, holder& held, aftermath& after)
+/// Removes a holder and reports the loss to its claim.
+inline void break_holder(group_index& groups, entry& at, holder& held, deferred_actions& after)
 {
     after.make_room_for_call();
     groups.remove(held.data().group, at);
@@ -59,10 +59,10 @@ inline void break_holder(group_index& groups, entry& at, holder& held, aftermath
     take_out(at, held);
 }
 
-/// Removes at most `limit` holders whose time is up, each after `see` has seen it, and returns how many.
+/// Removes at most `limit` expired holders, and returns their number. Calls `see` with each holder before its removal.
 template <class See>
 std::size_t remove_expired(
-    group_index& groups, entry& at, lease_clock::time_point now, std::size_t limit, aftermath& after, See see)
+    group_index& groups, entry& at, lease_clock::time_point now, std::size_t limit, deferred_actions& after, See see)
 {
     if (now < at.earliest)
         return 0;
@@ -83,8 +83,9 @@ std::size_t remove_expired(
     return removed;
 }
 
-/// Of those who sleep until an expiry that is now another one, one for each locker, or each of a run of readers.
-inline void wake_all(entry& at, aftermath& after)
+/// Wakes all waiters, because they wait for an expiry that has changed. Each locker has only one waiter here, or
+/// several if consecutive callers want shared locks.
+inline void wake_all(entry& at, deferred_actions& after)
 {
     for (auto& place : at.queue) {
         if (!place.waiting)

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// What is told of the locks, and what an administrator removes.
+// What is page of the locks, and what an administrator removes.
 #include "memory/holders.hpp"
 #include "memory/reader.hpp"
 #include "util/cursor.hpp"
@@ -13,11 +13,11 @@ namespace colock::memory {
 namespace {
 
 constexpr std::string_view name = "memory";
-/// In one step of a walk: what takes longer would hold up the caller's event loop.
-constexpr std::size_t most_told = 256;
-constexpr std::size_t most_buckets = 2048;
+/// Limits of one step of a walk, because a longer step would delay the caller's event loop.
+constexpr std::size_t max_locks = 256;
+constexpr std::size_t max_buckets = 2048;
 
-/// Where a walk goes on.
+/// The position at which a walk continues.
 struct position
 {
     std::size_t shard = 0;
@@ -64,7 +64,7 @@ std::vector<lock_status> store::break_key(const std::string& key)
     const auto hash = std::hash<std::string>{}(key);
     std::vector<lock_status> removed;
     const reader read;
-    aftermath after;
+    deferred_actions after;
     auto& home = shard_of(hash);
     const std::lock_guard guard(home.mutex);
     entry* const at = home.entries.find(hash, key);
@@ -86,31 +86,31 @@ list_outcome store::walk(std::string_view cursor, Visit visit)
     auto at = cursor.empty() ? position{} : position::from(cursor);
     if (!at || at->shard >= shards_.size())
         return {.error = detail::not_a_cursor(name)};
-    list_outcome told;
-    std::size_t left = most_buckets;
+    list_outcome page;
+    std::size_t left = max_buckets;
     for (; at->shard < shards_.size(); ++at->shard) {
         auto& home = shards_[at->shard];
         const reader read;
-        aftermath after;
+        deferred_actions after;
         const std::lock_guard guard(home.mutex);
-        // A table never shrinks.
+        // A table never shrinks, so this position cannot come from an earlier page.
         if (at->bucket >= home.entries.bucket_count())
             return {.error = detail::not_a_cursor(name)};
         do {
-            if (left-- == 0 || !visit(home, at->bucket, read, after, told.locks)) {
-                told.next = at->text();
-                return told;
+            if (left-- == 0 || !visit(home, at->bucket, read, after, page.locks)) {
+                page.next = at->text();
+                return page;
             }
             at->bucket = home.entries.behind(at->bucket);
         } while (at->bucket != 0);
     }
-    return told;
+    return page;
 }
 
 list_outcome store::list(const filter& which, std::string_view cursor)
 {
-    return walk(cursor, [&](shard& home, std::size_t bucket, const reader& read, aftermath&, auto& matching) {
-        if (matching.size() >= most_told)
+    return walk(cursor, [&](shard& home, std::size_t bucket, const reader& read, deferred_actions&, auto& matching) {
+        if (matching.size() >= max_locks)
             return false;
         for (const entry* at = home.entries.bucket(bucket); at; at = at->next) {
             for (const auto& held : at->holders) {
@@ -127,19 +127,20 @@ list_outcome store::list(const filter& which, std::string_view cursor)
 
 list_outcome store::purge(std::size_t limit, std::string_view cursor)
 {
-    const auto most = limit == 0 ? most_told : std::min(limit, most_told);
-    return walk(cursor, [&](shard& home, std::size_t bucket, const reader& read, aftermath& after, auto& removed) {
-        for (entry *at = home.entries.bucket(bucket), *next = nullptr; at; at = next) {
-            if (removed.size() >= most)
-                return false;
-            next = at->next;
-            remove_expired(home.groups, *at, read.now(), most - removed.size(), after,
-                [&](const holder& held) { removed.push_back(read.status(*at, held)); });
-            hand_off(home, *at, after);
-            remove_if_empty(home, *at);
-        }
-        return removed.size() < most;
-    });
+    const auto max_removed = limit == 0 ? max_locks : std::min(limit, max_locks);
+    return walk(
+        cursor, [&](shard& home, std::size_t bucket, const reader& read, deferred_actions& after, auto& removed) {
+            for (entry *at = home.entries.bucket(bucket), *next = nullptr; at; at = next) {
+                if (removed.size() >= max_removed)
+                    return false;
+                next = at->next;
+                remove_expired(home.groups, *at, read.now(), max_removed - removed.size(), after,
+                    [&](const holder& held) { removed.push_back(read.status(*at, held)); });
+                hand_off(home, *at, after);
+                remove_if_empty(home, *at);
+            }
+            return removed.size() < max_removed;
+        });
 }
 
 } // namespace colock::memory

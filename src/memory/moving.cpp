@@ -9,7 +9,8 @@ namespace colock::memory {
 
 namespace {
 
-/// The number finds the holder, of which there is one in a store; the token is what nobody can guess.
+/// Makes a ticket from the fence and the token. The fence identifies the holder, because it is unique within a shard.
+/// The token cannot be guessed.
 std::string ticket_for(std::uint64_t fence, const claim& owner)
 {
     return std::to_string(fence) + '.' + owner.token().hex();
@@ -35,11 +36,11 @@ std::string store::export_ticket(const claim& held)
     return own ? ticket_for(own->fence, held) : std::string();
 }
 
-/// Those that queue are passed by: they go on waiting for the same lock.
+/// Ignores the queue: the queued claims continue to wait for the same lock.
 create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
 {
     const auto now = now_of(*claim);
-    aftermath after;
+    deferred_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim->key_hash());
     const std::lock_guard guard(home.mutex);
@@ -58,7 +59,7 @@ create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
     if (expires < held->expires)
         wake_all(*at, after);
     after.make_room_for_claim();
-    // The group may be another.
+    // The new holder may belong to another group.
     home.groups.add(claim->owner().group, *at);
     home.groups.remove(held->data().group, *at);
     after.drop(std::exchange(held->owner, std::move(claim)));

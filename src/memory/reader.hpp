@@ -11,7 +11,7 @@
 
 namespace colock::memory {
 
-/// Tells lease_clock's times as wall-clock times, all by one pair of readings.
+/// Converts times of lease_clock to wall-clock times. All conversions use the same pair of clock readings.
 class reader
 {
 public:

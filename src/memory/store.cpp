@@ -11,7 +11,7 @@ namespace {
 
 using time_point = lease_clock::time_point;
 
-/// When the wait for `at` may have an end without anybody's doing; zero: never.
+/// Returns the time after which the lock may become free by expiry, or zero if it never expires.
 lease_clock::duration time_to_expiry(const entry& at, lock_mode wanted, time_point now)
 {
     auto next = at.holders.front().expires;
@@ -30,7 +30,7 @@ bool is_queued(const ticket* place) noexcept
     return place && place->is_linked();
 }
 
-void drop_wait(ticket& place, aftermath& after)
+void drop_wait(ticket& place, deferred_actions& after)
 {
     if (!place.waiting)
         return;
@@ -38,7 +38,7 @@ void drop_wait(ticket& place, aftermath& after)
     after.drop(std::move(place.waiting));
 }
 
-/// False if nobody in the queue can be granted the lock, for certain and without a walk over all of them.
+/// Returns false if it is certain, without a search of the queue, that no queued claim can be granted.
 bool may_hand_off(const entry& at) noexcept
 {
     const auto& front = at.queue.front();
@@ -46,7 +46,7 @@ bool may_hand_off(const entry& at) noexcept
            (front.mode == lock_mode::shared && at.mode == lock_mode::shared && at.holders.size() < at.max_limit);
 }
 
-void drop_waits(entry& at, aftermath& after)
+void drop_waits(entry& at, deferred_actions& after)
 {
     for (auto& place : at.queue)
         drop_wait(place, after);
@@ -68,7 +68,7 @@ store::store(const options& settings)
 
 store::shard& store::shard_of(std::size_t hash) noexcept
 {
-    // The highest bits: the table uses the lowest.
+    // The shard is selected by the highest bits, because the table uses the lowest bits.
     return shards_[hash >> (std::numeric_limits<std::size_t>::digits - shard_bits)];
 }
 
@@ -79,7 +79,8 @@ std::uint64_t store::grant(shard& home, entry& at, holder granted, lock_mode mod
     granted.fence = ++home.last_fence;
     at.earliest = at.holders.empty() ? granted.expires : std::min(at.earliest, granted.expires);
     at.mode = mode;
-    // What holds is in the index: neither may fail after the other.
+    // Memory is reserved before the holder is added to the index, so that a holder is always in both containers or in
+    // neither.
     make_room(at.holders);
     home.groups.add(granted.data().group, at);
     at.holders.push_back(std::move(granted));
@@ -89,14 +90,14 @@ std::uint64_t store::grant(shard& home, entry& at, holder granted, lock_mode mod
 create_outcome store::create(claim_ptr claim)
 {
     const auto now = now_of(*claim);
-    aftermath after;
+    deferred_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim->key_hash());
     const std::lock_guard guard(home.mutex);
     return create_in(home, std::move(claim), now, after);
 }
 
-create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, aftermath& after)
+create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, deferred_actions& after)
 {
     auto& wanted = *claim;
     const auto grant_now = [&](entry& at) {
@@ -126,7 +127,7 @@ create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, af
 create_outcome busy(const entry& at, const claim& claim, time_point now)
 {
     auto outcome = create_outcome::busy(time_to_expiry(at, claim.mode(), now));
-    // A single attempt reports no holder: it must not cost an allocation.
+    // A single attempt does not report the holder, because that would allocate memory.
     if (claim.queues())
         outcome.holder = at.holders.front().data().owner;
     return outcome;
@@ -146,17 +147,17 @@ void store::enqueue(entry& at, claim& claim)
     at.enqueue(*ticket_of(claim));
 }
 
-release_status store::give_back(claim& claim)
+release_status store::release(claim& claim)
 {
     const auto now = now_of(claim);
-    aftermath after;
+    deferred_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
-    return give_back_in(home, claim, now, after);
+    return release_in(home, claim, now, after);
 }
 
-release_status store::give_back_in(shard& home, claim& claim, time_point now, aftermath& after)
+release_status store::release_in(shard& home, claim& claim, time_point now, deferred_actions& after)
 {
     entry* const at = home.entries.find(claim.key_hash(), claim.key());
     if (!at)
@@ -174,7 +175,8 @@ release_status store::give_back_in(shard& home, claim& claim, time_point now, af
         home.entries.remove(*at);
         return status;
     }
-    // Whether others have expired is asked of the clock: a quick release carries the time of an earlier operation.
+    // The current time decides whether others have expired, because a fast release carries the time of an earlier
+    // operation.
     settle(home, *at, lease_clock::now(), after);
     remove_if_empty(home, *at);
     return status;
@@ -183,25 +185,26 @@ release_status store::give_back_in(shard& home, claim& claim, time_point now, af
 hand_over_outcome store::hand_over(claim& held, claim_ptr next)
 {
     const auto now = now_of(*next);
-    aftermath after;
+    deferred_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(held.key_hash());
     const std::lock_guard guard(home.mutex);
-    const auto released = give_back_in(home, held, now_of(held), after);
+    const auto released = release_in(home, held, now_of(held), after);
     return {{released, nullptr}, create_in(home, std::move(next), now, after)};
 }
 
-void store::settle(shard& home, entry& at, time_point now, aftermath& after)
+void store::settle(shard& home, entry& at, time_point now, deferred_actions& after)
 {
     remove_expired(home.groups, at, now, all, after, unseen);
     hand_off(home, at, after);
 }
 
-void store::hand_off(shard& home, entry& at, aftermath& after)
+void store::hand_off(shard& home, entry& at, deferred_actions& after)
 {
     if (at.queue.empty() || !may_hand_off(at))
         return;
-    // Not the time of whoever made way, which may lie far back: the ttl of the next one starts now.
+    // Uses the current time, because the time of the operation that freed the lock may be long ago. The ttl of the next
+    // holder starts now.
     const auto now = lease_clock::now();
     std::size_t max_limit = 0;
     for (auto each = at.queue.begin(); each != at.queue.end();) {
@@ -234,7 +237,7 @@ void store::remove_if_empty(shard& home, entry& at) noexcept
 extend_status store::extend(claim& claim, std::chrono::milliseconds ttl)
 {
     const auto now = now_of(claim);
-    aftermath after;
+    deferred_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
@@ -259,7 +262,7 @@ extend_status store::extend(claim& claim, std::chrono::milliseconds ttl)
 bool store::is_valid(claim& claim)
 {
     const auto now = now_of(claim);
-    aftermath after;
+    deferred_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
@@ -270,7 +273,7 @@ bool store::is_valid(claim& claim)
 
 void store::wait(claim& claim, completion<woken> done)
 {
-    aftermath after;
+    deferred_actions after;
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
     ticket* const place = ticket_of(claim);
@@ -293,7 +296,7 @@ void store::cancel_wait(claim& claim) noexcept
 void store::leave(ticket& leaving) noexcept
 {
     completion<woken> dropped;
-    aftermath after;
+    deferred_actions after;
     auto& home = shard_of(leaving.hash);
     const std::lock_guard guard(home.mutex);
     dropped.swap(leaving.waiting);
@@ -324,7 +327,7 @@ std::size_t store::known_keys()
 void store::clear() noexcept
 {
     for (auto& home : shards_) {
-        aftermath after;
+        deferred_actions after;
         const std::lock_guard guard(home.mutex);
         home.groups.clear();
         for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
@@ -344,7 +347,7 @@ void store::clear() noexcept
 void store::context_shutdown() noexcept
 {
     for (auto& home : shards_) {
-        aftermath after;
+        deferred_actions after;
         const std::lock_guard guard(home.mutex);
         for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
             for (entry* at = home.entries.bucket(bucket); at; at = at->next)
@@ -356,7 +359,7 @@ void store::context_shutdown() noexcept
 void store::context_forked() noexcept
 {
     for (auto& home : shards_) {
-        aftermath after;
+        deferred_actions after;
         const std::lock_guard guard(home.mutex);
         for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
             for (entry* at = home.entries.bucket(bucket); at; at = at->next) {
@@ -372,7 +375,7 @@ void store::context_forked() noexcept
     clear();
 }
 
-void store::sweep_if_due(time_point now, aftermath& after)
+void store::sweep_if_due(time_point now, deferred_actions& after)
 {
     if (now.time_since_epoch().count() < next_sweep_.load(std::memory_order_relaxed))
         return;
@@ -381,9 +384,10 @@ void store::sweep_if_due(time_point now, aftermath& after)
         next_sweep_.store(saturating_add(now, sweep_interval_).time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-bool store::sweep(time_point now, aftermath& after)
+bool store::sweep(time_point now, deferred_actions& after)
 {
-    // What is examined is bounded too: no single operation may pay for a great number of live locks.
+    // The number of examined locks is limited too, so that a single operation never pays for a large number of live
+    // locks.
     std::size_t to_remove = sweep_batch_;
     std::size_t to_examine = std::max<std::size_t>(1024, sweep_batch_);
     for (; sweep_shard_ < shards_.size(); ++sweep_shard_, sweep_bucket_ = 0) {

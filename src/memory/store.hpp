@@ -19,7 +19,8 @@
 
 namespace colock::memory {
 
-/// For one more, and for as many again as there are: by one each time would be to move all of them each time.
+/// Reserves memory for at least one more element. Doubles the capacity, because growing by one element would move all
+/// elements each time.
 template <class Sequence>
 void make_room(Sequence& in)
 {
@@ -27,15 +28,16 @@ void make_room(Sequence& in)
         in.reserve(2 * in.size() + 1);
 }
 
-/// What a call has to do once it holds no mutex any more: to call completions and hooks and to let go of claims, any of
-/// which may call back. Declared before the guard of the mutex, so that it is destroyed, and acts, after it.
-class aftermath
+/// The actions that a call performs after it has unlocked the mutex: calling completions and `claim::lost`, and
+/// releasing claims. Each of these may call back into the store. Declare this object before the guard of the mutex, so
+/// that it is destroyed, and performs the actions, after the unlock.
+class deferred_actions
 {
 public:
-    aftermath() = default;
-    aftermath(const aftermath&) = delete;
-    aftermath& operator=(const aftermath&) = delete;
-    ~aftermath()
+    deferred_actions() = default;
+    deferred_actions(const deferred_actions&) = delete;
+    deferred_actions& operator=(const deferred_actions&) = delete;
+    ~deferred_actions()
     {
         if (!calls_)
             return;
@@ -45,8 +47,8 @@ public:
             wake(woken{});
     }
 
-    // Room is made before anything is changed, and may throw then. To run out of memory afterwards would destroy, under
-    // the mutex, what must not be destroyed there.
+    // Memory is reserved before anything is changed, because the reservation may throw. If memory ran out later,
+    // objects would be destroyed while the mutex is locked.
 
     void make_room_for_claim()
     {
@@ -74,34 +76,34 @@ public:
     void drop(completion<woken> waiting) noexcept { calls_->dropped.push_back(std::move(waiting)); }
 
 private:
-    /// What only a contended or a broken lock has.
+    /// Actions that only a contended or a broken lock needs.
     struct callbacks
     {
         std::vector<completion<woken>> dropped;
         std::vector<claim_ptr> broken;
         std::vector<completion<woken>> to_wake;
     };
-    /// An uncontended release leaves one, and no more.
+    /// The first claim to be released. An uncontended release has only this one.
     claim_ptr claim_;
     std::vector<claim_ptr> more_claims_;
     std::unique_ptr<callbacks> calls_;
 };
 
-/// The locks themselves: who holds and who queues for which key, in shards by the key's hash.
+/// The holders and the queues of all keys, divided into shards by the hash of the key.
 ///
-/// Thread safety: all members may be called from any thread; no mutex is held while anything of others' is called.
+/// Thread safety: all members may be called from any thread. No mutex is held while a completion or a claim is called.
 class store final : public context_member, public std::enable_shared_from_this<store>
 {
 public:
     explicit store(const options& settings);
 
     [[nodiscard]] create_outcome create(claim_ptr claim);
-    /// \param claims exclusive ones, of different keys
+    /// \param claims exclusive claims of different keys
     [[nodiscard]] create_all_outcome create_all(const std::vector<claim_ptr>& claims);
-    /// Takes back a grant or a place in the queue.
-    [[nodiscard]] release_status give_back(claim& claim);
+    /// Removes the grant or the place in the queue.
+    [[nodiscard]] release_status release(claim& claim);
     [[nodiscard]] hand_over_outcome hand_over(claim& held, claim_ptr next);
-    /// Of a claim that holds.
+    /// Returns a ticket for a claim that holds its lock.
     [[nodiscard]] std::string export_ticket(const claim& held);
     [[nodiscard]] create_outcome adopt(std::string_view ticket, claim_ptr claim);
     [[nodiscard]] extend_status extend(claim& claim, std::chrono::milliseconds ttl);
@@ -109,29 +111,29 @@ public:
 
     void wait(claim& claim, completion<woken> done);
     void cancel_wait(claim& claim) noexcept;
-    /// Called by a ticket that dies.
+    /// Called by the destructor of a ticket.
     void leave(ticket& leaving) noexcept;
 
     [[nodiscard]] std::vector<lock_status> inspect(const std::string& key);
     [[nodiscard]] std::vector<lock_status> break_key(const std::string& key);
     [[nodiscard]] list_outcome list(const filter& which, std::string_view cursor);
-    /// \param limit 0: as many as one step removes
+    /// \param limit 0: the maximum of one step
     [[nodiscard]] list_outcome purge(std::size_t limit, std::string_view cursor);
 
     /// Breaks all locks of a group.
     [[nodiscard]] std::vector<lock_status> release_group(const std::string& id);
     [[nodiscard]] group_outcome extend_group(const std::string& id, std::chrono::milliseconds ttl);
 
-    /// How many keys it knows anything of.
+    /// Returns the number of keys with an entry.
     [[nodiscard]] std::size_t known_keys();
-    /// How many groups each shard has holders of, in sum.
+    /// Returns the number of groups with holders, summed over the shards.
     [[nodiscard]] std::size_t known_groups();
 
-    /// Forgets all holders and waiters: the end of the reference cycles that run through claims.
+    /// Removes all holders and waiters. This breaks the reference cycles that run through claims.
     void clear() noexcept;
-    /// Drops the completions of waits, which must not outlive their context; the locks stay.
+    /// Destroys the completions of waits, which must not outlive their context. The locks remain.
     void context_shutdown() noexcept override;
-    /// The locks are the parent's: here nobody holds or waits for any.
+    /// Removes all holders and waiters, because the locks belong to the parent process.
     void context_forked() noexcept override;
 
 private:
@@ -142,34 +144,38 @@ private:
         detail::light_mutex mutex;
         table entries;
         group_index groups;
-        /// Of all its keys, so that a key's fences go on where they were when the key comes back.
+        /// The last fence of all keys of the shard. A key that is removed and added again therefore never repeats a
+        /// fence.
         std::uint64_t last_fence = 0;
     };
 
     [[nodiscard]] shard& shard_of(std::size_t hash) noexcept;
-    /// Of all the keys, each once, in the one order in which they are locked.
+    /// Locks the shards of all keys, each once, always in the same order.
     [[nodiscard]] std::vector<std::unique_lock<detail::light_mutex>> lock_shards_of(
         const std::vector<claim_ptr>& claims);
 
-    // All of these with the shard's mutex held.
-    [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, aftermath& after);
-    /// It keeps a place in the queue, if it is one that queues.
+    // The following functions require that the shard's mutex is locked.
+    [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, deferred_actions& after);
+    /// Returns the busy outcome. The claim gets a place in the queue if it `queues()`.
     [[nodiscard]] create_outcome found_busy(entry& at, claim& claim, time_point now);
-    /// Why an exclusive claim cannot be granted, if it cannot. It gets no place in the queue.
-    [[nodiscard]] std::optional<create_outcome> refuse_in(shard& home, claim& claim, time_point now, aftermath& after);
-    [[nodiscard]] release_status give_back_in(shard& home, claim& claim, time_point now, aftermath& after);
+    /// Returns the outcome of an exclusive claim that cannot be granted, or an empty optional if it can. The claim gets
+    /// no place in the queue.
+    [[nodiscard]] std::optional<create_outcome> refuse_in(
+        shard& home, claim& claim, time_point now, deferred_actions& after);
+    [[nodiscard]] release_status release_in(shard& home, claim& claim, time_point now, deferred_actions& after);
     std::uint64_t grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl);
     void enqueue(entry& at, claim& claim);
-    void settle(shard& home, entry& at, time_point now, aftermath& after);
-    void hand_off(shard& home, entry& at, aftermath& after);
+    void settle(shard& home, entry& at, time_point now, deferred_actions& after);
+    void hand_off(shard& home, entry& at, deferred_actions& after);
     static void remove_if_empty(shard& home, entry& at) noexcept;
 
-    void sweep_if_due(time_point now, aftermath& after);
-    /// True if the sweep has seen all keys.
-    [[nodiscard]] bool sweep(time_point now, aftermath& after);
+    void sweep_if_due(time_point now, deferred_actions& after);
+    /// Returns true if the sweep has examined all keys.
+    [[nodiscard]] bool sweep(time_point now, deferred_actions& after);
 
-    /// A walk over all keys, from where the cursor says. \param visit looks at a bucket with its shard's mutex held;
-    /// false: that is enough, and it is to be looked at again
+    /// Visits all keys, starting at the cursor.
+    /// \param visit examines a bucket while its shard's mutex is locked; returns false if the step is full and the
+    ///     bucket must be visited again
     template <class Visit>
     [[nodiscard]] list_outcome walk(std::string_view cursor, Visit visit);
 
@@ -180,7 +186,7 @@ private:
     const std::size_t sweep_batch_;
     std::atomic<lease_clock::rep> next_sweep_;
 
-    /// Serialises sweeps and guards the cursor: where the sweep that is under way goes on.
+    /// Serializes sweeps and guards the position at which the current sweep continues.
     std::mutex sweep_mutex_;
     std::size_t sweep_shard_ = 0;
     std::size_t sweep_bucket_ = 0;

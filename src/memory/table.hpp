@@ -25,8 +25,8 @@ namespace colock::memory {
 class store;
 struct entry;
 
-/// A claim's place in the queue of its key. Lives in `claim::slot` and is known to the queue by address only, so that a
-/// claim which dies without having been abandoned takes its place, or its unclaimed grant, with it.
+/// A claim's place in the queue of its key. Stored in `claim::slot`; the queue holds only its address. If a claim is
+/// destroyed without having been abandoned, its place, or its grant that was not fetched, is therefore removed with it.
 class ticket : public boost::intrusive::list_base_hook<>
 {
 public:
@@ -39,7 +39,8 @@ public:
     ticket& operator=(const ticket&) = delete;
     ~ticket();
 
-    // What the queue needs of the claim: a claim that is known by address may be half destroyed.
+    // Copies of the claim's data that the queue needs. The claim itself cannot be used, because it may be partly
+    // destroyed.
     const std::shared_ptr<const owner_data> owner;
     const std::size_t hash;
     const std::size_t max_holders;
@@ -47,7 +48,7 @@ public:
     const lock_mode mode;
 
     // Guarded by the shard's mutex.
-    /// Where it is queued (then it is linked) or granted; else null.
+    /// The entry in which the claim is queued (the ticket is then linked) or granted; else null.
     entry* at = nullptr;
     completion<woken> waiting;
 
@@ -58,11 +59,11 @@ private:
 /// One grant.
 struct holder
 {
-    /// Null for a grant that was handed to a queued claim and not fetched by its next create.
+    /// Null for a grant that was handed to a queued claim and has not been fetched by the claim's next create.
     claim_ptr owner{};
-    /// That claim's; null otherwise.
+    /// The ticket of the claim whose grant has not been fetched; null otherwise.
     ticket* handed = nullptr;
-    /// `time_point::max()`: never.
+    /// `time_point::max()`: the grant never expires.
     lease_clock::time_point expires{};
     lease_clock::time_point created{};
     lease_clock::time_point renewed{};
@@ -75,25 +76,26 @@ struct holder
     [[nodiscard]] const owner_data& data() const noexcept { return handed ? *handed->owner : owner->owner(); }
 };
 
-/// What is known of one key: never without a holder once a call has ended. Who queues has somebody to wait for, because
-/// whatever frees the lock grants it to the front of the queue in the same breath.
+/// The state of one key. Has at least one holder whenever no call is in progress. A queue therefore never exists
+/// without a holder: the call that frees the lock also grants it to the front of the queue.
 ///
-/// A shared claim passes others in the queue whose limits are reached, but no exclusive one.
+/// A shared claim may overtake shared claims in the queue whose limits are reached, but not an exclusive claim.
 struct entry
 {
     entry* next = nullptr;
     std::size_t hash = 0;
     std::string key;
-    /// Of all holders.
+    /// The mode of all holders.
     lock_mode mode = lock_mode::exclusive;
-    /// No holder expires before.
+    /// Lower bound of the expiry times of the holders.
     lease_clock::time_point earliest = lease_clock::time_point::max();
     boost::container::small_vector<holder, 1> holders;
     using ticket_list = boost::intrusive::list<ticket, boost::intrusive::constant_time_size<false>>;
     ticket_list queue;
-    /// Exclusive claims in the queue.
+    /// Number of exclusive claims in the queue.
     std::size_t writer_count = 0;
-    /// No limit in front of the first exclusive claim is greater. Spares walks over the queue.
+    /// Upper bound of the limits of the shared claims in front of the first exclusive claim. Avoids searches of the
+    /// queue.
     std::size_t max_limit = 0;
 
     static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
@@ -111,25 +113,26 @@ struct entry
         else if (writer_count == 0)
             max_limit = std::max(max_limit, limit_of(last.max_holders));
     }
-    /// Returns the place behind the one that has left.
+    /// Removes a ticket from the queue, and returns the place behind it.
     ticket_list::iterator dequeue(ticket& leaving) noexcept
     {
         if (leaving.mode == lock_mode::exclusive) {
             --writer_count;
-            // Those behind it may come next.
+            // The claims behind the removed exclusive claim may be next, and their limits are unknown.
             max_limit = no_limit;
         }
         leaving.at = nullptr;
         return queue.erase(queue.iterator_to(leaving));
     }
     [[nodiscard]] bool empty() const noexcept { return holders.empty() && queue.empty(); }
-    /// Next to the holders. Says nothing about the queue.
+    /// Returns whether a claim is compatible with the holders. Ignores the queue.
     [[nodiscard]] bool fits(lock_mode wanted, std::size_t max_holders) const noexcept
     {
         return holders.empty() ||
                (wanted == lock_mode::shared && mode == lock_mode::shared && holders.size() < limit_of(max_holders));
     }
-    /// Those in the queue let a claim of that mode, which fits, go first: they fit themselves, or are to be passed.
+    /// Returns whether a claim that is compatible with the holders may go before the queue. This is so if all claims in
+    /// the queue are compatible too, or may be overtaken.
     [[nodiscard]] bool lets_pass(lock_mode wanted) const noexcept
     {
         return queue.empty() || (wanted == lock_mode::shared && writer_count == 0);
@@ -144,9 +147,10 @@ struct entry
     }
 };
 
-/// A chained hash table of entries that recycles them. Its own because the sweep needs a cursor, a bucket's number,
-/// that stays good while keys come and go: growing splits bucket b into b and b + n, and a sweep that goes on from b
-/// misses nothing. A walk that is not to see anything twice, either, goes from a bucket to the one `behind` it.
+/// A chained hash table of entries, which recycles removed entries. It is not a standard container, because the sweep
+/// needs a cursor (a bucket number) that remains valid while keys are added and removed. When the table grows from n
+/// buckets, bucket b is split into b and b + n, and a sweep that continues from b misses nothing. A walk that must not
+/// visit an entry twice moves from a bucket to the bucket `behind` it.
 class table
 {
 public:
@@ -162,11 +166,11 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] std::size_t bucket_count() const noexcept { return buckets_.size(); }
-    /// The first entry of a bucket; the others follow `next`.
+    /// Returns the first entry of a bucket. The other entries follow by `next`.
     [[nodiscard]] entry* bucket(std::size_t index) const noexcept { return buckets_[index]; }
 
-    /// In the order of the numbers read backwards, bit by bit, in which those that a bucket is split into follow each
-    /// other; 0 behind the last.
+    /// Returns the next bucket in bit-reversed order, or 0 after the last bucket. In this order, the two buckets that a
+    /// split produces follow each other.
     [[nodiscard]] std::size_t behind(std::size_t index) const noexcept
     {
         std::size_t bit = buckets_.size() / 2;
@@ -183,7 +187,7 @@ public:
         return candidate;
     }
 
-    /// The key must be absent.
+    /// Adds an entry. The key must not be in the table.
     entry& add(std::size_t hash, std::string_view key)
     {
         if (size_ >= buckets_.size())
@@ -249,7 +253,7 @@ private:
         buckets_.swap(larger);
     }
 
-    /// Their number is a power of two.
+    /// The number of buckets is a power of two.
     std::vector<entry*> buckets_;
     std::size_t size_ = 0;
     entry* spare_ = nullptr;

@@ -84,7 +84,7 @@ public:
         const auto* const state = find_state(*next);
         const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
                             held->key() == next->key() && !held->in_doubt() && !held->is_from_parent() &&
-                            !next->is_from_parent() && !(state && state->intends);
+                            !next->is_from_parent() && !(state && state->is_waiting_writer);
         if (simple)
             get_client().submit(make_hand_over(get_client(), std::move(held), std::move(next), std::move(done)));
         else
@@ -125,12 +125,12 @@ private:
     {
         if (auto* const state = given == promise::for_good ? find_state(*claim) : nullptr) {
             state->source.reset();
-            if (!state->granted && !state->intends && state->in_doubt_until == 0) {
+            if (!state->granted && !state->is_waiting_writer && state->in_doubt_until == 0) {
                 done({release_status::not_held, nullptr});
                 return;
             }
         }
-        get_client().submit(make_give_back(get_client(), std::move(claim), std::move(done), given));
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), given));
     }
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
@@ -142,16 +142,16 @@ private:
             done({.error = colock::detail::not_a_cursor(name())});
         }
     }
-    /// Nobody waits for them: what they are for is right without them.
+    /// Creates the indexes, once. No operation waits for them: they only make results faster.
     void index_once()
     {
         if (indexed_.exchange(true))
             return;
         start_indexes([self = std::weak_ptr(std::static_pointer_cast<mongo_adapter>(shared_from_this()))](
                           const failure_ptr& why) {
-            if (const auto told = self.lock(); told && why)
-                told->notify_warning(
-                    "the indexes could not be made, so list, purge and groups may take long: " + why->detail);
+            if (const auto notified = self.lock(); notified && why)
+                notified->notify_warning(
+                    "the indexes could not be made, so list, purge and groups may be slow: " + why->detail);
         });
     }
 
@@ -160,7 +160,7 @@ private:
 
 namespace {
 
-const mongo_adapter& one_of_ours(const adapter& given)
+const mongo_adapter& checked_cast_adapter(const adapter& given)
 {
     const auto* const ours = dynamic_cast<const mongo_adapter*>(&given);
     if (!ours)
@@ -180,12 +180,12 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options se
 
 waiting_by waiting(const adapter& of)
 {
-    return detail::one_of_ours(of).waiting();
+    return detail::checked_cast_adapter(of).waiting();
 }
 
 asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of)
 {
-    const auto& ours = detail::one_of_ours(*of);
+    const auto& ours = detail::checked_cast_adapter(*of);
     const auto why = co_await colock::detail::await_completion<failure_ptr>(
         [&ours](auto done) { ours.start_indexes(std::move(done)); });
     if (why) {

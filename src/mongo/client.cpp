@@ -17,8 +17,8 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// While a lane is free.
-constexpr auto longest_wait_for_company = std::chrono::milliseconds(2);
+/// Maximum time for which an operation waits for others to share a batch, although a connection is free.
+constexpr auto max_batch_wait = std::chrono::milliseconds(2);
 
 } // namespace
 
@@ -26,33 +26,34 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)),
-          talks(strand, owner, owner.config_, told, [&owner] { owner.queue_.flush_soon(); }),
-          releases(strand, owner, owner.config_, told, talks, owner.sources(), owner.waiting_), company(strand)
+          current_primary(strand, owner, owner.config_, told, [&owner] { owner.queue_.flush_soon(); }),
+          releases(strand, owner, owner.config_, told, current_primary, owner.sources(), owner.waiting_),
+          batch_timer(strand)
     {
-        requests = &talks;
+        requests = &current_primary;
     }
 
-    primary talks;
+    primary current_primary;
     release_events releases;
 
-    /// Those that were started, and go out together.
-    std::vector<boost::intrusive_ptr<batchable_operation>> together;
-    std::size_t most_together = 1;
-    std::vector<std::weak_ptr<batch>> travelling;
-    /// The last that was begun; others may join it.
+    /// Operations that were started and are sent in the next batch.
+    std::vector<boost::intrusive_ptr<batchable_operation>> batch_members;
+    std::size_t max_batch_size = 1;
+    std::vector<std::weak_ptr<batch>> batches_in_flight;
+    /// The last read that was started. Other operations may join it.
     std::weak_ptr<shared_read> last_read;
-    /// Something waits for others to go with.
-    lease_timer company;
-    lease_clock::time_point held_since{};
-    bool holds = false;
-    bool company_due = false;
-    bool impatient = false;
+    /// Ends the wait of operations for others to share a batch.
+    lease_timer batch_timer;
+    lease_clock::time_point collecting_since{};
+    bool is_collecting = false;
+    bool is_timer_pending = false;
+    bool is_wait_over = false;
 };
 
 client::client(settings checked)
     : config_(std::move(checked)), queue_(*this, config_.deadlines(), remote::request_queue::unlimited,
                                        {.can_start = [this](const remote::operation& next) { return can_start(next); },
-                                           .send = [this] { send_together(); }}),
+                                           .send = [this] { send_batch(); }}),
       name_(token::generate().hex())
 {
 }
@@ -76,44 +77,44 @@ client::parts& client::run() const noexcept
     return static_cast<parts&>(*running());
 }
 
-primary& client::talks() noexcept
+primary& client::get_primary() noexcept
 {
-    return run().talks;
+    return run().current_primary;
 }
 
-// What one part tells the others.
+// Coordination of the parts.
 
 bool client::can_start(const remote::operation& next)
 {
     auto& all = run();
-    if (next.joins() && !all.together.empty())
+    if (next.joins() && !all.batch_members.empty())
         return true;
-    // It needs no connection of its own.
+    // A reader that joins a shared read needs no connection of its own.
     if (static_cast<const command_operation&>(next).shares_read() && open_read())
         return true;
-    // They have their lane before others.
-    send_together();
-    if (!all.talks.has_room())
+    // The collected operations get a connection before other operations.
+    send_batch();
+    if (!all.current_primary.has_capacity())
         return false;
-    if (!next.joins() || all.impatient)
+    if (!next.joins() || all.is_wait_over)
         return true;
-    const auto operations = load();
-    // Not those that nobody comes back from to join others, which may take long.
-    if (all.travelling.size() >= worthwhile_commands(operations)) {
-        wait_for_company();
+    const auto operations = operation_count();
+    // Only batches count. Other commands may take long, and their operations do not return to join a batch.
+    if (all.batches_in_flight.size() >= batch_count(operations)) {
+        wait_for_batch();
         return false;
     }
     return true;
 }
 
-void client::join(batchable_operation& added)
+void client::add_to_batch(batchable_operation& added)
 {
     auto& all = run();
-    if (all.together.empty())
-        all.most_together = worthwhile_statements(load() + 1);
-    all.together.emplace_back(&added);
-    if (all.together.size() >= all.most_together)
-        send_together();
+    if (all.batch_members.empty())
+        all.max_batch_size = batch_size(operation_count() + 1);
+    all.batch_members.emplace_back(&added);
+    if (all.batch_members.size() >= all.max_batch_size)
+        send_batch();
 }
 
 std::shared_ptr<shared_read> client::open_read() const
@@ -131,73 +132,74 @@ void client::read(key_reader& added)
         if (!added.reads_alone())
             run().last_read = with;
     }
-    added.read_with(with);
+    added.set_read(with);
     with->add(added);
     if (is_first)
         with->start();
 }
 
-void client::send_together()
+void client::send_batch()
 {
     auto& all = run();
-    if (all.together.empty())
+    if (all.batch_members.empty())
         return;
-    all.holds = false;
-    auto members = std::exchange(all.together, {});
-    if (members.size() == 1 && members.front()->is_better_alone()) {
-        members.front()->go_alone();
+    all.is_collecting = false;
+    auto members = std::exchange(all.batch_members, {});
+    if (members.size() == 1 && members.front()->prefers_own_command()) {
+        members.front()->send_alone();
         return;
     }
-    const auto made = std::make_shared<batch>(config_, members, all.talks.no_change_code());
+    const auto made = std::make_shared<batch>(config_, members, all.current_primary.no_change_code());
     for (const auto& each : members)
-        each->travel_with(made);
-    all.travelling.push_back(made);
-    all.talks.ask(made);
+        each->set_batch(made);
+    all.batches_in_flight.push_back(made);
+    all.current_primary.ask(made);
 }
 
-/// Operations that wait, or are under way.
-std::size_t client::load() noexcept
+/// Number of operations that wait or are in progress.
+std::size_t client::operation_count() noexcept
 {
     auto& all = run();
     std::size_t joined = 0;
-    std::erase_if(all.travelling, [&](const std::weak_ptr<batch>& each) {
-        const auto under_way = each.lock();
-        if (!under_way || under_way->is_over())
+    std::erase_if(all.batches_in_flight, [&](const std::weak_ptr<batch>& each) {
+        const auto in_flight = each.lock();
+        if (!in_flight || in_flight->is_over())
             return true;
-        joined += under_way->size();
+        joined += in_flight->size();
         return false;
     });
-    const auto commands = all.talks.under_way();
-    return queue_.waiting() + all.together.size() + joined + commands - std::min(commands, all.travelling.size());
+    const auto commands = all.current_primary.in_flight();
+    return queue_.waiting() + all.batch_members.size() + joined + commands -
+           std::min(commands, all.batches_in_flight.size());
 }
 
-void client::wait_for_company()
+void client::wait_for_batch()
 {
     auto& all = run();
-    if (!std::exchange(all.holds, true))
-        all.held_since = lease_clock::now();
-    if (std::exchange(all.company_due, true))
+    if (!std::exchange(all.is_collecting, true))
+        all.collecting_since = lease_clock::now();
+    if (std::exchange(all.is_timer_pending, true))
         return;
-    all.company.expires_at(all.held_since + longest_wait_for_company);
-    all.company.async_wait([self = keep(*this)](const error_code& code) {
+    all.batch_timer.expires_at(all.collecting_since + max_batch_wait);
+    all.batch_timer.async_wait([self = keep(*this)](const error_code& code) {
         if (!code)
-            self->company_waited_for();
+            self->batch_wait_ended();
     });
 }
 
-void client::company_waited_for()
+void client::batch_wait_ended()
 {
     auto& all = run();
-    all.company_due = false;
-    if (!all.holds)
+    all.is_timer_pending = false;
+    if (!all.is_collecting)
         return;
-    if (lease_clock::now() < all.held_since + longest_wait_for_company) {
-        wait_for_company();
+    if (lease_clock::now() < all.collecting_since + max_batch_wait) {
+        wait_for_batch();
         return;
     }
-    all.impatient = true;
+    all.is_wait_over = true;
     queue_.flush();
-    all.impatient = false;
+    all.is_wait_over = false;
 }
 
 client::usage client::current_usage() const noexcept
@@ -228,19 +230,19 @@ void client::sweep(lease_clock::duration stood_still)
     run().releases.sweep();
 }
 
-// The end.
+// Shutdown.
 
 void client::give_up_all()
 {
     queue_.give_up_all();
-    run().talks.give_up_all();
+    run().current_primary.give_up_all();
 }
 
 void client::context_forked() noexcept
 {
     if (!running())
         return;
-    run().talks.forked();
+    run().current_primary.forked();
     run().releases.forked();
     queue_.forked();
     on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });

@@ -20,12 +20,11 @@ class batchable_operation;
 class key_reader;
 class shared_read;
 
-/// Our connections to a replica set's primary, and all that is asked of it. Connects on first use, finds the next
-/// primary while it is needed, closes when it is not.
+/// Connections to the primary of a replica set, and the operations that use them. Connects on first use, looks for the
+/// next primary while it is needed, and closes connections that are not needed.
 ///
-/// Owns the parts that do this.
-///
-/// Thread safety: submit, watch, close and waiting may be called from any thread; the rest is said beside it.
+/// Thread safety: submit, watch, close and waiting may be called from any thread. For the other functions see their
+/// comments.
 class client final : public remote::client_base
 {
 public:
@@ -35,22 +34,22 @@ public:
     ~client() override;
 
     [[nodiscard]] const settings& config() const noexcept { return config_; }
-    /// After the end of the context, too.
+    /// May also be called after the end of the context.
     [[nodiscard]] waiting_by waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
-    /// What this adapter calls itself where it waits.
+    /// Name by which this adapter marks the documents of keys that it waits for.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-    /// Starts an operation as soon as possible. The operation ends on the strand; it is dropped if the context is gone.
+    /// Starts an operation as soon as possible. The operation ends on the strand. It is dropped if the context is gone.
     void submit(remote::operation_ptr added) { queue_.submit(std::move(added)); }
 
-    // For operations, on the strand.
+    // For operations. Must be called on the strand.
     [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
-    [[nodiscard]] primary& talks() noexcept;
-    /// Greater than all before: a server carries out no request of a claim after a later one.
+    [[nodiscard]] primary& get_primary() noexcept;
+    /// Returns a number greater than all before. A server carries out no request of a claim after a later one.
     [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
-    /// It goes with those that are started at the same time.
-    void join(batchable_operation& added);
-    /// Its key is read with those that others ask for at the same time.
+    /// Sends the operation in a batch with other operations that are started at the same time.
+    void add_to_batch(batchable_operation& added);
+    /// Reads the key of the operation together with keys that other operations read at the same time.
     void read(key_reader& added);
 
     void context_forked() noexcept override;
@@ -58,7 +57,7 @@ public:
 private:
     struct parts;
 
-    // All below: on the strand.
+    // The functions below must be called on the strand.
     [[nodiscard]] parts& run() const noexcept;
     [[nodiscard]] usage current_usage() const noexcept override;
     void opened() override;
@@ -68,12 +67,12 @@ private:
     void give_up_all() override;
     void drop_all() noexcept override { queue_.drop_all(); }
     [[nodiscard]] bool can_start(const remote::operation& next);
-    void send_together();
-    /// Null: there is none that more can join.
+    void send_batch();
+    /// Returns the read that more operations can join; null if there is none.
     [[nodiscard]] std::shared_ptr<shared_read> open_read() const;
-    [[nodiscard]] std::size_t load() noexcept;
-    void wait_for_company();
-    void company_waited_for();
+    [[nodiscard]] std::size_t operation_count() noexcept;
+    void wait_for_batch();
+    void batch_wait_ended();
 
     const settings config_;
     remote::request_queue queue_;

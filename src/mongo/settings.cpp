@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr auto backend = "mongodb";
-/// Name of the source of users that are defined outside of MongoDB.
+/// Authentication source of users that are defined outside of MongoDB.
 constexpr auto external = "$external";
 
 void check_range(const char* name, milliseconds value, milliseconds from)
@@ -40,7 +40,7 @@ void check_database(const std::string& name)
 void check_names(const settings& all)
 {
     check_database(all.database);
-    // Not used as one where options name another, but it may be what the user is of.
+    // Even if the options name another database, the user may be defined in the database of the URL.
     check_database(all.where.database);
     if (is_servers_own(all.database))
         refuse("the database " + all.database + " is the server's own; name another");
@@ -67,13 +67,13 @@ void use_tls_files(settings& all)
         refuse("MONGODB-X509 needs a certificate: give tlsCertificateKeyFile, or options::tls");
 }
 
-/// The user is none of a database of the server.
+/// Returns whether the user is defined outside of MongoDB.
 bool is_external(const location& where)
 {
     return where.auth_mechanism == x509_mechanism || where.auth_mechanism == "PLAIN";
 }
 
-/// The driver takes text that ends with NUL, and no other than UTF-8.
+/// The driver accepts only UTF-8 text that ends with NUL.
 bool is_text(const std::string& what)
 {
     return bson_utf8_validate(what.data(), what.size(), false);
@@ -124,7 +124,7 @@ settings::settings(const options& given)
     check_range("poll_interval", poll_interval, milliseconds(1));
     if (max_clock_lead)
         check_range("max_clock_lead", *max_clock_lead, milliseconds(0));
-    colock::detail::check_range(backend, "purge_after", purge_after, least_purge_after, std::chrono::hours(24 * 3650));
+    colock::detail::check_range(backend, "purge_after", purge_after, min_purge_after, std::chrono::hours(24 * 3650));
     if (connections < 1 || connections > 64)
         refuse("connections is " + std::to_string(connections) + "; give 1 to 64");
     if (idle_timeout < milliseconds::zero()) {

@@ -13,12 +13,12 @@
 
 namespace colock::mongo::detail {
 
-/// Checked options.
+/// Validated options.
 struct settings
 {
-    /// Nobody's documents are forgotten sooner, so that whoever asks within that time meets the fence that was last
-    /// given, or may begin at the clock.
-    static constexpr std::chrono::minutes least_purge_after{1};
+    /// Minimum time for which an unused document is kept. A client that asks within this time finds the last fence of
+    /// the key. Later, the fences of the key may start at the clock again.
+    static constexpr std::chrono::minutes min_purge_after{1};
 
     location where;
     tls_options tls;
@@ -36,7 +36,7 @@ struct settings
     explicit settings(const options& given);
 
     [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
-    /// For messages.
+    /// Returns the addresses of all hosts, for messages.
     [[nodiscard]] std::string address() const;
 };
 

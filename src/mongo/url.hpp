@@ -13,10 +13,10 @@ namespace colock::mongo::detail {
 
 using remote::endpoint;
 
-/// The mechanism in which the certificate of the client replaces the password.
+/// Authentication mechanism in which the certificate of the client replaces the password.
 inline constexpr std::string_view x509_mechanism = "MONGODB-X509";
 
-/// Where servers are, and who we are to them.
+/// Servers, credentials and TLS settings, as given by a URL.
 struct location
 {
     std::vector<endpoint> hosts{};
@@ -24,14 +24,14 @@ struct location
     bool direct = false;
     bool tls = false;
     std::string ca_file{};
-    /// Certificate and key in one.
+    /// File that contains both certificate and key.
     std::string certificate_key_file{};
     std::string user{};
     std::string password{};
-    /// Empty: not named.
+    /// Empty: not specified.
     std::string auth_source{};
     std::string auth_mechanism{};
-    /// That of the path; empty: none.
+    /// Database in the path; empty: none.
     std::string database{};
 
     friend bool operator==(const location&, const location&) = default;

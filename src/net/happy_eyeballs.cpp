@@ -11,19 +11,19 @@ namespace colock::remote {
 
 namespace {
 
-/// What RFC 8305 recommends.
-constexpr std::chrono::milliseconds head_start{250};
+/// The delay between two attempts that RFC 8305 recommends.
+constexpr std::chrono::milliseconds attempt_delay{250};
 
 } // namespace
 
 happy_eyeballs::happy_eyeballs(asio::any_io_executor strand) : strand_(std::move(strand)), next_start_(strand_) {}
 
-void happy_eyeballs::run(std::vector<endpoint> entrants, handler ended)
+void happy_eyeballs::run(std::vector<endpoint> endpoints, handler ended)
 {
-    entrants_ = std::move(entrants);
-    sockets_.reserve(entrants_.size());
+    endpoints_ = std::move(endpoints);
+    sockets_.reserve(endpoints_.size());
     ended_ = std::move(ended);
-    if (stopped_ || entrants_.size() < 2)
+    if (stopped_ || endpoints_.size() < 2)
         end(0);
     else
         start_next();
@@ -40,26 +40,27 @@ void happy_eyeballs::start_next()
 {
     const auto which = sockets_.size();
     sockets_.emplace_back(strand_);
-    sockets_.back().async_connect(entrants_[which],
-        [self = shared_from_this(), which](const boost::system::error_code& failed) { self->arrived(which, failed); });
-    if (sockets_.size() == entrants_.size())
+    sockets_.back().async_connect(
+        endpoints_[which], [self = shared_from_this(), which](
+                               const boost::system::error_code& failed) { self->on_connected(which, failed); });
+    if (sockets_.size() == endpoints_.size())
         return;
-    next_start_.expires_after(head_start);
+    next_start_.expires_after(attempt_delay);
     next_start_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
         if (!cancelled && self->ended_)
             self->start_next();
     });
 }
 
-void happy_eyeballs::arrived(std::size_t which, const boost::system::error_code& failed)
+void happy_eyeballs::on_connected(std::size_t which, const boost::system::error_code& failed)
 {
     if (!ended_)
         return;
     if (!failed)
         end(which);
-    else if (++failed_ == entrants_.size())
+    else if (++failed_ == endpoints_.size())
         end(0);
-    else if (sockets_.size() < entrants_.size())
+    else if (sockets_.size() < endpoints_.size())
         start_next();
 }
 

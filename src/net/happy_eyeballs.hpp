@@ -14,33 +14,35 @@
 
 namespace colock::remote {
 
-/// Finds out which address of a name takes connections: tries them in order, each a little after the one before unless
-/// that has failed, as RFC 8305 has it. The driver tries them one after the other within one time limit, which an
-/// address that swallows everything uses up.
+/// Finds the address of a name that accepts connections. Tries the addresses in order, as RFC 8305 describes: each
+/// attempt starts a short time after the previous one, or at once when the previous one has failed. The driver, in
+/// contrast, tries them one after the other within one time limit, which a single address that does not respond uses
+/// up.
 ///
-/// Thread safety: none; all of it runs on `strand`. Its operations keep it alive.
+/// Thread safety: none; everything runs on `strand`. Pending operations keep the object alive.
 class happy_eyeballs : public std::enable_shared_from_this<happy_eyeballs>
 {
 public:
     using endpoint = asio::ip::tcp::endpoint;
-    /// The index of the winner; 0 if there is none.
+    /// Receives the index of the first address that accepted a connection, or 0 if there is none.
     using handler = asio::any_completion_handler<void(std::size_t)>;
 
     explicit happy_eyeballs(asio::any_io_executor strand);
 
-    /// Once. The connections that it makes are closed when it ends.
-    void run(std::vector<endpoint> entrants, handler ended);
-    /// Ends it, or the next run as soon as it begins, without a winner.
+    /// Starts the attempts. Must be called once. All connections are closed when the attempts end.
+    void run(std::vector<endpoint> endpoints, handler ended);
+    /// Ends the attempts without a winner. If `run` has not been called yet, its attempts end as soon as `run` is
+    /// called.
     void stop();
 
 private:
     void start_next();
-    void arrived(std::size_t which, const boost::system::error_code& failed);
+    void on_connected(std::size_t which, const boost::system::error_code& failed);
     void end(std::size_t winner);
 
     const asio::any_io_executor strand_;
     lease_timer next_start_;
-    std::vector<endpoint> entrants_;
+    std::vector<endpoint> endpoints_;
     std::vector<asio::ip::tcp::socket> sockets_;
     std::size_t failed_ = 0;
     bool stopped_ = false;

@@ -31,8 +31,8 @@ namespace asio = boost::asio;
 
 namespace colock::remote {
 
-/// The executor of a connection's sockets. It is that of everything else, under a name of its own: so the driver
-/// resolves names with the resolver below.
+/// The executor of a connection's sockets. It is the same executor as elsewhere, but a different type, so that the
+/// driver resolves names with the resolver below.
 class socket_executor : public asio::any_io_executor
 {
 public:
@@ -40,7 +40,7 @@ public:
     explicit socket_executor(asio::any_io_executor other) noexcept : any_io_executor(std::move(other)) {}
 };
 
-/// Where a numeric address and port lead; nothing for anything else.
+/// Returns the endpoint of a numeric address and port; empty if the address or the port is not numeric.
 [[nodiscard]] inline std::optional<asio::ip::tcp::endpoint> numeric_endpoint(
     std::string_view host, std::string_view service)
 {
@@ -56,25 +56,25 @@ public:
 using addresses = asio::ip::tcp::resolver::results_type;
 using resolve_handler = asio::any_completion_handler<void(boost::system::error_code, addresses)>;
 
-/// The same addresses, from the one of that index on.
+/// Returns the same addresses, rotated so that the address with that index is the first.
 [[nodiscard]] inline addresses beginning_with(std::size_t first, const addresses& found)
 {
     if (first == 0)
         return found;
-    std::vector<asio::ip::tcp::endpoint> turned;
+    std::vector<asio::ip::tcp::endpoint> rotated;
     for (const auto& each : found)
-        turned.push_back(each.endpoint());
-    std::ranges::rotate(turned, turned.begin() + static_cast<std::ptrdiff_t>(first));
-    return addresses::create(turned.begin(), turned.end(), found.begin()->host_name(), found.begin()->service_name());
+        rotated.push_back(each.endpoint());
+    std::ranges::rotate(rotated, rotated.begin() + static_cast<std::ptrdiff_t>(first));
+    return addresses::create(rotated.begin(), rotated.end(), found.begin()->host_name(), found.begin()->service_name());
 }
 
-/// Completes with `found`, the address first that wins.
-inline void run_for(happy_eyeballs& between, const addresses& found, resolve_handler resolved)
+/// Completes with the addresses in `found`. The address that accepted a connection first becomes the first element.
+inline void run_for(happy_eyeballs& attempts, const addresses& found, resolve_handler resolved)
 {
-    std::vector<asio::ip::tcp::endpoint> entrants;
+    std::vector<asio::ip::tcp::endpoint> endpoints;
     for (const auto& each : found)
-        entrants.push_back(each.endpoint());
-    between.run(std::move(entrants), [found, resolved = std::move(resolved)](std::size_t winner) mutable {
+        endpoints.push_back(each.endpoint());
+    attempts.run(std::move(endpoints), [found, resolved = std::move(resolved)](std::size_t winner) mutable {
         if (auto slot = asio::get_associated_cancellation_slot(resolved); slot.is_connected())
             slot.clear();
         std::move(resolved)(boost::system::error_code(), beginning_with(winner, found));
@@ -83,10 +83,10 @@ inline void run_for(happy_eyeballs& between, const addresses& found, resolve_han
 
 } // namespace colock::remote
 
-/// Asio's resolver starts a thread at the first question, even at one that has its answer in it. From then on, every
-/// mutex and every reference count of a program with one thread costs what they cost a program with many: a tenth of a
-/// lock's CPU time (docs/benchmarks.md). Here only a name needs that thread; and of several addresses that a name has,
-/// the first that answers comes first.
+/// Replaces Asio's resolver, which starts a thread at the first query, even for a numeric address. In a program with
+/// one thread, that additional thread makes every mutex and every reference count as expensive as in a program with
+/// many threads. This costs a tenth of a lock's CPU time (docs/benchmarks.md). This resolver starts that thread only
+/// for a name. If a name has several addresses, the first that accepts a connection is returned first.
 template <>
 class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::remote::socket_executor>
 {
@@ -130,9 +130,9 @@ private:
     {
         const auto begun = std::make_shared<happy_eyeballs>(executor_);
         under_way_ = begun;
-        // Weakly: whoever cancels is kept by the handler, and that by the race.
+        // A weak reference, to avoid a cycle: the handler keeps the slot alive, and the race keeps the handler alive.
         if (auto slot = boost::asio::get_associated_cancellation_slot(resolved); slot.is_connected()) {
-            // The time limit for names: what is known by then is the answer.
+            // A cancellation is the time limit for resolving a name. The result is what is known at that time.
             slot.assign([weak = under_way_](boost::asio::cancellation_type) {
                 if (const auto running = weak.lock())
                     running->stop();

@@ -32,7 +32,7 @@ void check(const error_code& code, const char* what)
         refuse_file(std::string(what) + " cannot be used", code);
 }
 
-/// Where OpenSSL looks for authorities if none are named.
+/// Returns the file in which OpenSSL looks for certificate authorities by default.
 std::string system_authorities()
 {
     const char* const named = std::getenv(X509_get_default_cert_file_env());
@@ -52,7 +52,7 @@ void load_certificate(asio::ssl::context& to, const tls_options& files)
     error_code code;
     to.use_certificate_chain_file(files.certificate_file, code);
     check(code, "certificate_file");
-    // Without this OpenSSL would ask on the terminal, and block everything until somebody answers.
+    // Without this callback, OpenSSL would ask for the password on the terminal and block the thread.
     bool asked = false;
     to.set_password_callback(
         [&asked](std::size_t, asio::ssl::context::password_purpose) {
@@ -63,7 +63,7 @@ void load_certificate(asio::ssl::context& to, const tls_options& files)
     check(code, "key_file");
     to.use_private_key_file(files.key_file, asio::ssl::context::pem, code);
     const error_code loaded = code;
-    // It refers to this call.
+    // Replaces the callback, which refers to a local variable of this function.
     to.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, code);
     if (asked)
         refuse_file("key_file is encrypted, and nobody can be asked for its password; give one that is not", loaded);
@@ -83,7 +83,7 @@ void expect_host(::SSL* connection, const std::string& name)
     error_code not_numeric;
     asio::ip::make_address(name, not_numeric);
     X509_VERIFY_PARAM* const expected = SSL_get0_param(connection);
-    // A name that OpenSSL does not take must match nothing, rather than everything.
+    // A name that OpenSSL rejects must match no certificate, instead of every certificate.
     if (!not_numeric) {
         if (X509_VERIFY_PARAM_set1_ip_asc(expected, name.c_str()) != 1)
             X509_VERIFY_PARAM_set1_host(expected, "invalid.", 0);
@@ -163,8 +163,8 @@ bool tls_material::is_outdated() const
 
 tls_files::tls_files(tls_options given) : given_(std::move(given))
 {
-    // OpenSSL reads its configuration and makes its tables when it is first used, which takes some milliseconds: here
-    // rather than on the event loop.
+    // OpenSSL reads its configuration and builds its tables on first use, which takes some milliseconds. This is done
+    // here, so that it does not block the event loop later.
     static_cast<void>(context());
 }
 

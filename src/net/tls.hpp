@@ -24,29 +24,29 @@ namespace colock::remote {
 /// \throws validation_error `invalid_options`
 void check_tls_options(const tls_options& given, std::string_view backend);
 
-/// Lets only a certificate pass that carries that name, or that address, and tells the server which name is meant.
+/// Accepts only a certificate for this name or address, and sends the name to the server (SNI).
 void expect_host(::SSL* connection, const std::string& name);
 
-/// Why the peer's certificate was refused, in words; empty: it was not.
-/// \param name that it had to be for
+/// Returns why the peer's certificate was rejected, or an empty string if it was accepted.
+/// \param name the name for which the certificate had to be valid
 [[nodiscard]] std::string certificate_problem(const ::SSL* connection, std::string_view name);
 
-/// The trusted authorities and our certificate, read once and shared by all connections until a file changes.
-///
-/// Thread safety: none.
+/// The trusted authorities and the client certificate. They are read once and shared by all connections until a file
+/// changes.
 class tls_material
 {
 public:
     /// \throws colock::error `invalid_options` for a file that cannot be used.
     explicit tls_material(const tls_options& files);
 
-    /// A context of its own over the same material.
+    /// Returns a new context that uses the same authorities and certificate.
     [[nodiscard]] asio::ssl::context share();
-    /// Some file is not the one that was read: certificates are replaced in place, and authorities with them.
+    /// Returns whether a file has been replaced since it was read. Certificate and authority files are replaced in
+    /// place.
     [[nodiscard]] bool is_outdated() const;
 
 private:
-    /// What tells a file from the one that was there before; all zero: it cannot be read.
+    /// Identifies a version of a file. All fields are zero if the file cannot be read.
     struct stamp
     {
         explicit stamp(std::string name);
@@ -60,25 +60,24 @@ private:
 
     [[nodiscard]] static std::vector<stamp> stamps_of(const tls_options& files);
 
-    /// Taken before the files are read: what changes in between is noticed then.
+    /// Recorded before the files are read, so that a change during the reading is detected later.
     std::vector<stamp> read_;
     asio::ssl::context context_;
 };
 
-/// What connections are made with. Files that were replaced are read again; if they cannot be used then, they may be in
-/// the middle of it: those from before go on being used, and they are looked at again.
-///
-/// Thread safety: none.
+/// The TLS contexts of new connections. Files that were replaced are read again. If the new files cannot be used, their
+/// replacement may be incomplete: the previous contents remain in use, and the files are checked again later.
 class tls_files
 {
 public:
     explicit tls_files(tls_options given);
 
-    /// Before a connection is made over TLS.
-    /// \returns what is to be told of files that have changed and cannot be used; else nothing
-    /// \throws colock::error `invalid_options` if there are none from before
+    /// Call this before each TLS connection.
+    /// \returns a warning about files that have changed and cannot be used; else empty
+    /// \throws colock::error `invalid_options` if the files cannot be used and were never read before
     [[nodiscard]] std::optional<std::string> refresh();
-    /// For one connection; without what any file holds, until they were read.
+    /// Returns a context for one connection. Before the files have been read, the context contains no authorities and
+    /// no certificate.
     [[nodiscard]] asio::ssl::context context();
 
 private:

@@ -89,7 +89,7 @@ url::url(std::string_view text, std::string_view backend, std::string_view examp
         credentials_ = hosts_.substr(0, at + 1);
         hosts_.remove_prefix(at + 1);
     }
-    // Otherwise hosts in front of the last '@' would be taken for a part of the user or the password.
+    // Otherwise, hosts in front of the last '@' would be parsed as a part of the user or the password.
     if (credentials_.find(',') != std::string_view::npos)
         refuse("the URL has a ',' in front of its last '@'; write user and password once, in front of all hosts, and a "
                "',' in them as %2C");

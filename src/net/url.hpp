@@ -16,16 +16,16 @@ struct endpoint
     friend bool operator==(const endpoint&, const endpoint&) = default;
 };
 
-/// `host:port`, an IPv6 address in brackets.
+/// Returns `host:port`, with an IPv6 address in brackets.
 [[nodiscard]] std::string to_text(const endpoint& where);
 
-/// An URL taken apart: `scheme://[[user]:password@]host[:port][,host[:port]]...[/path][?parameters]`.
+/// The parts of a URL: `scheme://[[user]:password@]host[:port][,host[:port]]...[/path][?parameters]`.
 ///
-/// Boost.URL is no help here: the authority of RFC 3986 has one host, passwords are pasted as they are, and its errors
-/// would not say which piece to mend.
+/// Boost.URL is not used for three reasons. The authority of RFC 3986 has only one host, users paste passwords without
+/// encoding them, and the errors of Boost.URL do not say which part to correct.
 ///
-/// Views into the text that it was made from. What is refused throws `validation_error` with `invalid_options`; the
-/// message says what is wrong, not what was given: it may hold a password.
+/// Holds views into the text from which it was made. An invalid URL throws `validation_error` with `invalid_options`.
+/// The message describes the problem without quoting the URL, because the URL may contain a password.
 class url
 {
 public:
@@ -35,30 +35,30 @@ public:
         std::optional<std::string> password;
     };
 
-    /// \param backend who refuses it
-    /// \param example to write instead, if there is no scheme
+    /// \param backend the name of the backend for error messages
+    /// \param example a valid URL for the error message if the scheme is missing
     url(std::string_view text, std::string_view backend, std::string_view example);
 
-    /// In lower case.
+    /// Returns the scheme in lower case.
     [[nodiscard]] std::string_view scheme() const noexcept { return scheme_; }
-    /// All behind `scheme://`.
+    /// Returns everything after `scheme://`.
     [[nodiscard]] std::string_view rest() const noexcept { return rest_; }
-    /// Behind the first '/', without it; still encoded.
+    /// Returns the text after the first '/', still percent-encoded.
     [[nodiscard]] std::string_view path() const noexcept { return path_; }
-    /// The '?' or '#' and what is behind it.
+    /// Returns the first '?' or '#' and everything after it.
     [[nodiscard]] std::string_view parameters() const noexcept { return parameters_; }
 
     [[nodiscard]] identity who() const;
-    /// At least one. A name is in lower case; a port is a number from 1 to 65535. Refuses a path that hosts or
-    /// credentials may have been mistaken for.
+    /// Returns the hosts, at least one. A name is in lower case; a port is a number from 1 to 65535. Rejects a path
+    /// that may be a misplaced part of the hosts or credentials.
     [[nodiscard]] std::vector<endpoint> hosts(std::string_view default_port) const;
     [[nodiscard]] std::size_t host_count() const;
-    /// One URL for each host, with all else repeated.
+    /// Returns one URL for each host; all other parts are repeated.
     [[nodiscard]] std::vector<std::string> of_each_host(std::string_view scheme) const;
 
-    /// Percent-decoded. `what` names the piece in a refusal.
+    /// Percent-decodes a text. `what` names the part in an error message.
     [[nodiscard]] std::string decoded(std::string_view text, std::string_view what) const;
-    /// Without text 0.
+    /// Parses a number up to `to`. An empty text is 0.
     [[nodiscard]] int number(std::string_view text, int to, std::string_view what) const;
 
     [[noreturn]] void refuse(std::string why) const;
@@ -69,14 +69,14 @@ private:
     std::string_view backend_;
     std::string scheme_;
     std::string_view rest_;
-    /// With the '@', if there is one.
+    /// Includes the '@', if there is one.
     std::string_view credentials_;
     std::string_view hosts_;
     std::string_view path_;
     std::string_view parameters_;
 };
 
-/// Letters of ASCII only, whatever the locale is.
+/// Converts only ASCII letters, independent of the locale.
 [[nodiscard]] std::string lower_case(std::string_view text);
 
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);

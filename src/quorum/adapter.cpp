@@ -24,19 +24,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// One attempt to take the lock, and what came of it. Kept in the slot of the claim that it serves.
+/// One attempt to acquire the lock: a claim on each node. Stored in the slot of the claim that it serves.
 struct round
 {
     std::vector<std::shared_ptr<node_claim>> node_claims{};
-    /// It was refused or given back, or is about to be: another attempt begins anew.
-    std::atomic<bool> over{false};
+    /// True once the round was refused or released, or is about to be. Then the next attempt uses a new round.
+    std::atomic<bool> is_over{false};
 
-    /// Nobody will ask for its shares again.
+    /// Ends the use of the round. The node claims are released in the background.
     void retire()
     {
-        over = true;
+        is_over = true;
         for (const auto& each : node_claims)
-            each->orphan();
+            each->abandon_in_background();
     }
 };
 
@@ -45,7 +45,7 @@ std::shared_ptr<round> round_of(const claim& of) noexcept
     return std::static_pointer_cast<round>(of.slot);
 }
 
-/// Adds what a node lists, one page after the other.
+/// Adds the locks that a node lists, page by page.
 void add_pages(std::shared_ptr<adapter> node, filter which, list_outcome known, std::shared_ptr<list_merger> all)
 {
     auto& backend = *node;
@@ -71,7 +71,7 @@ claim_request request_like(const claim& of)
         .owner = of.shared_owner()};
 }
 
-void note_create(vote_count& counted, const create_outcome& outcome)
+void count_create(vote_count& counted, const create_outcome& outcome)
 {
     switch (outcome.status) {
     case create_status::granted:
@@ -106,8 +106,8 @@ std::optional<create_outcome> decide_create(const vote_count& so_far)
     return std::nullopt;
 }
 
-/// An adoption asks who holds, as an extension does: where a majority has not got it, nobody has. It fails when all is
-/// known that can be: what one has adopted must not be forgotten.
+/// An adoption asks who holds the lock, as an extension does: if no majority can hold it, the lock is not held. A
+/// failure is decided only after all nodes have answered, because a part that was adopted must not be forgotten.
 std::optional<create_outcome> decide_adopt(const vote_count& so_far)
 {
     switch (judge_held(so_far)) {
@@ -123,13 +123,13 @@ std::optional<create_outcome> decide_adopt(const vote_count& so_far)
     if (so_far.missing() > 0)
         return std::nullopt;
     auto why = so_far.failure();
-    // Some may have been adopted, or may be yet; they count when it is tried again.
-    if (why->code == errc::unavailable && so_far.no + so_far.away < so_far.nodes)
+    // Some nodes may have adopted their parts, or may do so later. They count when the adoption is tried again.
+    if (why->code == errc::unavailable && so_far.no + so_far.unavailable < so_far.nodes)
         why = make_failure(errc::outcome_unknown, why->detail, why->cause);
     return create_outcome::failed(std::move(why));
 }
 
-/// Each node's part with its length.
+/// Joins the tickets of all nodes. Each is preceded by its length.
 std::string join_tickets(const std::vector<std::shared_ptr<node_claim>>& node_claims)
 {
     std::string joined;
@@ -140,7 +140,7 @@ std::string join_tickets(const std::vector<std::shared_ptr<node_claim>>& node_cl
     return joined;
 }
 
-/// Nothing, unless it has a part for each of so many nodes.
+/// Returns nothing unless the ticket has a part for each node.
 std::optional<std::vector<std::string>> split_tickets(std::string_view joined, std::size_t nodes)
 {
     std::vector<std::string> parts;
@@ -156,18 +156,18 @@ std::optional<std::vector<std::string>> split_tickets(std::string_view joined, s
     return joined.empty() && parts.size() == nodes ? std::optional(std::move(parts)) : std::nullopt;
 }
 
-void note_extend(vote_count& counted, const extension& told)
+void count_extend(vote_count& counted, const extension& answer)
 {
-    switch (told.outcome.status) {
+    switch (answer.outcome.status) {
     case extend_status::extended:
         ++counted.yes;
-        counted.late_ttl = std::min(counted.late_ttl, told.late_ttl);
+        counted.late_ttl = std::min(counted.late_ttl, answer.late_ttl);
         return;
     case extend_status::not_held:
         ++counted.no;
         return;
     case extend_status::failed:
-        counted.add_failure(told.outcome.error);
+        counted.add_failure(answer.outcome.error);
         return;
     }
 }
@@ -187,7 +187,7 @@ std::optional<extension> decide_extend(const vote_count& so_far)
     return std::nullopt;
 }
 
-void note_valid(vote_count& counted, const valid_outcome& outcome)
+void count_valid(vote_count& counted, const valid_outcome& outcome)
 {
     if (outcome.error)
         counted.add_failure(outcome.error);
@@ -210,7 +210,7 @@ std::optional<valid_outcome> decide_valid(const vote_count& so_far)
     return std::nullopt;
 }
 
-void note_give_back(vote_count& counted, const release_outcome& outcome)
+void count_release(vote_count& counted, const release_outcome& outcome)
 {
     if (outcome.status == release_status::failed)
         counted.add_failure(outcome.error);
@@ -218,9 +218,9 @@ void note_give_back(vote_count& counted, const release_outcome& outcome)
         ++(outcome.status == release_status::released ? counted.yes : counted.no);
 }
 
-std::optional<release_outcome> decide_give_back(const vote_count& so_far)
+std::optional<release_outcome> decide_release(const vote_count& so_far)
 {
-    switch (judge_give_back(so_far)) {
+    switch (judge_release(so_far)) {
     case verdict::yes:
         return release_outcome{release_status::released, nullptr};
     case verdict::no:
@@ -233,9 +233,9 @@ std::optional<release_outcome> decide_give_back(const vote_count& so_far)
     return std::nullopt;
 }
 
-/// A share's answer, as a vote of `ballot`.
+/// Returns a completion that counts the answer of a node in `votes`.
 template <class Outcome>
-completion<Outcome> counts_in(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(vote_count&, const Outcome&))
+completion<Outcome> counting(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(vote_count&, const Outcome&))
 {
     return
         [votes, note](const Outcome& outcome) { votes->count([&](vote_count& counted) { note(counted, outcome); }); };
@@ -249,23 +249,23 @@ public:
     {
     }
 
-    /// What the nodes tell of themselves is told on.
+    /// Takes the adapters of the nodes and forwards the events that they report.
     void adopt(const std::vector<std::shared_ptr<adapter>>& nodes)
     {
         const std::weak_ptr<quorum_adapter> self = std::static_pointer_cast<quorum_adapter>(shared_from_this());
-        listener_ = std::make_shared<relay>(self, static_cast<std::ptrdiff_t>(nodes.size() / 2 + 1));
-        const auto gave_up = [self](std::uint64_t parts) {
+        listener_ = std::make_shared<node_observer>(self, static_cast<std::ptrdiff_t>(nodes.size() / 2 + 1));
+        const auto on_given_up = [self](std::uint64_t parts) {
             if (const auto to = self.lock())
                 to->count_unproven(parts);
         };
         for (const auto& each : nodes) {
             each->attach(listener_);
-            nodes_.push_back(node::make(each, settings_.patience, gave_up));
+            nodes_.push_back(node::make(each, settings_.operation_timeout, on_given_up));
         }
     }
 
     [[nodiscard]] std::string_view name() const noexcept override { return settings_.name; }
-    /// Not without ttl: what a node keeps of a lock while it is away would stand there for ever.
+    /// The quorum requires a ttl: a part of a lock that remains on a disconnected node would otherwise exist forever.
     [[nodiscard]] colock::capabilities capabilities() const noexcept override
     {
         return {.list = true, .tickets = true};
@@ -281,7 +281,7 @@ public:
         return largest;
     }
 
-    /// Without a majority nothing can succeed.
+    /// Reports the problem of a node if too few nodes are left for a majority, because then no operation can succeed.
     [[nodiscard]] failure_ptr trouble() const override
     {
         failure_ptr first;
@@ -296,29 +296,30 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        const auto begun = round_for(*claim);
-        auto decided = [begun, soon = poll_delay(), done = std::move(done)](create_outcome outcome) mutable {
+        const auto current = round_for(*claim);
+        auto on_decided = [current, max_delay = random_poll_delay(), done = std::move(done)](
+                              create_outcome outcome) mutable {
             if (outcome.status != create_status::granted) {
-                // A minority's grants would be in the way of everybody, ourselves included.
-                begun->retire();
-                if (outcome.retry_after == outcome.retry_after.zero() || outcome.retry_after > soon)
-                    outcome.retry_after = soon;
+                // Grants of a minority would delay all other attempts, including later ones of this claim.
+                current->retire();
+                if (outcome.retry_after == outcome.retry_after.zero() || outcome.retry_after > max_delay)
+                    outcome.retry_after = max_delay;
             }
             done(std::move(outcome));
         };
-        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(decided));
-        for (const auto& each : begun->node_claims)
-            each->create(claim->sent(), counts_in(votes, note_create));
+        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(on_decided));
+        for (const auto& each : current->node_claims)
+            each->create(claim->sent(), counting(votes, count_create));
     }
 
     [[nodiscard]] std::string export_ticket(const claim& held) const override
     {
         const auto current = round_of(held);
-        if (!current || current->over)
+        if (!current || current->is_over)
             return {};
         auto ticket = join_tickets(current->node_claims);
         for (const auto& each : current->node_claims)
-            each->moves();
+            each->prepare_transfer();
         return ticket;
     }
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
@@ -328,59 +329,59 @@ public:
             done(create_outcome::busy());
             return;
         }
-        const auto begun = round_for(*claim);
-        auto decided = [begun, done = std::move(done)](create_outcome outcome) mutable {
-            const bool goes_on = outcome.status == create_status::granted ||
-                                 (outcome.error && (outcome.error->code == errc::unavailable ||
-                                                       outcome.error->code == errc::outcome_unknown));
-            if (!goes_on)
-                begun->retire();
+        const auto current = round_for(*claim);
+        auto on_decided = [current, done = std::move(done)](create_outcome outcome) mutable {
+            const bool keeps_round = outcome.status == create_status::granted ||
+                                     (outcome.error && (outcome.error->code == errc::unavailable ||
+                                                           outcome.error->code == errc::outcome_unknown));
+            if (!keeps_round)
+                current->retire();
             done(std::move(outcome));
         };
-        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_adopt, std::move(decided));
+        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_adopt, std::move(on_decided));
         for (std::size_t i = 0; i < parts->size(); ++i)
-            begun->node_claims[i]->adopt(claim->sent(), std::move((*parts)[i]), counts_in(votes, note_create));
+            current->node_claims[i]->adopt(claim->sent(), std::move((*parts)[i]), counting(votes, count_create));
     }
 
     void start_release(claim_ptr claim, completion<release_outcome> done) override
     {
-        give_back(*claim, std::move(done));
+        abandon_all(*claim, std::move(done));
     }
     void start_abandon(claim_ptr claim, completion<release_outcome> done) override
     {
-        give_back(*claim, std::move(done));
+        abandon_all(*claim, std::move(done));
     }
 
     void start_extend(claim_ptr claim, milliseconds ttl, completion<extend_outcome> done) override
     {
         const auto held = round_of(*claim);
-        if (!held || held->over) {
+        if (!held || held->is_over) {
             done({extend_status::not_held, nullptr});
             return;
         }
-        auto decided = [claim, done = std::move(done)](extension told) mutable {
-            if (told.outcome.status == extend_status::extended) {
-                // Only what may still reach the majority that has said yes can cut it.
+        auto on_decided = [claim, done = std::move(done)](extension answer) mutable {
+            if (answer.outcome.status == extend_status::extended) {
+                // Only a late request to the majority that has extended the lock can shorten it.
                 claim->clear_late();
-                claim->may_arrive_late(told.late_ttl);
+                claim->may_arrive_late(answer.late_ttl);
             }
-            done(std::move(told.outcome));
+            done(std::move(answer.outcome));
         };
-        const auto votes = std::make_shared<vote<extension>>(nodes_.size(), decide_extend, std::move(decided));
+        const auto votes = std::make_shared<vote<extension>>(nodes_.size(), decide_extend, std::move(on_decided));
         for (const auto& each : held->node_claims)
-            each->extend(claim->sent(), ttl, counts_in(votes, note_extend));
+            each->extend(claim->sent(), ttl, counting(votes, count_extend));
     }
 
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
     {
         const auto held = round_of(*claim);
-        if (!held || held->over) {
+        if (!held || held->is_over) {
             done({false, nullptr});
             return;
         }
         const auto votes = std::make_shared<vote<valid_outcome>>(nodes_.size(), decide_valid, std::move(done));
         for (const auto& each : held->node_claims)
-            each->is_valid(counts_in(votes, note_valid));
+            each->is_valid(counting(votes, count_valid));
     }
 
     void start_inspect(std::string key, completion<list_outcome> done) override
@@ -395,7 +396,7 @@ public:
         for (const auto& each : nodes_)
             each->backend().start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
     }
-    /// One page: what a majority tells of is known when all of it has been told.
+    /// Returns a single page, because a majority is known only after all pages of all nodes.
     void start_list(filter which, std::string cursor, completion<list_outcome> done) override
     {
         if (!cursor.empty()) {
@@ -406,7 +407,7 @@ public:
         for (const auto& each : nodes_)
             add_pages(each->backend().shared_from_this(), which, {}, all);
     }
-    /// Exclusive locks expire by themselves.
+    /// Nothing is left to remove, because exclusive locks expire by themselves.
     void start_purge(std::size_t, std::string, completion<list_outcome> done) override { done({}); }
 
     void start_close(lease_clock::duration deadline, completion<closed> done) override
@@ -427,11 +428,11 @@ public:
     }
 
 private:
-    class relay final : public observer
+    class node_observer final : public observer
     {
     public:
-        relay(std::weak_ptr<quorum_adapter> target, std::ptrdiff_t majority)
-            : target_(std::move(target)), still_missing_(majority)
+        node_observer(std::weak_ptr<quorum_adapter> target, std::ptrdiff_t majority)
+            : target_(std::move(target)), missing_for_majority_(majority)
         {
         }
         void ready(std::string_view) noexcept override
@@ -439,16 +440,16 @@ private:
             lease_clock::rep unset = 0;
             first_connected_at_.compare_exchange_strong(unset, lease_clock::now().time_since_epoch().count());
             const auto to = target_.lock();
-            if (to && still_missing_.fetch_sub(1) == 1)
+            if (to && missing_for_majority_.fetch_sub(1) == 1)
                 to->notify_ready(lease_clock::time_point(lease_clock::duration(first_connected_at_)));
         }
         void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
         {
             if (const auto to = target_.lock())
-                to->tell_unreachable(why, address);
-            notice_loss(why);
+                to->report_unreachable(why, address);
+            report_loss(why);
         }
-        void suspended(std::string_view, const error_code& why) noexcept override { notice_loss(why); }
+        void suspended(std::string_view, const error_code& why) noexcept override { report_loss(why); }
         void reconnected(std::string_view) noexcept override
         {
             const auto to = target_.lock();
@@ -465,72 +466,75 @@ private:
         }
 
     private:
-        /// Tells once that a majority, which had been reached, cannot be reached any more.
-        void notice_loss(const error_code& why) noexcept
+        /// Reports once that a majority was reachable and is not any more.
+        void report_loss(const error_code& why) noexcept
         {
             const auto to = target_.lock();
-            if (to && still_missing_ <= 0 && to->trouble() && !is_suspended_.exchange(true))
+            if (to && missing_for_majority_ <= 0 && to->trouble() && !is_suspended_.exchange(true))
                 to->notify_suspended(why);
         }
 
         const std::weak_ptr<quorum_adapter> target_;
         std::atomic<bool> is_suspended_{false};
-        /// Of a majority, those that have never been reached.
-        std::atomic<std::ptrdiff_t> still_missing_;
-        /// Nothing was sent to any server before. 0: none has been reached.
+        /// Number of nodes that have never been reached and are still needed for a majority.
+        std::atomic<std::ptrdiff_t> missing_for_majority_;
+        /// No request was sent to any node before this time. 0: no node has been reached yet.
         std::atomic<lease_clock::rep> first_connected_at_{0};
     };
 
-    /// The one that the claim holds already, or a new one: shares that are being taken back are never used again.
+    /// Returns the round of the claim if it may still be used, otherwise a new one. Node claims that are being released
+    /// are never used again.
     std::shared_ptr<round> round_for(claim& wanted)
     {
         auto found = round_of(wanted);
-        if (found && !found->over)
+        if (found && !found->is_over)
             return found;
         if (found)
             found->retire();
         auto fresh = std::make_shared<round>();
         for (const auto& each : nodes_) {
             const claim_ptr part(new claim(request_like(wanted)));
-            // Before anything is sent: there may be no randomness for the last one.
+            // All tokens are generated before the first request is sent, because a later one may fail for lack of
+            // randomness.
             static_cast<void>(part->token());
             fresh->node_claims.push_back(std::make_shared<node_claim>(each, part));
         }
         wanted.slot = fresh;
-        // What an earlier round has sent knows none of these tokens.
+        // Late requests of an earlier round have other tokens, so they cannot change this round.
         wanted.clear_late();
         return fresh;
     }
 
-    /// Every share is abandoned: on a node whose reply is missing nobody knows what it has granted. The rest of a
-    /// majority is left to the background; without one, the core asks again.
-    void give_back(const claim& held, completion<release_outcome> done)
+    /// Abandons all node claims, because a node whose reply is missing may have granted its claim. Completes when a
+    /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
+    void abandon_all(const claim& held, completion<release_outcome> done)
     {
         const auto ending = round_of(held);
         if (!ending) {
             done({release_status::not_held, nullptr});
             return;
         }
-        ending->over = true;
-        auto decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
+        ending->is_over = true;
+        auto on_decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
             if (outcome.status != release_status::failed)
                 ending->retire();
             done(std::move(outcome));
         };
-        const auto votes = std::make_shared<vote<release_outcome>>(nodes_.size(), decide_give_back, std::move(decided));
+        const auto votes =
+            std::make_shared<vote<release_outcome>>(nodes_.size(), decide_release, std::move(on_decided));
         for (const auto& each : ending->node_claims)
-            each->take_back(counts_in(votes, note_give_back));
+            each->abandon(counting(votes, count_release));
     }
 
-    /// Two that have each won a minority must not meet again in step.
-    [[nodiscard]] lease_clock::duration poll_delay() const
+    /// The delay is random, so that two clients that have each won a minority do not collide again and again.
+    [[nodiscard]] lease_clock::duration random_poll_delay() const
     {
         return colock::detail::spread(settings_.poll_interval, 0.5);
     }
 
     const settings settings_;
     std::vector<std::shared_ptr<node>> nodes_;
-    std::shared_ptr<relay> listener_;
+    std::shared_ptr<node_observer> listener_;
 };
 
 } // namespace

@@ -13,15 +13,17 @@ namespace colock::quorum {
 struct settings
 {
     std::string name;
-    /// How long a node may take to answer.
-    std::chrono::milliseconds patience;
-    /// How often a waiter looks again.
+    /// Time that a node has to answer.
+    std::chrono::milliseconds operation_timeout;
+    /// Interval at which a waiter tries again.
     std::chrono::milliseconds poll_interval;
 };
 
-/// Exclusive locks over independent nodes, an odd number of at least three: held by whoever a majority has granted them
-/// to. All nodes are asked at the same time, and the first answers that decide are enough; what a minority has granted
-/// is taken back in the background. Knows nothing of the nodes but that they are adapters.
+/// Creates an adapter for exclusive locks over independent nodes. The number of nodes is odd and at least three. A lock
+/// is held by the claim that a majority of the nodes has granted.
+///
+/// All nodes are asked at the same time, and the operation completes when the answers decide it. Grants of a minority
+/// are released in the background. The nodes may be adapters of any kind.
 ///
 /// Thread safety: all members of the result may be called from any thread.
 [[nodiscard]] std::shared_ptr<adapter> make_adapter(

@@ -7,46 +7,46 @@ namespace colock::quorum {
 
 namespace {
 
-/// No part holds a NUL.
-std::string description_of(const lock_status& told)
+/// The parts are separated by NULs, because none of them contains a NUL.
+std::string description_of(const lock_status& answer)
 {
     std::string all;
-    for (const auto* part : {&told.key, &told.owner, &told.host, &told.comment, &told.group})
+    for (const auto* part : {&answer.key, &answer.owner, &answer.host, &answer.comment, &answer.group})
         (all += *part) += '\0';
     return all;
 }
 
 } // namespace
 
-void list_merger::note(lock_status&& each)
+void list_merger::count_holder(lock_status&& status)
 {
-    auto& known = known_[description_of(each)];
-    if (known.counted_in == told_)
+    auto& known = known_[description_of(status)];
+    if (known.counted_in_answer == answer_count_)
         return;
-    known.counted_in = told_;
+    known.counted_in_answer = answer_count_;
     if (++known.nodes == 1)
-        known.status = std::move(each);
-    else if (each.remaining && (!known.status.remaining || each.remaining < known.status.remaining))
-        known.status.remaining = each.remaining;
+        known.status = std::move(status);
+    else if (status.remaining && (!known.status.remaining || status.remaining < known.status.remaining))
+        known.status.remaining = status.remaining;
 }
 
-void list_merger::add(list_outcome told)
+void list_merger::add(list_outcome answer)
 {
     {
         const std::lock_guard guard(mutex_);
-        ++told_;
-        if (told.error)
-            why_ = told.error;
+        ++answer_count_;
+        if (answer.error)
+            error_ = answer.error;
         else
             ++answered_;
-        for (auto& each : told.locks)
-            note(std::move(each));
+        for (auto& status : answer.locks)
+            count_holder(std::move(status));
         if (--missing_ > 0)
             return;
     }
     list_outcome result;
     if (answered_ < needed_)
-        result.error = why_;
+        result.error = error_;
     for (auto& [description, one] : known_) {
         if (!result.error && one.nodes >= needed_)
             result.locks.push_back(std::move(one.status));

@@ -11,10 +11,10 @@
 
 namespace colock::quorum {
 
-/// Merges what the nodes list: a lock is held if a majority tells of the same holder. Tokens differ from node to node
-/// and are told by none, so that the same holder is one of the same description.
+/// Merges the lists of the nodes. A lock is held if a majority lists the same holder. A list has no tokens, and the
+/// tokens differ between nodes, so holders are compared by their descriptions.
 ///
-/// Thread safety: add may be called from any thread.
+/// Thread safety: `add` may be called from any thread.
 class list_merger
 {
 public:
@@ -23,25 +23,26 @@ public:
     {
     }
 
-    void add(list_outcome told);
+    void add(list_outcome answer);
 
 private:
     struct entry
     {
         lock_status status{};
         std::size_t nodes = 0;
-        /// The number of the answer that was counted last: a node has one vote, however often it tells of a holder.
-        std::size_t counted_in = 0;
+        /// Number of the answer that was counted last. A node has one vote for a holder, even if it lists the holder
+        /// repeatedly.
+        std::size_t counted_in_answer = 0;
     };
-    void note(lock_status&& each);
+    void count_holder(lock_status&& status);
 
     std::mutex mutex_;
     const std::size_t needed_;
     std::size_t missing_;
     std::size_t answered_ = 0;
-    failure_ptr why_;
-    std::size_t told_ = 0;
-    /// By description: lists may be long.
+    failure_ptr error_;
+    std::size_t answer_count_ = 0;
+    /// Holders by description. Hashed, because lists may be long.
     std::unordered_map<std::string, entry> known_;
     completion<list_outcome> done_;
 };

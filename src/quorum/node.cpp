@@ -12,39 +12,39 @@ namespace colock::quorum {
 
 namespace {
 
-/// Between two rounds of attempts none of which was answered.
-constexpr std::chrono::milliseconds pause{250};
-/// In one round. They travel together, so that a node that is back is soon clean, and one that is away costs next to
-/// nothing.
-constexpr std::size_t most_in_round = 16;
-/// So that a crowd that expires together does not hold up the loop.
-constexpr std::size_t most_given_up = 1024;
+/// Delay between two rounds of attempts if no attempt of the first was answered.
+constexpr std::chrono::milliseconds retry_delay{250};
+/// Maximum number of attempts in one round. They are sent in one batch, so that a reconnected node is cleaned up soon,
+/// and a disconnected one costs little.
+constexpr std::size_t max_per_round = 16;
+/// Maximum number of expired claims that one round gives up, so that a large number does not block the event loop.
+constexpr std::size_t max_given_up = 1024;
 
 } // namespace
 
-std::shared_ptr<node> node::make(
-    std::shared_ptr<adapter> backend, std::chrono::milliseconds patience, std::function<void(std::uint64_t)> gave_up)
+std::shared_ptr<node> node::make(std::shared_ptr<adapter> backend, std::chrono::milliseconds operation_timeout,
+    std::function<void(std::uint64_t)> on_given_up)
 {
-    auto made = std::make_shared<node>(std::move(backend), patience, std::move(gave_up));
+    auto made = std::make_shared<node>(std::move(backend), operation_timeout, std::move(on_given_up));
     if (const auto executor = made->backend_->executor())
         join_context(executor, made);
     return made;
 }
 
-node::node(
-    std::shared_ptr<adapter> backend, std::chrono::milliseconds patience, std::function<void(std::uint64_t)> gave_up)
-    : backend_(std::move(backend)), patience_(patience), gave_up_(std::move(gave_up))
+node::node(std::shared_ptr<adapter> backend, std::chrono::milliseconds operation_timeout,
+    std::function<void(std::uint64_t)> on_given_up)
+    : backend_(std::move(backend)), operation_timeout_(operation_timeout), on_given_up_(std::move(on_given_up))
 {
 }
 
-std::uint64_t node::attempt_begins()
+std::uint64_t node::begin_attempt()
 {
     const std::lock_guard guard(mutex_);
     ++attempts_;
     return epoch_;
 }
 
-void node::attempt_ends()
+void node::end_attempt()
 {
     {
         const std::lock_guard guard(mutex_);
@@ -57,7 +57,7 @@ void node::keep(std::shared_ptr<node_claim> left, std::uint64_t epoch)
 {
     {
         const std::lock_guard guard(mutex_);
-        if (dead_)
+        if (is_shut_down_)
             return;
         if (epoch == epoch_) {
             kept_.push_back(std::move(left));
@@ -65,10 +65,10 @@ void node::keep(std::shared_ptr<node_claim> left, std::uint64_t epoch)
             return;
         }
     }
-    gave_up_(1);
+    on_given_up_(1);
 }
 
-void node::try_again()
+void node::start_round()
 {
     node_claims now_due;
     std::uint64_t given_up = 0;
@@ -76,40 +76,41 @@ void node::try_again()
         const std::lock_guard guard(mutex_);
         const auto now = lease_clock::now();
         round_due_ = false;
-        for (auto n = kept_.size(); n > 0 && now_due.size() < most_in_round && given_up < most_given_up; --n) {
+        for (auto n = kept_.size(); n > 0 && now_due.size() < max_per_round && given_up < max_given_up; --n) {
             auto next = std::move(kept_.front());
             kept_.pop_front();
-            if (next->has_expired(now, patience_))
+            if (next->has_expired(now, operation_timeout_))
                 ++given_up;
             else
                 now_due.push_back(std::move(next));
         }
-        // One more than was asked: the round ends below, and not before all were.
+        // Adds one, which the call of `on_attempt_ended` at the end of this function removes. The round cannot end
+        // before all attempts have begun.
         in_round_ = now_due.size() + 1;
-        some_proven_ = given_up == most_given_up;
+        any_succeeded_ = given_up == max_given_up;
     }
     if (given_up > 0)
-        gave_up_(given_up);
+        on_given_up_(given_up);
     for (const auto& each : now_due) {
-        each->take_back_again([self = shared_from_this()](const release_outcome& outcome) {
-            self->on_tried(outcome.status != release_status::failed);
+        each->retry_abandon([self = shared_from_this()](const release_outcome& outcome) {
+            self->on_attempt_ended(outcome.status != release_status::failed);
         });
     }
-    on_tried(false);
+    on_attempt_ended(false);
 }
 
-void node::on_tried(bool proven)
+void node::on_attempt_ended(bool proven)
 {
     {
         const std::lock_guard guard(mutex_);
-        some_proven_ = some_proven_ || proven;
+        any_succeeded_ = any_succeeded_ || proven;
         if (--in_round_ > 0)
             return;
         const auto executor = backend_->executor();
-        if (some_proven_ && !kept_.empty() && executor) {
-            // It answers: what is left need not wait.
+        if (any_succeeded_ && !kept_.empty() && executor) {
+            // The node answers, so the remaining claims are tried without a delay.
             round_due_ = true;
-            asio::post(executor, [self = shared_from_this()] { self->try_again(); });
+            asio::post(executor, [self = shared_from_this()] { self->start_round(); });
         } else {
             arm();
         }
@@ -121,7 +122,7 @@ void node::arm()
 {
     auto due = closing_.empty() ? time_point::max() : give_up_by_;
     if (!kept_.empty() && in_round_ == 0 && !round_due_)
-        due = std::min(due, saturating_add(lease_clock::now(), pause));
+        due = std::min(due, saturating_add(lease_clock::now(), retry_delay));
     if (due >= armed_for_)
         return;
     if (!timer_) {
@@ -161,7 +162,7 @@ void node::on_timer(std::uint64_t number)
     if (over)
         finish_close();
     else
-        try_again();
+        start_round();
 }
 
 void node::close(lease_clock::duration deadline, completion<closed> done)
@@ -172,13 +173,13 @@ void node::close(lease_clock::duration deadline, completion<closed> done)
         closing_.push_back(std::move(done));
         const auto now = lease_clock::now();
         close_by_ = std::min(close_by_, saturating_add(now, deadline));
-        give_up_by_ = std::min(close_by_, saturating_add(now, patience_));
+        give_up_by_ = std::min(close_by_, saturating_add(now, operation_timeout_));
         tries = !kept_.empty() && in_round_ == 0 && !std::exchange(round_due_, true);
         if (tries || attempts_ > 0 || in_round_ > 0)
             arm();
     }
     if (tries)
-        try_again();
+        start_round();
     else
         close_if_done();
 }
@@ -224,7 +225,7 @@ void node::finish_close()
             std::max(std::exchange(close_by_, time_point::max()) - lease_clock::now(), lease_clock::duration::zero());
     }
     if (!left.empty())
-        gave_up_(left.size());
+        on_given_up_(left.size());
     backend_->start_close(rest, [closing = std::move(closing)](closed) mutable {
         for (auto& each : closing)
             each(closed{});
@@ -236,7 +237,7 @@ void node::context_shutdown() noexcept
     node_claims left;
     std::vector<completion<closed>> closing;
     const std::lock_guard guard(mutex_);
-    dead_ = true;
+    is_shut_down_ = true;
     timer_.reset();
     armed_for_ = time_point::max();
     left.swap(kept_);
@@ -247,7 +248,7 @@ void node::context_forked() noexcept
 {
     node_claims left;
     const std::lock_guard guard(mutex_);
-    // The parent takes back what is its own.
+    // The parent releases its own claims.
     left.swap(kept_);
     ++epoch_;
 }

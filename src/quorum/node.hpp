@@ -19,9 +19,10 @@ namespace colock::quorum {
 
 class node_claim;
 
-/// One master, and what has to be taken back from it: shares that nobody asks for any more, and that could not be
-/// proven to be gone at the first attempt. They are tried again, a few at a time, until the node has answered for each,
-/// or the latest expiry that it may know of has passed; while it is away, one timer runs, however many there are.
+/// One master, and the claims that still have to be released on it: claims that are not used any more and for which the
+/// first attempt has failed. The node tries each of them again, a few at a time. A claim is done when the node has
+/// answered, or when the latest possible expiry has passed. While the node is disconnected, a single timer runs for all
+/// claims.
 ///
 /// Thread safety: all members may be called from any thread.
 class node final : public std::enable_shared_from_this<node>, public context_member
@@ -29,22 +30,25 @@ class node final : public std::enable_shared_from_this<node>, public context_mem
 public:
     using time_point = lease_clock::time_point;
 
-    /// \param patience how long the backend may take to answer.
-    /// \param gave_up called with how many shares were let go of without proof.
+    /// \param operation_timeout time that the backend has to answer
+    /// \param on_given_up called with the number of claims that were given up although they may still be held
     [[nodiscard]] static std::shared_ptr<node> make(std::shared_ptr<adapter> backend,
-        std::chrono::milliseconds patience, std::function<void(std::uint64_t)> gave_up);
-    node(std::shared_ptr<adapter> backend, std::chrono::milliseconds patience,
-        std::function<void(std::uint64_t)> gave_up);
+        std::chrono::milliseconds operation_timeout, std::function<void(std::uint64_t)> on_given_up);
+    node(std::shared_ptr<adapter> backend, std::chrono::milliseconds operation_timeout,
+        std::function<void(std::uint64_t)> on_given_up);
 
     [[nodiscard]] adapter& backend() const noexcept { return *backend_; }
 
-    /// Counted around the first attempt to take an orphan back: closing waits for those that are under way.
-    [[nodiscard]] std::uint64_t attempt_begins();
-    void attempt_ends();
-    /// The attempt has failed; it is made again later, unless the node was closed since it began in that `epoch`.
+    /// Called around the first attempt to release a claim in the background. Closing waits for such attempts. Returns
+    /// the current epoch.
+    [[nodiscard]] std::uint64_t begin_attempt();
+    void end_attempt();
+    /// Keeps a claim for which the attempt has failed, to try again later. Gives the claim up if the node was closed
+    /// after `epoch`, in which the attempt has begun.
     void keep(std::shared_ptr<node_claim> left, std::uint64_t epoch);
 
-    /// Tries what is left for as long as the backend may take to answer, gives up the rest, then closes the backend.
+    /// Tries the remaining claims for as long as the backend may take to answer, gives up the rest, and then closes the
+    /// backend.
     void close(lease_clock::duration deadline, completion<closed> done);
     void cancel_close() noexcept;
 
@@ -54,8 +58,8 @@ public:
 private:
     using node_claims = std::deque<std::shared_ptr<node_claim>>;
 
-    void try_again();
-    void on_tried(bool proven);
+    void start_round();
+    void on_attempt_ended(bool proven);
     void arm();
     void disarm();
     void on_timer(std::uint64_t number);
@@ -63,26 +67,26 @@ private:
     void finish_close();
 
     const std::shared_ptr<adapter> backend_;
-    const std::chrono::milliseconds patience_;
-    const std::function<void(std::uint64_t)> gave_up_;
+    const std::chrono::milliseconds operation_timeout_;
+    const std::function<void(std::uint64_t)> on_given_up_;
     std::mutex mutex_;
-    /// In the order in which they come round.
+    /// Claims in the order in which they are tried.
     node_claims kept_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
-    /// Of the wait that counts; the handler of an earlier one carries another number.
+    /// Number of the wait that is valid. The handler of an earlier wait has another number and does nothing.
     std::uint64_t armed_ = 0;
     std::size_t attempts_ = 0;
-    /// How often it was closed; what was being taken back then is given up, not kept.
+    /// Number of times that the node was closed. An attempt of an earlier epoch is given up if it fails, not kept.
     std::uint64_t epoch_ = 0;
-    /// A round of attempts: how many are unanswered, and whether one was answered well.
+    /// Number of unanswered attempts of the current round, plus one while they are being started.
     std::size_t in_round_ = 0;
     bool round_due_ = false;
-    bool some_proven_ = false;
+    bool any_succeeded_ = false;
     std::vector<completion<closed>> closing_;
     time_point close_by_ = time_point::max();
     time_point give_up_by_ = time_point::max();
-    bool dead_ = false;
+    bool is_shut_down_ = false;
 };
 
 } // namespace colock::quorum

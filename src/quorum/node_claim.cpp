@@ -48,21 +48,21 @@ void node_claim::is_valid(completion<valid_outcome> done)
 void node_claim::submit(request asked)
 {
     std::optional<request> refused;
-    bool goes = false;
+    bool sends_now = false;
     {
         const std::lock_guard guard(mutex_);
-        if (used_up_) {
+        if (is_retired_) {
             refused.emplace(std::move(asked));
-        } else if (under_way_) {
-            refused.swap(next_);
-            next_.emplace(std::move(asked));
+        } else if (is_in_flight_) {
+            refused.swap(pending_);
+            pending_.emplace(std::move(asked));
         } else {
-            goes = under_way_ = true;
+            sends_now = is_in_flight_ = true;
         }
     }
     if (refused)
         refuse(std::move(*refused));
-    if (goes)
+    if (sends_now)
         send(std::move(asked));
 }
 
@@ -82,18 +82,18 @@ void node_claim::refuse(request asked)
     std::visit(refuser(), asked);
 }
 
-/// Goes with the operation that is under way. One that is destroyed without an answer has lost its context: what waits
-/// behind it is dropped, for it would keep the share, and be kept by it, for ever.
-class node_claim::under_way
+/// Token of the operation that is in flight. If it is destroyed without an answer, the context has been shut down. Then
+/// the waiting requests are dropped, because they and the claim would keep each other alive forever.
+class node_claim::in_flight_guard
 {
 public:
-    explicit under_way(node_claim& by) : by_(by.shared_from_this()) {}
-    under_way(under_way&&) noexcept = default;
-    under_way& operator=(under_way&&) = delete;
-    ~under_way()
+    explicit in_flight_guard(node_claim& by) : by_(by.shared_from_this()) {}
+    in_flight_guard(in_flight_guard&&) noexcept = default;
+    in_flight_guard& operator=(in_flight_guard&&) = delete;
+    ~in_flight_guard()
     {
         if (by_)
-            by_->drop_waiting();
+            by_->drop_pending();
     }
 
     [[nodiscard]] std::shared_ptr<node_claim> answered() noexcept { return std::move(by_); }
@@ -102,197 +102,199 @@ private:
     std::shared_ptr<node_claim> by_;
 };
 
-void node_claim::drop_waiting() noexcept
+void node_claim::drop_pending() noexcept
 {
-    std::vector<completion<release_outcome>> takers;
+    std::vector<completion<release_outcome>> handlers;
     std::optional<request> next;
     const std::lock_guard guard(mutex_);
-    takers.swap(takers_);
-    next.swap(next_);
+    handlers.swap(abandon_handlers_);
+    next.swap(pending_);
 }
 
 void node_claim::begin(create_request asked)
 {
-    const bool stood = stands_for(claim_->ttl());
-    is_creating(true);
+    const bool was_possibly_held = note_possible_hold(claim_->ttl());
+    set_creating(true);
     claim_->set_sent(asked.sent);
-    auto told = [by = under_way(*this), stood, done = std::move(asked.done)](create_outcome outcome) mutable {
+    auto on_created = [by = in_flight_guard(*this), was_possibly_held, done = std::move(asked.done)](
+                          create_outcome outcome) mutable {
         const auto self = by.answered();
         const bool unknown = may_arrive(outcome.error);
         if (unknown) {
             self->claim_->mark_in_doubt();
             self->claim_->may_arrive_late(self->claim_->ttl());
         }
-        self->is_creating(false);
-        if (!stood && !unknown && outcome.status != create_status::granted)
-            self->is_gone();
+        self->set_creating(false);
+        if (!was_possibly_held && !unknown && outcome.status != create_status::granted)
+            self->note_not_held();
         done(std::move(outcome));
-        self->go_on();
+        self->start_next();
     };
     if (asked.ticket)
-        node_->backend().start_adopt(std::move(*asked.ticket), claim_, std::move(told));
+        node_->backend().start_adopt(std::move(*asked.ticket), claim_, std::move(on_created));
     else
-        node_->backend().start_create(claim_, std::move(told));
+        node_->backend().start_create(claim_, std::move(on_created));
 }
 
 void node_claim::begin(extend_request asked)
 {
-    if (!may_stand()) {
+    if (!may_be_held()) {
         asked.done(no_extension({extend_status::not_held, nullptr}));
-        go_on();
+        start_next();
         return;
     }
-    stands_for(asked.ttl);
+    note_possible_hold(asked.ttl);
     claim_->set_sent(asked.sent);
     node_->backend().start_extend(claim_, asked.ttl,
-        [by = under_way(*this), ttl = asked.ttl, done = std::move(asked.done)](extend_outcome outcome) mutable {
+        [by = in_flight_guard(*this), ttl = asked.ttl, done = std::move(asked.done)](extend_outcome outcome) mutable {
             const auto self = by.answered();
             if (may_arrive(outcome.error))
                 self->claim_->may_arrive_late(ttl);
             done({std::move(outcome), self->claim_->late_ttl()});
-            self->go_on();
+            self->start_next();
         });
 }
 
 void node_claim::begin(valid_request asked)
 {
-    if (!may_stand()) {
+    if (!may_be_held()) {
         asked.done({false, nullptr});
-        go_on();
+        start_next();
         return;
     }
     node_->backend().start_is_valid(
-        claim_, [by = under_way(*this), done = std::move(asked.done)](valid_outcome outcome) mutable {
+        claim_, [by = in_flight_guard(*this), done = std::move(asked.done)](valid_outcome outcome) mutable {
             const auto self = by.answered();
             done(std::move(outcome));
-            self->go_on();
+            self->start_next();
         });
 }
 
-/// What waited behind the operation that has just ended.
-void node_claim::go_on()
+/// Starts the request that has waited for the operation that has just ended.
+void node_claim::start_next()
 {
     std::optional<request> next;
-    bool gives_back = false;
+    bool abandons = false;
     {
         const std::lock_guard guard(mutex_);
-        next.swap(next_);
-        gives_back = taking_back_;
-        under_way_ = gives_back || next;
+        next.swap(pending_);
+        abandons = is_abandoning_;
+        is_in_flight_ = abandons || next;
     }
     if (next)
         send(std::move(*next));
-    else if (gives_back)
-        abandon();
+    else if (abandons)
+        send_abandon();
 }
 
-node_claim::release_state node_claim::use_up(bool attempts) noexcept
+node_claim::release_state node_claim::retire_locked(bool attempts) noexcept
 {
-    release_state begun;
-    used_up_ = true;
-    // Nobody waits for its create any more: no connection need be made for it.
+    release_state deferred;
+    is_retired_ = true;
+    // No caller waits for the create any more, so no connection need be made for it.
     claim_->cancel();
-    begun.refused.swap(next_);
+    deferred.refused.swap(pending_);
     if (attempts) {
-        begun.goes = !under_way_;
-        under_way_ = taking_back_ = true;
+        deferred.sends_now = !is_in_flight_;
+        is_in_flight_ = is_abandoning_ = true;
     }
-    return begun;
+    return deferred;
 }
 
-void node_claim::set_out(release_state begun)
+void node_claim::run_deferred(release_state deferred)
 {
-    if (begun.refused)
-        refuse(std::move(*begun.refused));
-    if (begun.goes)
-        abandon();
+    if (deferred.refused)
+        refuse(std::move(*deferred.refused));
+    if (deferred.sends_now)
+        send_abandon();
 }
 
-void node_claim::take_back(completion<release_outcome> done)
+void node_claim::abandon(completion<release_outcome> done)
 {
-    release_state begun;
+    release_state deferred;
     {
         const std::lock_guard guard(mutex_);
-        const bool attempts = under_way_ || may_stand_;
+        const bool attempts = is_in_flight_ || may_be_held_;
         if (attempts)
-            takers_.push_back(std::move(done));
-        begun = use_up(attempts);
+            abandon_handlers_.push_back(std::move(done));
+        deferred = retire_locked(attempts);
     }
-    set_out(std::move(begun));
+    run_deferred(std::move(deferred));
     if (done)
         done({release_status::not_held, nullptr});
 }
 
-void node_claim::take_back_again(completion<release_outcome> done)
+void node_claim::retry_abandon(completion<release_outcome> done)
 {
     {
         const std::lock_guard guard(mutex_);
         kept_ = false;
     }
-    take_back(std::move(done));
+    abandon(std::move(done));
 }
 
-void node_claim::orphan()
+void node_claim::abandon_in_background()
 {
-    const auto epoch = node_->attempt_begins();
-    release_state begun;
+    const auto epoch = node_->begin_attempt();
+    release_state deferred;
     bool attempts = false;
     {
         const std::lock_guard guard(mutex_);
-        if (!std::exchange(orphaned_, true)) {
+        if (!std::exchange(is_abandoned_, true)) {
             epoch_ = epoch;
-            attempts = counted_ = under_way_ || (may_stand_ && !tried_);
+            attempts = is_counted_ = is_in_flight_ || (may_be_held_ && !has_failed_);
         }
-        begun = use_up(attempts);
+        deferred = retire_locked(attempts);
     }
-    set_out(std::move(begun));
+    run_deferred(std::move(deferred));
     if (!attempts) {
         keep_if_needed();
-        node_->attempt_ends();
+        node_->end_attempt();
     }
 }
 
-void node_claim::moves()
+void node_claim::prepare_transfer()
 {
     bool in_doubt = false;
     {
         const std::lock_guard guard(mutex_);
-        in_doubt = creating_ || claim_->in_doubt();
+        in_doubt = is_creating_ || claim_->in_doubt();
     }
     if (in_doubt)
-        orphan();
+        abandon_in_background();
 }
 
-void node_claim::abandon()
+void node_claim::send_abandon()
 {
-    if (!may_stand()) {
+    if (!may_be_held()) {
         on_abandoned({release_status::not_held, nullptr});
         return;
     }
     claim_->set_sent(lease_clock::now());
-    node_->backend().start_abandon(claim_,
-        [by = under_way(*this)](const release_outcome& outcome) mutable { by.answered()->on_abandoned(outcome); });
+    node_->backend().start_abandon(claim_, [by = in_flight_guard(*this)](const release_outcome& outcome) mutable {
+        by.answered()->on_abandoned(outcome);
+    });
 }
 
 void node_claim::on_abandoned(const release_outcome& outcome)
 {
-    std::vector<completion<release_outcome>> takers;
+    std::vector<completion<release_outcome>> handlers;
     bool counted = false;
     {
         const std::lock_guard guard(mutex_);
-        under_way_ = taking_back_ = false;
+        is_in_flight_ = is_abandoning_ = false;
         if (outcome.status == release_status::failed)
-            tried_ = true;
+            has_failed_ = true;
         else
-            may_stand_ = false;
-        takers.swap(takers_);
-        counted = std::exchange(counted_, false);
+            may_be_held_ = false;
+        handlers.swap(abandon_handlers_);
+        counted = std::exchange(is_counted_, false);
     }
     keep_if_needed();
-    for (auto& each : takers)
+    for (auto& each : handlers)
         each(outcome);
     if (counted)
-        node_->attempt_ends();
+        node_->end_attempt();
 }
 
 void node_claim::keep_if_needed()
@@ -300,44 +302,44 @@ void node_claim::keep_if_needed()
     std::uint64_t epoch = 0;
     {
         const std::lock_guard guard(mutex_);
-        if (!orphaned_ || under_way_ || !may_stand_ || std::exchange(kept_, true))
+        if (!is_abandoned_ || is_in_flight_ || !may_be_held_ || std::exchange(kept_, true))
             return;
         epoch = epoch_;
     }
     node_->keep(shared_from_this(), epoch);
 }
 
-bool node_claim::has_expired(time_point now, milliseconds patience)
+bool node_claim::has_expired(time_point now, milliseconds operation_timeout)
 {
     const std::lock_guard guard(mutex_);
-    return now >= saturating_add(stands_until_, patience);
+    return now >= saturating_add(held_until_, operation_timeout);
 }
 
-bool node_claim::may_stand()
+bool node_claim::may_be_held()
 {
     const std::lock_guard guard(mutex_);
-    return may_stand_;
+    return may_be_held_;
 }
 
-bool node_claim::stands_for(milliseconds ttl)
+bool node_claim::note_possible_hold(milliseconds ttl)
 {
     const auto expiry = ttl == milliseconds::zero() ? time_point::max()
                                                     : saturating_add(lease_clock::now(), lease_clock::duration(ttl));
     const std::lock_guard guard(mutex_);
-    stands_until_ = std::max(stands_until_, expiry);
-    return std::exchange(may_stand_, true);
+    held_until_ = std::max(held_until_, expiry);
+    return std::exchange(may_be_held_, true);
 }
 
-void node_claim::is_creating(bool now)
+void node_claim::set_creating(bool now)
 {
     const std::lock_guard guard(mutex_);
-    creating_ = now;
+    is_creating_ = now;
 }
 
-void node_claim::is_gone()
+void node_claim::note_not_held()
 {
     const std::lock_guard guard(mutex_);
-    may_stand_ = false;
+    may_be_held_ = false;
 }
 
 } // namespace colock::quorum

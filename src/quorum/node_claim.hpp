@@ -16,19 +16,19 @@ namespace colock::quorum {
 struct extension
 {
     extend_outcome outcome;
-    /// Of the node's claim. Where a majority has answered nobody waits for the rest, so that a shorter extension may be
-    /// on its way to some.
+    /// `late_ttl` of the node's claim. Once a majority has answered, the other answers are not waited for, so a shorter
+    /// extension may still be on its way to some nodes.
     std::chrono::milliseconds late_ttl;
 };
 
-/// A node's part in one round: a claim of its own. Another round has others: what is being taken back is never used
-/// again, so that a take-back that is late removes nothing that counts.
+/// The claim on one node in one round. Each round has its own claims. A claim that is being released is never used
+/// again, so a late release cannot remove a newer grant.
 ///
-/// The seam allows one operation per claim at a time, and a question is decided before every node has answered it: the
-/// next one waits behind it, and ends unanswered when yet another comes.
+/// An adapter allows one operation per claim at a time, and the quorum decides before every node has answered. So the
+/// next request waits for the operation in flight. It ends as unanswered when another request replaces it.
 ///
-/// This is a chain of callbacks, not a coroutine: each operation is a single call of the node's adapter, and what
-/// follows it is decided by calls that arrive meanwhile from any thread.
+/// This is a chain of callbacks and not a coroutine: each operation is a single call of the node's adapter, and the
+/// next step is decided by calls that may arrive from any thread.
 ///
 /// Thread safety: all members may be called from any thread.
 class node_claim final : public std::enable_shared_from_this<node_claim>
@@ -40,30 +40,30 @@ public:
     node_claim(std::shared_ptr<node> on, claim_ptr claim) : node_(std::move(on)), claim_(std::move(claim)) {}
 
     void create(time_point sent, completion<create_outcome> done);
-    /// \param ticket of the same node.
+    /// \param ticket part of the ticket that belongs to this node
     void adopt(time_point sent, std::string ticket, completion<create_outcome> done);
     [[nodiscard]] std::string export_ticket() const { return node_->backend().export_ticket(*claim_); }
     void extend(time_point sent, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);
 
-    /// Ends what was asked of it and not sent yet. Attempts that are asked for while one is under way share its answer.
-    void take_back(completion<release_outcome> done);
-    /// Nobody will ask for it again: it is taken back, over and over if need be.
-    void orphan();
-    /// Whoever has its ticket goes on with it, but is refused what the node has not granted by then: a create that is
-    /// not answered yet is taken back.
-    void moves();
+    /// Releases the claim and ends requests that have not been sent. Calls during an attempt share its result.
+    void abandon(completion<release_outcome> done);
+    /// Ends the use of the claim. It is released in the background, with retries if necessary.
+    void abandon_in_background();
+    /// Called after `export_ticket`. The process that gets the ticket adopts what the node has granted until now. A
+    /// create that is unanswered or in doubt is released instead.
+    void prepare_transfer();
 
-    // For the node that keeps it meanwhile.
-    void take_back_again(completion<release_outcome> done);
-    /// The latest expiry that the node may know of has passed by more than `patience`.
-    [[nodiscard]] bool has_expired(time_point now, milliseconds patience);
+    // Called by the node that keeps the claim between attempts.
+    void retry_abandon(completion<release_outcome> done);
+    /// True if the latest expiry that the node may know has passed by more than `operation_timeout`.
+    [[nodiscard]] bool has_expired(time_point now, milliseconds operation_timeout);
 
 private:
     struct create_request
     {
         time_point sent;
-        /// Set: it adopts.
+        /// If set, the request is an adoption.
         std::optional<std::string> ticket;
         completion<create_outcome> done;
     };
@@ -79,7 +79,7 @@ private:
     };
     using request = std::variant<create_request, extend_request, valid_request>;
 
-    class under_way;
+    class in_flight_guard;
 
     void submit(request asked);
     void send(request asked);
@@ -87,52 +87,52 @@ private:
     void begin(create_request asked);
     void begin(extend_request asked);
     void begin(valid_request asked);
-    void go_on();
-    /// What an end of its use leaves to be done without the mutex.
+    void start_next();
+    /// Actions that follow the end of the claim's use and have to run without the mutex.
     struct release_state
     {
-        /// What was asked of it and not sent yet.
+        /// Request that was not sent.
         std::optional<request> refused;
-        /// A take-back is to be sent now, not behind what is under way.
-        bool goes = false;
+        /// True if the release has to be sent now, because no operation is in flight.
+        bool sends_now = false;
     };
-    [[nodiscard]] release_state use_up(bool attempts) noexcept;
-    void set_out(release_state begun);
-    void abandon();
-    void drop_waiting() noexcept;
+    [[nodiscard]] release_state retire_locked(bool attempts) noexcept;
+    void run_deferred(release_state deferred);
+    void send_abandon();
+    void drop_pending() noexcept;
     void on_abandoned(const release_outcome& outcome);
     void keep_if_needed();
-    [[nodiscard]] bool may_stand();
-    /// Returns whether it may have stood before.
-    bool stands_for(milliseconds ttl);
-    void is_gone();
-    void is_creating(bool now);
+    [[nodiscard]] bool may_be_held();
+    /// Returns whether the node may have held the claim before.
+    bool note_possible_hold(milliseconds ttl);
+    void note_not_held();
+    void set_creating(bool now);
 
     const std::shared_ptr<node> node_;
     const claim_ptr claim_;
     std::mutex mutex_;
-    bool under_way_ = false;
-    /// By a create, or an adoption.
-    bool creating_ = false;
-    std::optional<request> next_;
-    /// The node may have granted it, or may do so yet.
-    bool may_stand_ = false;
-    time_point stands_until_{};
+    bool is_in_flight_ = false;
+    /// True while a create or an adoption is in flight.
+    bool is_creating_ = false;
+    std::optional<request> pending_;
+    /// True if the node may have granted the claim, or may do so later.
+    bool may_be_held_ = false;
+    time_point held_until_{};
 
-    // The way back.
-    /// From the first take-back on.
-    bool used_up_ = false;
-    /// A take-back is under way or next.
-    bool taking_back_ = false;
-    /// One has failed.
-    bool tried_ = false;
-    std::vector<completion<release_outcome>> takers_;
-    bool orphaned_ = false;
-    /// The node's, at that moment.
+    // State of the release.
+    /// True once the use of the claim has ended. Then new requests are refused.
+    bool is_retired_ = false;
+    /// True if a release is in flight or comes next.
+    bool is_abandoning_ = false;
+    /// True if an attempt to release has failed.
+    bool has_failed_ = false;
+    std::vector<completion<release_outcome>> abandon_handlers_;
+    bool is_abandoned_ = false;
+    /// Epoch of the node when `abandon_in_background` was called.
     std::uint64_t epoch_ = 0;
-    /// The node counts the attempt that is under way.
-    bool counted_ = false;
-    /// The node keeps it until the next attempt.
+    /// True if the node counts the attempt in flight.
+    bool is_counted_ = false;
+    /// True while the node keeps the claim for the next attempt.
     bool kept_ = false;
 };
 

@@ -11,7 +11,7 @@ void tally::add_failure(const failure_ptr& why)
             first = why;
     };
     if (why->code == errc::unavailable)
-        note(away, why_away);
+        note(unavailable, why_unavailable);
     else if (why->code == errc::outcome_unknown)
         note(unknown, why_unknown);
     else
@@ -20,13 +20,14 @@ void tally::add_failure(const failure_ptr& why)
 
 failure_ptr tally::failure() const
 {
-    const auto told = std::to_string(failed()) + " of " + std::to_string(nodes) + " masters failed: ";
+    const auto failures = std::to_string(failed()) + " of " + std::to_string(nodes) + " masters failed: ";
     if (nodes - refused < needed())
-        return make_failure(why_refused->code, told + why_refused->detail, why_refused->cause);
+        return make_failure(why_refused->code, failures + why_refused->detail, why_refused->cause);
     const bool may_be_done = yes + unknown + missing() >= needed();
-    const auto& why = may_be_done || !why_away ? why_unknown : why_away;
+    const auto& why = may_be_done || !why_unavailable ? why_unknown : why_unavailable;
     const auto& shown = why ? why : why_refused;
-    return make_failure(may_be_done ? errc::outcome_unknown : errc::unavailable, told + shown->detail, shown->cause);
+    return make_failure(
+        may_be_done ? errc::outcome_unknown : errc::unavailable, failures + shown->detail, shown->cause);
 }
 
 verdict judge_create(const tally& so_far) noexcept
@@ -53,7 +54,7 @@ verdict judge_held(const tally& so_far) noexcept
     return so_far.missing() > 0 && (may_reach || may_fail_to) ? verdict::open : verdict::failed;
 }
 
-verdict judge_give_back(const tally& so_far) noexcept
+verdict judge_release(const tally& so_far) noexcept
 {
     if (so_far.yes >= so_far.needed())
         return verdict::yes;
@@ -63,7 +64,7 @@ verdict judge_give_back(const tally& so_far) noexcept
         return verdict::open;
     if (so_far.answered() < so_far.needed())
         return verdict::failed;
-    // A node that did not answer may have held it, too.
+    // A node that did not answer may have held the lock, too.
     return so_far.yes + so_far.failed() >= so_far.needed() ? verdict::yes : verdict::no;
 }
 

@@ -8,10 +8,10 @@
 
 namespace colock::quorum {
 
-/// What is known after some of the nodes have answered one question.
+/// Decision after some of the nodes have answered a question.
 enum class verdict : unsigned char
 {
-    /// An answer that is still missing may decide.
+    /// A missing answer may still decide.
     open,
     yes,
     no,
@@ -19,21 +19,21 @@ enum class verdict : unsigned char
     failed,
 };
 
-/// The nodes' answers to one question so far. A node fails in one of three ways, which differ in what they leave
-/// behind and in whether to ask again makes sense.
+/// Answers of the nodes to one question so far. A node can fail in three ways, which differ in what they leave on the
+/// node and in whether a retry makes sense.
 struct tally
 {
     std::size_t nodes = 0;
     std::size_t yes = 0;
     std::size_t no = 0;
-    /// Certainly not carried out.
-    std::size_t away = 0;
-    /// Not answered: carried out perhaps, or later.
+    /// Failed, and certainly not executed.
+    std::size_t unavailable = 0;
+    /// Not answered. The request may have been executed, or may be later.
     std::size_t unknown = 0;
-    /// Refused for good.
+    /// Refused; a retry would be refused again.
     std::size_t refused = 0;
     /// The first failure of each kind.
-    failure_ptr why_away{};
+    failure_ptr why_unavailable{};
     failure_ptr why_unknown{};
     failure_ptr why_refused{};
 
@@ -41,22 +41,24 @@ struct tally
 
     [[nodiscard]] std::size_t needed() const noexcept { return nodes / 2 + 1; }
     [[nodiscard]] std::size_t answered() const noexcept { return yes + no; }
-    [[nodiscard]] std::size_t failed() const noexcept { return away + unknown + refused; }
+    [[nodiscard]] std::size_t failed() const noexcept { return unavailable + unknown + refused; }
     [[nodiscard]] std::size_t missing() const noexcept { return nodes - answered() - failed(); }
 
-    /// What the question as a whole ended with. `errc::outcome_unknown` only if a majority may have said yes, and a
-    /// refusal only if no majority is left that does not refuse: all else may go well the next time.
+    /// Returns the failure of the question as a whole. The code is `errc::outcome_unknown` only if a majority may have
+    /// said yes. It is that of a refusal only if the other nodes are too few for a majority. Otherwise the code is
+    /// `errc::unavailable`, because a retry may succeed.
     [[nodiscard]] failure_ptr failure() const;
 };
 
-/// `yes`: granted. `no`: somebody else was there, and a majority answered: one leftover says little while the others
-/// are away.
+/// Decides a create. `yes`: granted. `no`: a node is busy, and a majority has answered. A busy node alone does not
+/// decide while a majority is missing, because it may only hold a remainder of an expired lock.
 [[nodiscard]] verdict judge_create(const tally& so_far) noexcept;
 
-/// Whether a majority holds it, for extend and is_valid. `no`: no majority can.
+/// Decides whether a majority holds the lock, for extend and is_valid. `no`: no majority can hold it.
 [[nodiscard]] verdict judge_held(const tally& so_far) noexcept;
 
-/// A majority that holds nothing leaves no majority to hold. `yes`: there was one, as far as can be told.
-[[nodiscard]] verdict judge_give_back(const tally& so_far) noexcept;
+/// Decides a release. If a majority of the nodes holds nothing, no majority can hold the lock. `yes`: a majority may
+/// have held the lock before. `no`: no majority has held it.
+[[nodiscard]] verdict judge_release(const tally& so_far) noexcept;
 
 } // namespace colock::quorum

@@ -16,21 +16,21 @@ namespace colock::quorum {
 
 struct vote_count : tally
 {
-    /// What the busy told: the shortest time, and some holder.
+    /// From the busy answers: the shortest remaining time, and the name of a holder.
     lease_clock::duration retry_after{0};
     std::string holder{};
-    /// Of those that said yes, the smallest `claim::late_ttl`.
+    /// Smallest `claim::late_ttl` of the nodes that said yes.
     std::chrono::milliseconds late_ttl = std::chrono::milliseconds::max();
 };
 
-/// Collects the nodes' answers to one question, and ends with the first that decides.
+/// Collects the answers of the nodes to one question, and completes with the first answer that decides.
 ///
 /// Thread safety: all members may be called from any thread.
 template <class Outcome>
 class vote
 {
 public:
-    /// Empty: not decided yet.
+    /// Returns nothing if the question is not decided yet.
     using judge = std::optional<Outcome> (*)(const vote_count&);
 
     vote(std::size_t nodes, judge decide, completion<Outcome> done) : decide_(decide), done_(std::move(done))
@@ -38,7 +38,8 @@ public:
         counted_.nodes = nodes;
     }
 
-    /// `note` writes the answer down.
+    /// Counts an answer.
+    /// \param note updates the count
     template <class Note>
     void count(Note note)
     {

@@ -57,22 +57,25 @@ public:
             done(create_outcome::failed(std::move(refused)));
             return;
         }
-        // A token that cannot be made is the caller's to hear of; the request is written where nobody could be told.
+        // Generating a token may throw, and the exception must reach the caller. The request is written later, on the
+        // strand.
         static_cast<void>(claim->token());
-        auto first = create_step::short_way;
+        auto first = create_step::by_commands;
         if (auto* const state = find_state(*claim)) {
-            // A second attempt: busy is as likely as not, and the script tells at once how long.
+            // This is a repeated attempt, so the lock is probably still busy. The script also reports how long it stays
+            // busy.
             first = create_step::by_script;
             if (state->source)
                 state->source->look();
         } else if (claim->mode() == lock_mode::shared) {
-            // The name that a reader is stored under is made once.
+            // The stored value of a reader is created once, and every request of this claim has to use the same value.
             static_cast<void>(state_of(*claim));
-            // To take the lock and to give it back for a writer costs the writer more than a script costs us.
+            // If a writer waits, the commands without a script would acquire the lock and release it again, which
+            // delays the writer. The script is cheaper than that.
             if (get_client().writers().may_wait(*claim))
                 first = create_step::by_script;
         }
-        // The index of its group is written with it.
+        // Only the script can write the group's index in the same step.
         if (is_grouped(config(), *claim))
             first = create_step::by_script;
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done), first));
@@ -122,7 +125,8 @@ public:
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
         const auto* const state = find_state(*next);
-        // Waiters elsewhere sleep until the expiry that they know of. A release tells them to look again.
+        // A waiter of another process sleeps until the expiry that it knows. A release message makes it check the lock
+        // again.
         const bool may_end_sooner = next->ttl() != 0ms && (held->ttl() == 0ms || next->ttl() < held->ttl() ||
                                                               held->late_ttl() != held->ttl().max());
         const bool simple = !may_end_sooner && held->mode() == lock_mode::exclusive &&
@@ -166,7 +170,7 @@ public:
             return;
         }
         static_cast<void>(claim->token());
-        // The name that a reader is stored under is made once.
+        // The stored value of a reader is created once, and every request of this claim has to use the same value.
         if (claim->mode() == lock_mode::shared)
             static_cast<void>(state_of(*claim));
         get_client().submit(make_adopt(get_client(), std::move(ticket), std::move(claim), std::move(done)));
@@ -183,16 +187,16 @@ public:
 private:
     [[nodiscard]] const settings& config() const noexcept { return get_client().config(); }
 
-    void give_back(claim_ptr claim, promise given, completion<release_outcome> done) override
+    void give_back(claim_ptr claim, promise promised, completion<release_outcome> done) override
     {
-        if (auto* const state = given == promise::for_good ? find_state(*claim) : nullptr) {
+        if (auto* const state = promised == promise::for_good ? find_state(*claim) : nullptr) {
             state->source.reset();
             if (!state->granted && !state->intent && state->creates.empty()) {
                 done({release_status::not_held, nullptr});
                 return;
             }
         }
-        get_client().submit(make_give_back(get_client(), std::move(claim), std::move(done), given));
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), promised));
     }
 
     void walk(walk_purpose why, filter which, std::size_t limit, std::string_view cursor, completion<list_outcome> done)
@@ -212,7 +216,7 @@ private:
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
-        // Without a prefix every key of the database could be a lock.
+        // Without a prefix, every key of the database could be a lock.
         if (config().prefix.empty())
             done({{},
                 make_failure(errc::unsupported, "listing needs a prefix; set options::prefix, or ask for one key")});

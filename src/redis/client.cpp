@@ -18,26 +18,26 @@ namespace colock::redis::detail {
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), made(strand, owner.config_), dropped(owner.send_queue_),
-          commands(strand, owner, owner.config_, made, told, owner.anchor_, owner.replicas_seen_),
-          sent(strand, owner, owner.config_, commands, owner.send_queue_, owner.hints_, dropped),
-          messages(strand, owner, owner.config_, made, told, commands, owner.sources())
+        : runtime(executor, std::move(events)), factory(strand, owner.config_), dropped_operations(owner.send_queue_),
+          commands(strand, owner, owner.config_, factory, told, owner.anchor_, owner.replicas_seen_),
+          sender(strand, owner, owner.config_, commands, owner.send_queue_, owner.hints_, dropped_operations),
+          messages(strand, owner, owner.config_, factory, told, commands, owner.sources())
     {
         requests = &commands;
     }
 
-    connection_factory made;
-    unsent_operations dropped;
+    connection_factory factory;
+    unsent_operations dropped_operations;
     session commands;
-    pipeline sent;
+    pipeline sender;
     subscriptions messages;
-    /// A handler is posted that tells more of the dropped operations.
-    bool is_telling = false;
+    /// True while a handler is posted that completes more of the dropped operations.
+    bool is_end_posted = false;
 };
 
 client::client(detail::settings checked)
     : config_(std::move(checked)),
-      // A group of Sentinels is there to promote replicas.
+      // Sentinels promote replicas, so a server that is found through them has replicas.
       replicas_seen_(!config_.where.master.empty())
 {
 }
@@ -50,13 +50,13 @@ client::~client()
 std::shared_ptr<client> client::make(
     const asio::any_io_executor& executor, detail::settings checked, std::weak_ptr<remote::client_events> events)
 {
-    auto made = std::make_shared<client>(std::move(checked));
-    made->start(std::make_unique<parts>(executor, *made, std::move(events)));
-    join_context(executor, made);
-    return made;
+    auto result = std::make_shared<client>(std::move(checked));
+    result->start(std::make_unique<parts>(executor, *result, std::move(events)));
+    join_context(executor, result);
+    return result;
 }
 
-client::parts& client::run() const noexcept
+client::parts& client::active_parts() const noexcept
 {
     return static_cast<parts&>(*running());
 }
@@ -72,101 +72,102 @@ std::chrono::milliseconds client::max_clock_lead(std::chrono::milliseconds ttl) 
 void client::submit(operation_ptr added)
 {
     constexpr lease_clock::time_point unset{};
-    if (added->asked_at == unset)
-        added->asked_at = lease_clock::now();
+    if (added->requested_at == unset)
+        added->requested_at = lease_clock::now();
     if (added->deadline == unset)
-        added->deadline = config_.deadlines().of(added->asked_at);
-    added->anchors = added->may_anchor() && anchor_.take_turn(added->asked_at);
+        added->deadline = config_.deadlines().of(added->requested_at);
+    added->raises_counter = added->may_anchor() && anchor_.start_interval(added->requested_at);
     const bool first = send_queue_.add(std::move(added)) == send_queue::added::first;
-    // Whoever finds the queue filled has been preceded by one who has posted, or whose batch in flight will look again.
+    // A flush is already due: the operation that found the queue empty has posted one, or the completion of a batch in
+    // flight flushes the queue.
     if (!first || hints_.is_due.load(std::memory_order_relaxed))
         return;
-    const auto go_on = [](client& self) { self.run().sent.flush(); };
-    if (hints_.one_at_a_time.exchange(false, std::memory_order_relaxed))
-        on_strand(*this, go_on, [](const auto& strand, auto handler) { asio::dispatch(strand, std::move(handler)); });
+    const auto flush = [](client& self) { self.active_parts().sender.flush(); };
+    if (hints_.is_idle.exchange(false, std::memory_order_relaxed))
+        on_strand(*this, flush, [](const auto& strand, auto handler) { asio::dispatch(strand, std::move(handler)); });
     else
-        on_strand(*this, go_on);
+        on_strand(*this, flush);
 }
 
 const remote::lost_requests& client::lost() const noexcept
 {
-    return run().commands.lost();
+    return active_parts().commands.lost();
 }
 
-// What one part tells the others.
+// Callbacks from the parts of the client.
 
 client::usage client::current_usage() const noexcept
 {
-    const auto& all = run();
-    const bool is_idle = all.sent.idle();
+    const auto& all = active_parts();
+    const bool is_idle = all.sender.idle();
     const auto usual = config_.deadlines().pace();
     return {.needed = !is_idle || !send_queue_.empty(),
-        .under_way = all.sent.awaits_answers(),
+        .under_way = all.sender.awaits_answers(),
         .others_open = all.messages.connected(),
         .has_pending_completions = !is_idle,
-        .owes_news = !all.dropped.empty(),
+        .has_unreported_failures = !all.dropped_operations.empty(),
         .pace = all.messages.polls() ? std::min<lease_clock::duration>(usual, config_.poll_interval) : usual};
 }
 
 void client::opened()
 {
-    auto& all = run();
+    auto& all = active_parts();
     all.messages.follow_requests();
-    all.sent.flush();
+    all.sender.flush();
     all.messages.on(subscriptions::event::wanted);
 }
 
 void client::refuse(const failure_ptr& why)
 {
-    auto& all = run();
-    all.dropped.add(send_queue_.take_all(), why);
+    auto& all = active_parts();
+    all.dropped_operations.add(send_queue_.take_all(), why);
     all.commands.on(session::event::refused);
-    tell_dropped();
+    end_dropped();
     arm_turn();
 }
 
 void client::listen()
 {
-    run().messages.on(subscriptions::event::wanted);
+    active_parts().messages.on(subscriptions::event::wanted);
 }
 
 void client::sweep(lease_clock::duration stood_still)
 {
-    auto& all = run();
-    all.sent.postpone(stood_still);
-    all.sent.end_overdue();
+    auto& all = active_parts();
+    all.sender.postpone(stood_still);
+    all.sender.end_overdue();
     all.messages.sweep();
 }
 
-// The end.
+// Shutdown.
 
-/// Does nothing while a handler is posted that goes on.
-void client::tell_dropped()
+/// Completes dropped operations. Does nothing while a handler is posted that continues with them.
+void client::end_dropped()
 {
-    auto& all = run();
-    if (all.is_telling)
+    auto& all = active_parts();
+    if (all.is_end_posted)
         return;
-    // Set before any caller is told, because a caller may give up more.
-    all.is_telling = true;
-    all.is_telling = all.dropped.tell_some();
-    if (!all.is_telling)
+    // Set before the first completion is called, because the completion may drop more operations.
+    all.is_end_posted = true;
+    all.is_end_posted = all.dropped_operations.end_some();
+    if (!all.is_end_posted)
         return;
     on_strand(*this, [](client& self) {
-        self.run().is_telling = false;
-        self.tell_dropped();
+        self.active_parts().is_end_posted = false;
+        self.end_dropped();
         self.finish_close();
     });
 }
 
 void client::give_up_all()
 {
-    auto& all = run();
+    auto& all = active_parts();
     const auto& trouble = all.commands.problem();
-    all.dropped.add(
+    all.dropped_operations.add(
         send_queue_.take_all(), make_failure(errc::unavailable, "the adapter was closed before this could be sent",
                                     trouble ? trouble->cause : error_code()));
-    tell_dropped();
-    if (!all.commands.plan().open() || !all.sent.awaits_answers())
+    end_dropped();
+    if (!all.commands.plan().open() || !all.sender.awaits_answers())
         return;
     all.commands.on(session::event::given_up);
     all.commands.connection()->close();
@@ -181,19 +182,19 @@ void client::context_forked() noexcept
 {
     if (!running())
         return;
-    // At once, and not on the strand: what is queued there would come first, and write to connections that the parent
-    // goes on using. The child leaves them without a word, and kills nothing.
-    auto& all = run();
+    // This runs immediately and is not posted to the strand. Handlers that are already queued there would run first and
+    // write to connections that the parent still uses. The child abandons the connections without sending anything.
+    auto& all = active_parts();
     all.commands.forked();
     all.messages.forked();
 
     const auto why = make_failure(errc::forked);
-    all.sent.forked(why);
-    all.dropped.add(send_queue_.take_all(), why);
-    all.dropped.add(sources().drop_all());
-    // What is told to others is told from the strand, as ever.
+    all.sender.forked(why);
+    all.dropped_operations.add(send_queue_.take_all(), why);
+    all.dropped_operations.add(sources().drop_all());
+    // Completions run on the strand, as always.
     on_strand(*this, [](client& self) {
-        self.tell_dropped();
+        self.end_dropped();
         self.arm_turn();
         self.finish_close();
     });

@@ -17,13 +17,13 @@
 
 namespace colock::redis::detail {
 
-/// Our connections to one server, and all that travels on them: one connection for commands, fed in batches, and one
-/// for messages while somebody is interested in them. Connects on first use, reconnects while it is needed, closes when
-/// it is not.
+/// Client of one server. Owns the connections and all requests that are sent on them.
 ///
-/// Owns the parts that do this.
+/// Commands use one connection and are sent in batches. A second connection receives messages while there are waiters.
+/// Connects on first use, reconnects while a connection is needed, and closes it when it is not.
 ///
-/// Thread safety: submit, watch and the waits may be called from any thread; the rest is said beside it.
+/// Thread safety: `submit`, `watch` and the waits may be called from any thread. Other functions state their own
+/// requirements.
 class client final : public remote::client_base
 {
 public:
@@ -34,17 +34,18 @@ public:
 
     [[nodiscard]] const detail::settings& config() const noexcept { return config_; }
 
-    /// The adapter's `max_clock_lead`. Once replicas have been seen they count for good: one that is away for a moment
-    /// may be promoted later.
+    /// Implements the adapter's `max_clock_lead`. Replicas that have been seen once are counted forever, because a
+    /// replica that is disconnected now may be promoted later.
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
-    /// Sends an operation as soon as may be. Its end comes from the strand; dropped if the context is gone.
+    /// Queues an operation and sends it as soon as possible. The operation ends on the strand. It is dropped if the
+    /// execution context has been shut down.
     void submit(operation_ptr added);
-    /// On the strand: which requests may still arrive though their connection has ended.
+    /// Requests of earlier connections that may still arrive at the server. Strand only.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept;
-    /// On the strand.
+    /// Counter of fences. Strand only.
     [[nodiscard]] fence_anchor& anchor() noexcept { return anchor_; }
-    /// Keys on which writers have met readers of late.
+    /// Keys on which readers have recently met waiting writers.
     [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
 
     [[nodiscard]] int listens(const std::string& channel) const { return sources().armed(channel) ? 1 : 0; }
@@ -54,8 +55,8 @@ public:
 private:
     struct parts;
 
-    // All below: on the strand.
-    [[nodiscard]] parts& run() const noexcept;
+    // The functions below run on the strand.
+    [[nodiscard]] parts& active_parts() const noexcept;
     [[nodiscard]] usage current_usage() const noexcept override;
     void opened() override;
     void refuse(const failure_ptr& why) override;
@@ -63,7 +64,7 @@ private:
     void sweep(lease_clock::duration stood_still) override;
     void give_up_all() override;
     void drop_all() noexcept override;
-    void tell_dropped();
+    void end_dropped();
 
     const detail::settings config_;
 

@@ -43,7 +43,8 @@ bool is_noscript(const reply& answer) noexcept
 
 namespace {
 
-/// What servers say, without a word of its own, of a right that a script's command lacks: before 7.2, and since.
+/// Tells whether a command of a script was refused for lack of rights. Such errors lack the NOPERM prefix: the first
+/// form is that of servers before 7.2, the second that of later ones.
 bool is_denied_in_script(std::string_view error) noexcept
 {
     const auto inner = unwrapped(error);
@@ -61,20 +62,20 @@ bool contains(std::string_view text, std::string_view part) noexcept
 bool is_command_refused(std::string_view error) noexcept
 {
     const auto inner = unwrapped(error);
-    // Of a script's command, before Redis 7.2.
+    // Error for a command of a script, before Redis 7.2.
     if (contains(inner, "can't run this command"))
         return true;
-    // Of any other command, and since Redis 7.2.
+    // Error for any other command, and for a command of a script since Redis 7.2.
     if (inner.starts_with("NOPERM") || is_denied_in_script(error))
         return contains(inner, "permissions to run the");
-    // Of a script's command, and of any other.
+    // Errors for unknown commands: of a script, and any other.
     return contains(inner, "command called from") || inner.starts_with("ERR unknown command");
 }
 
 namespace {
 
-/// The server, or its place in a group, changes soon; the same request may then succeed.
-constexpr std::array<std::pair<std::string_view, const char*>, 9> passing{{
+/// Errors of a temporary state of the server or of its replication group. The same request may succeed later.
+constexpr std::array<std::pair<std::string_view, const char*>, 9> temporary_errors{{
     {"READONLY", "the server is a replica"},
     {"LOADING", "the server is loading its data"},
     {"BUSY", "the server is busy with a script"},
@@ -93,14 +94,14 @@ public:
     [[nodiscard]] std::string message(int value) const override
     {
         const auto index = static_cast<std::size_t>(value) - 1;
-        return index < passing.size() ? passing[index].second : "unknown error of a Redis server";
+        return index < temporary_errors.size() ? temporary_errors[index].second : "unknown error of a Redis server";
     }
 };
 
-/// `named` is a word that stands for the whole error, or the beginning of one.
-bool is_named(std::string_view error, std::string_view named) noexcept
+/// `prefix` is the first word of an error, or several words that the error begins with.
+bool is_named(std::string_view error, std::string_view prefix) noexcept
 {
-    return contains(named, " ") ? unwrapped(error).starts_with(named) : error_word(error) == named;
+    return contains(prefix, " ") ? unwrapped(error).starts_with(prefix) : error_word(error) == prefix;
 }
 
 } // namespace
@@ -108,8 +109,11 @@ bool is_named(std::string_view error, std::string_view named) noexcept
 error_code server_code(std::string_view error) noexcept
 {
     static const server_category category;
-    const auto found = std::ranges::find_if(passing, [&](const auto& each) { return is_named(error, each.first); });
-    return found == passing.end() ? error_code() : error_code(static_cast<int>(found - passing.begin()) + 1, category);
+    const auto found =
+        std::ranges::find_if(temporary_errors, [&](const auto& each) { return is_named(error, each.first); });
+    return found == temporary_errors.end()
+               ? error_code()
+               : error_code(static_cast<int>(found - temporary_errors.begin()) + 1, category);
 }
 
 errc refusal_code(std::string_view error) noexcept
@@ -147,8 +151,8 @@ std::string_view remedy(std::string_view error) noexcept
         {"WRONGPASS", "correct the user or the password"},
         {"READONLY", "the server is a replica: name the master, or use Sentinel"},
     }};
-    const auto told = is_denied_in_script(error) ? "NOPERM" : error;
-    const auto found = std::ranges::find_if(remedies, [&](const auto& each) { return is_named(told, each.first); });
+    const auto message = is_denied_in_script(error) ? "NOPERM" : error;
+    const auto found = std::ranges::find_if(remedies, [&](const auto& each) { return is_named(message, each.first); });
     return found == remedies.end() ? std::string_view() : found->second;
 }
 
@@ -156,11 +160,11 @@ std::string_view remedy(std::string_view error) noexcept
 
 failure_ptr refusal(std::string_view error)
 {
-    auto told = unwrapped(error);
-    // The server repeats the arguments of a command that it does not know, and those hold tokens and passwords.
-    told = told.substr(0, told.find(", with args beginning with"));
+    auto message = unwrapped(error);
+    // The server repeats the arguments of a command that it does not know, and they may contain tokens and passwords.
+    message = message.substr(0, message.find(", with args beginning with"));
     std::string detail = "the server answered: ";
-    detail += told.substr(0, 200);
+    detail += message.substr(0, 200);
     if (const auto hint = remedy(error); !hint.empty())
         (detail += "; ") += hint;
     return make_failure(refusal_code(error), std::move(detail), server_code(error));

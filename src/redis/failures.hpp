@@ -10,25 +10,27 @@
 
 namespace colock::redis::detail {
 
-/// The server's own error, without what an older server wraps around one that a script has met.
+/// Returns the server's own error. Removes the text that Redis 6.2 adds around an error of a command in a
+/// script.
 [[nodiscard]] std::string_view unwrapped(std::string_view error) noexcept;
-/// The first word of that error: "WRONGTYPE", "OOM", ...
+/// Returns the first word of that error: "WRONGTYPE", "OOM", ...
 [[nodiscard]] std::string_view error_word(std::string_view error) noexcept;
 
 [[nodiscard]] bool is_readonly(std::string_view error) noexcept;
 [[nodiscard]] bool is_noscript(const reply& answer) noexcept;
 
-/// The user may not run the command, whatever its keys and channels, or the server does not know it.
+/// Tells whether the user may not run the command on any key or channel, or the server does not know the command.
 [[nodiscard]] bool is_command_refused(std::string_view error) noexcept;
 
-/// One for each reason for which a server refuses all work for a while; empty for any other error.
+/// Error code for a state in which the server refuses all work for a while. Empty for any other error.
 [[nodiscard]] error_code server_code(std::string_view error) noexcept;
-/// Why a command was refused: a refused command has changed nothing.
+/// Classifies a refused command. A refused command has changed nothing.
 [[nodiscard]] errc refusal_code(std::string_view error) noexcept;
 [[nodiscard]] failure_ptr refusal(std::string_view error);
-/// Why there is no connection. \param code as `link::loss` has it
+/// Describes why there is no connection.
+/// \param code result of `server_connection::translate_error`
 [[nodiscard]] failure_ptr lost_connection(const error_code& code);
-/// For a reply of an unexpected shape, or an error.
+/// Describes a reply that is an error or has an unexpected shape.
 [[nodiscard]] failure_ptr refusal(const reply& answer);
 
 } // namespace colock::redis::detail

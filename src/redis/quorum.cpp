@@ -19,7 +19,7 @@ std::shared_ptr<adapter> make_quorum(
     std::vector<detail::location> places;
     for (const auto& url : urls) {
         settings.url = url;
-        // The same server twice would be two votes for one memory.
+        // The same server twice would have two votes for one set of data.
         auto place = detail::parse_url(url);
         place.user.clear();
         place.password.clear();
@@ -30,7 +30,9 @@ std::shared_ptr<adapter> make_quorum(
         nodes.push_back(make_adapter(executor, settings));
     }
     return quorum::make_adapter(std::move(executor), nodes,
-        {.name = "redis quorum", .patience = *settings.operation_timeout, .poll_interval = settings.poll_interval});
+        {.name = "redis quorum",
+            .operation_timeout = *settings.operation_timeout,
+            .poll_interval = settings.poll_interval});
 }
 
 } // namespace colock::redis

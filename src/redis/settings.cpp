@@ -50,7 +50,7 @@ settings::settings(const options& given)
     if (prefix.size() > 128 || prefix.find('\0') != std::string::npos)
         refuse_options("the prefix is longer than 128 bytes or holds a NUL");
     if (plain()) {
-        // Never written, only deleted; it must exist under no circumstances.
+        // The probe key is never written, only deleted. It must never exist.
         probe_key = prefix + "{colock}#probe";
         return;
     }

@@ -13,7 +13,7 @@
 
 namespace colock::redis::detail {
 
-/// Checked options, and the names of keys.
+/// Checked options, and the names of the keys that colock uses.
 struct settings
 {
     location where;
@@ -27,7 +27,7 @@ struct settings
     std::chrono::milliseconds health_interval{500};
     std::chrono::milliseconds poll_interval{250};
     std::optional<std::chrono::milliseconds> max_clock_lead;
-    /// Of every lock; then the names of our own keys, which no lock's name begins with.
+    /// Beginning of the key of every lock. The names below are those of colock's own keys, which no lock can have.
     std::string prefix;
     std::string fence_key;
     std::string probe_key;
@@ -38,10 +38,10 @@ struct settings
     explicit settings(const options& given);
 
     [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
-    /// Not a key for users: its name, or what it is stored under, may be that of a key of our own. Other layouts store
-    /// locks apart from those.
+    /// Tells whether `key` is not available to users, because its name, or the key that it is stored under, may be one
+    /// of colock's own. Only the plain layout has such keys: the standard layout stores locks under another prefix.
     [[nodiscard]] bool reserves(std::string_view key) const;
-    /// All keys are in one slot of a cluster.
+    /// Tells whether all keys are in one slot of a cluster.
     [[nodiscard]] bool has_hash_tag() const noexcept;
     [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
 };

@@ -22,7 +22,7 @@ int parse_database(const remote::url& from, std::string_view text)
 location parse_socket(const remote::url& from)
 {
     location where;
-    // A path may hold what begins a fragment elsewhere.
+    // A path may contain '#', which begins a fragment in other URLs.
     const auto query = from.rest().find('?');
     where.socket_path = from.decoded(from.rest().substr(0, query), "socket path");
     if (!where.socket_path.starts_with('/') || where.socket_path.size() > 107)

@@ -11,13 +11,13 @@ namespace colock::redis::detail {
 
 using remote::endpoint;
 
-/// Where a server is, and who we are to it.
+/// Address of a server, and the credentials.
 struct location
 {
     bool tls = false;
-    /// One server; or Sentinels, if `master` is set.
+    /// The server, or the Sentinels if `master` is set.
     std::vector<endpoint> hosts{};
-    /// If set, all the above is empty.
+    /// Path of a Unix socket. If set, `tls` is false and `hosts` is empty.
     std::string socket_path{};
     std::string master{};
     std::string user{};

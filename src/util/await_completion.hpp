@@ -21,7 +21,8 @@ namespace asio = boost::asio;
 
 namespace colock::detail {
 
-/// Awaits an operation that `start` starts with a completion; resumes on the caller's executor, never inline.
+/// Awaits an operation that `start` begins with a completion. Resumes on the caller's executor, never inside the call
+/// of the completion.
 template <class Outcome, class Start>
 asio::awaitable<Outcome> await_completion(Start start)
 {

@@ -7,7 +7,8 @@
 
 namespace colock::detail {
 
-/// Added to every reading of lease_clock. Zero, except in tests, where it is the virtual clock.
+/// Offset that is added to every reading of lease_clock. Zero, except in tests, which use it to implement a virtual
+/// clock.
 extern std::atomic<lease_clock::rep> clock_offset;
 
 } // namespace colock::detail

@@ -61,8 +61,9 @@ context_service::context_service(asio::execution_context& context) : service(con
 context_service& context_service::of(const asio::any_io_executor& executor)
 {
     auto& context = context_of(executor);
-    // Asio shuts down the newest service first. The strands have to be shut down after this one: from then on they
-    // destroy a handler that is posted to them inside the call, and the registry's mutex is held during a post.
+    // Asio shuts down the newest service first, so the strand service must exist before this service. After its
+    // shutdown, the strand service destroys a handler inside the call that posts it. The registry's mutex is held
+    // during a post, and must not be held while a handler is destroyed.
     if (!asio::has_service<context_service>(context))
         static_cast<void>(asio::make_strand(executor));
     return asio::use_service<context_service>(context);
@@ -70,8 +71,8 @@ context_service& context_service::of(const asio::any_io_executor& executor)
 
 void context_service::join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
 {
-    // The timers have to be shut down after this one, too: until the members have been told, other threads use the
-    // timers of the context, and nobody can add a service during a shutdown.
+    // The timer service must be shut down after this service, too. Other threads use the timers of the context until
+    // the members have been notified. During a shutdown, no service can be added.
     if (!asio::has_service<context_service>(context_of(executor)))
         static_cast<void>(lease_timer(executor));
     auto& service = of(executor);

@@ -22,7 +22,7 @@ namespace colock::detail {
 class handler_registry;
 struct registered_tag;
 
-/// The execution context of a non-empty executor.
+/// Returns the execution context of a non-empty executor.
 [[nodiscard]] inline asio::execution_context& context_of(const asio::any_io_executor& executor)
 {
     return asio::query(executor, asio::execution::context);
@@ -44,8 +44,9 @@ public:
     pending_handler(const pending_handler&) = delete;
     pending_handler& operator=(const pending_handler&) = delete;
 
-    /// Registers with the context whose registry that is. Once, before anything may complete it.
-    /// \return false if that context has shut down; the handler has been abandoned then.
+    /// Registers the handler with the context of `registry`. Must be called once, before anything can complete the
+    /// handler.
+    /// \return false if that context has shut down; the handler has then been abandoned.
     bool enroll(std::shared_ptr<handler_registry> registry);
 
     friend void intrusive_ptr_add_ref(const pending_handler* counted) noexcept { counted->references_.add(); }
@@ -59,15 +60,16 @@ protected:
     virtual ~pending_handler() = default;
 
     /// Calls `post`, which moves the handler to its executor, unless the handler has been completed or abandoned. The
-    /// context cannot shut down meanwhile. If `post` throws, it is not completed. The caller keeps the object.
+    /// context cannot shut down during the call. If `post` throws, the handler is not completed. The caller must hold a
+    /// reference to the object.
     template <class Function>
     void complete(Function post);
 
 private:
     friend class handler_registry;
 
-    /// The handler's context is shutting down: destroys the handler and its executor. Called at most once, and not
-    /// after complete().
+    /// Called when the handler's context shuts down: destroys the handler and its executor. Called at most once, and
+    /// not after complete().
     virtual void abandon() noexcept = 0;
 
     mutable reference_count references_;
@@ -76,8 +78,8 @@ private:
     std::shared_ptr<handler_registry> registry_;
 };
 
-/// The pending handlers of one execution context. It outlives the context, so that threads of other contexts can tell
-/// whether something may still be posted there.
+/// The pending handlers of one execution context. It outlives the context, so that threads of other contexts can check
+/// whether they may still post to it.
 ///
 /// Thread safety: all members may be called from any thread.
 class handler_registry
@@ -86,8 +88,8 @@ public:
     /// Returns the registry of the executor's context, which has not shut down.
     [[nodiscard]] static std::shared_ptr<handler_registry> of(const asio::any_io_executor& executor);
 
-    /// Calls `function` unless the context has shut down; the context cannot shut down meanwhile.
-    /// \return whether it was called.
+    /// Calls `function` unless the context has shut down. The context cannot shut down during the call. \return whether
+    /// the function was called.
     template <class Function>
     bool if_open(Function function)
     {
@@ -98,7 +100,8 @@ public:
         return true;
     }
 
-    /// The context shuts down: abandons all handlers. Nothing is posted to the context by other contexts from now on.
+    /// Called when the context shuts down: abandons all handlers. After the call, other contexts post nothing to this
+    /// context.
     void close() noexcept;
 
 private:
@@ -110,7 +113,7 @@ private:
     /// A std::mutex, not a light_mutex, because a post to the system executor may create threads.
     std::mutex mutex_;
     bool closed_ = false;
-    /// Each is kept by a reference.
+    /// The list holds one reference to each handler.
     handler_list handlers_;
 };
 
@@ -126,9 +129,10 @@ void pending_handler::complete(Function post)
     intrusive_ptr_release(this);
 }
 
-/// One per execution context: knows its members, weakly, and the handlers that wait outside of it.
+/// Asio service that notifies the members of an execution context of its shutdown and of a fork. Holds weak references
+/// to the members. Also owns the registry of the handlers that wait outside of the context.
 ///
-/// Thread safety: join is safe; the rest is the context's.
+/// Thread safety: join is safe; all other functions are called by the context.
 class context_service final : public asio::execution_context::service
 {
 public:
@@ -139,7 +143,7 @@ public:
 
     /// Returns the service of the executor's context, which has not shut down. Creates it if there is none.
     [[nodiscard]] static context_service& of(const asio::any_io_executor& executor);
-    /// Registers a member with the context of `executor`. A member that dies needs no deregistration.
+    /// Registers a member with the context of `executor`. A member that is destroyed needs no deregistration.
     static void join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member);
 
     [[nodiscard]] const std::shared_ptr<handler_registry>& handlers() const noexcept { return handlers_; }
@@ -155,15 +159,13 @@ private:
     const std::shared_ptr<handler_registry> handlers_ = std::make_shared<handler_registry>();
 };
 
-/// An executor that is let go of when its context shuts down.
-///
-/// Thread safety: all members may be called from any thread.
+/// An executor that is released when its context shuts down.
 class executor_cell final : public context_member
 {
 public:
     [[nodiscard]] static std::shared_ptr<executor_cell> make(asio::any_io_executor executor);
 
-    /// Empty after the context's shutdown.
+    /// Returns the executor; empty after the context has shut down.
     [[nodiscard]] asio::any_io_executor get() const;
     void context_shutdown() noexcept override;
 

@@ -7,8 +7,8 @@ namespace colock::detail {
 
 namespace {
 
-/// The longest has a key in it, encoded.
-constexpr std::size_t longest_cursor = 4096;
+/// The longest cursors contain an encoded key.
+constexpr std::size_t max_cursor_size = 4096;
 
 } // namespace
 
@@ -19,7 +19,7 @@ std::string make_cursor(std::string_view backend, std::string_view where)
 
 std::optional<std::string_view> read_cursor(std::string_view backend, std::string_view cursor)
 {
-    if (cursor.size() > longest_cursor || !cursor.starts_with(backend) ||
+    if (cursor.size() > max_cursor_size || !cursor.starts_with(backend) ||
         !cursor.substr(backend.size()).starts_with(':'))
         return std::nullopt;
     return cursor.substr(backend.size() + 1);
@@ -27,8 +27,8 @@ std::optional<std::string_view> read_cursor(std::string_view backend, std::strin
 
 failure_ptr not_a_cursor(std::string_view backend)
 {
-    return make_failure(errc::invalid_options, "the cursor is none that a page of " + std::string(backend) +
-                                                   " has named; give the next of the page before, or an empty one");
+    return make_failure(errc::invalid_options, "the cursor is not from a page of " + std::string(backend) +
+                                                   "; pass the next of the previous page, or an empty cursor");
 }
 
 std::optional<std::uint64_t> read_number(std::string_view text, int base)

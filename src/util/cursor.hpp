@@ -10,15 +10,15 @@
 
 namespace colock::detail {
 
-// Where the next page of a list begins: the name of the backend, a colon, and what that backend makes of it. Users keep
-// it in between, so that it may come back as anything.
+// A cursor identifies the next page of a list. It consists of the name of the backend, a colon, and data of the
+// backend. Users store cursors between calls, so any string may be passed in.
 
 [[nodiscard]] std::string make_cursor(std::string_view backend, std::string_view where);
-/// Nothing for what is not that backend's, or too long to be.
+/// Returns the backend's part of the cursor. Empty if the cursor does not belong to the backend or is too long.
 [[nodiscard]] std::optional<std::string_view> read_cursor(std::string_view backend, std::string_view cursor);
 [[nodiscard]] failure_ptr not_a_cursor(std::string_view backend);
 
-/// All of the text as a number.
+/// Parses the whole text as a number.
 [[nodiscard]] std::optional<std::uint64_t> read_number(std::string_view text, int base = 10);
 
 } // namespace colock::detail

@@ -5,7 +5,7 @@
 
 namespace colock::detail {
 
-/// Evenly from `delay * (1 - fraction)` to `delay * (1 + fraction)`.
+/// Returns a random delay, uniformly distributed from `delay * (1 - fraction)` to `delay * (1 + fraction)`.
 [[nodiscard]] lease_clock::duration spread(lease_clock::duration delay, double fraction);
 
 } // namespace colock::detail

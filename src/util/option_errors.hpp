@@ -7,12 +7,12 @@
 
 namespace colock::detail {
 
-/// For messages.
+/// Formats a duration for messages.
 [[nodiscard]] std::string in_words(std::chrono::milliseconds span);
 
 /// \throws validation_error `invalid_options`
-/// \param why names the option, says what is wrong with the value that was given, and what to give instead. Of an URL
-/// or a password it repeats nothing.
+/// \param why names the option, the problem of its value, and a valid alternative. Must not contain any part of a URL
+///     or a password.
 [[noreturn]] void refuse_options(std::string_view backend, std::string why);
 
 /// \throws validation_error if the value is less than `from` or more than `to`

@@ -10,13 +10,13 @@ namespace {
 
 using byte = unsigned char;
 
-bool goes_on(char unit)
+bool is_continuation_byte(char unit)
 {
     return (static_cast<byte>(unit) & 0xc0U) == 0x80U;
 }
 
-/// How many bytes the first character of a text has; 0 if it is not to be printed: a control character, or no UTF-8.
-/// Overlong forms and surrogates pass.
+/// Returns the number of bytes of the first character of a text, or 0 if the character must be escaped: a control
+/// character, or invalid UTF-8. Overlong encodings and surrogates are accepted.
 std::size_t printable_size(std::string_view text)
 {
     const auto first = static_cast<byte>(text.front());
@@ -26,7 +26,7 @@ std::size_t printable_size(std::string_view text)
         return 1;
     const std::size_t size = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
     const auto rest = text.substr(1, size > 0 ? size - 1 : 0);
-    if (size > text.size() || !std::all_of(rest.begin(), rest.end(), goes_on))
+    if (size > text.size() || !std::all_of(rest.begin(), rest.end(), is_continuation_byte))
         return 0;
     const bool is_control = first == 0xc2 && static_cast<byte>(text[1]) < 0xa0;
     return is_control ? 0 : size;
@@ -57,16 +57,16 @@ std::string printable(std::string_view text)
     return result;
 }
 
-std::string quoted(std::string_view text, std::size_t longest)
+std::string quoted(std::string_view text, std::size_t max_size)
 {
     std::string result = "\"";
-    if (text.size() <= longest) {
+    if (text.size() <= max_size) {
         append(result, text, true);
         return result + '"';
     }
-    auto end = longest;
-    // Not in the middle of a character, which has four bytes at most.
-    for (int back = 0; back < 3 && end > 0 && goes_on(text[end]); ++back)
+    auto end = max_size;
+    // Moves the end to the start of a character, which has at most four bytes.
+    for (int back = 0; back < 3 && end > 0 && is_continuation_byte(text[end]); ++back)
         --end;
     append(result, text.substr(0, end), true);
     return result + "...\" (" + std::to_string(text.size()) + " bytes)";

@@ -6,10 +6,11 @@
 
 namespace colock::detail {
 
-/// The same text for one line of a log: control characters and what is no UTF-8 as `\xNN`.
+/// Returns the text as one line for a log. Control characters and bytes that are not valid UTF-8 are written as `\xNN`.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// Between quotes, which are escaped in it, and cut where it has more than `longest` bytes; then its length is told.
-[[nodiscard]] std::string quoted(std::string_view text, std::size_t longest = 80);
+/// Returns the text in quotes, with quotes in the text escaped. A text of more than `max_size` bytes is cut, and its
+/// length is appended.
+[[nodiscard]] std::string quoted(std::string_view text, std::size_t max_size = 80);
 
 } // namespace colock::detail

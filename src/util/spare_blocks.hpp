@@ -14,11 +14,11 @@ namespace colock::detail {
 #define COLOCK_ADDRESS_SANITIZER
 #endif
 
-/// The memory of objects that have ended, for the next ones of the same thread; all of one size. Asio's recycling
-/// allocator does the same in three times the time, and only on threads that run a context.
+/// Keeps the memory of destroyed objects for new objects of the same thread. All blocks have the same size. Asio's
+/// recycling allocator takes three times as long, and works only on threads that run a context.
 ///
-/// Blocks begin with a cache line: where they do not, an acquire and release may take a tenth longer, or not, as the
-/// heap happens to lie.
+/// Each block starts at a cache line. Otherwise an acquire and release may take a tenth longer, depending on the state
+/// of the heap.
 class spare_blocks
 {
 public:
@@ -29,11 +29,11 @@ public:
     {
         while (void* block = take())
             ::operator delete(block, cache_line);
-        // Objects may die even later on this thread.
+        // Objects may be destroyed on this thread even after this destructor.
         room_ = 0;
     }
 
-    /// `size` is the same in every call.
+    /// `size` must be the same in every call.
     [[nodiscard]] void* allocate(std::size_t size)
     {
         void* const spare = take();
@@ -67,13 +67,13 @@ private:
     }
 
 #ifdef COLOCK_ADDRESS_SANITIZER
-    // A block that is used again at once would hide a use after free.
-    static constexpr unsigned most = 0;
+    // Reuse is disabled, because a reused block would hide a use after free.
+    static constexpr unsigned max_spare = 0;
 #else
-    static constexpr unsigned most = 64;
+    static constexpr unsigned max_spare = 64;
 #endif
     link* first_ = nullptr;
-    unsigned room_ = most;
+    unsigned room_ = max_spare;
 };
 
 } // namespace colock::detail

@@ -12,8 +12,8 @@ namespace asio = boost::asio;
 
 namespace colock::detail {
 
-/// A new strand. One over an erased executor is too large for an any_io_executor to hold without memory of its own, and
-/// each of its copies takes some more; one over the executor that nearly everybody has fits.
+/// Makes a new strand. A strand of a type-erased executor does not fit into an any_io_executor, so that the strand and
+/// each of its copies need allocated memory. A strand of an io_context executor, the most common case, fits.
 [[nodiscard]] inline asio::any_io_executor new_strand(const asio::any_io_executor& executor)
 {
     if (const auto* common = executor.target<asio::io_context::executor_type>())
@@ -21,8 +21,8 @@ namespace colock::detail {
     return asio::make_strand(executor);
 }
 
-/// `executor` if it is a strand that can be recognised: of an io_context, a thread_pool, or an erased executor; else a
-/// new strand of it.
+/// Returns `executor` if it is a recognizable strand: of an io_context, a thread_pool, or a type-erased executor.
+/// Otherwise makes a new strand of it.
 [[nodiscard]] inline asio::any_io_executor strand_of(const asio::any_io_executor& executor)
 {
     if (executor.target<asio::strand<asio::io_context::executor_type>>() ||

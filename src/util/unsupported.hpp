@@ -9,8 +9,8 @@
 
 namespace colock::detail {
 
-/// What an adapter answers that does not override what it is asked for.
-/// \param what it would do: "list its locks"
+/// Makes the failure of an operation that an adapter does not implement.
+/// \param what completes the sentence "<backend> cannot ...", for example "list its locks"
 [[nodiscard]] inline failure_ptr cannot(std::string_view backend, std::string_view what)
 {
     return make_failure(errc::unsupported, std::string(backend) + " cannot " + std::string(what));

@@ -16,11 +16,11 @@ namespace detail {
 
 namespace {
 
-/// Both halves of a hand-over, until the second has ended.
-struct halves
+/// Collects the outcomes of the two halves of a hand-over, and completes it after the second one.
+struct hand_over_state
 {
-    explicit halves(completion<hand_over_outcome> then) : done(std::move(then)) {}
-    void end_one()
+    explicit hand_over_state(completion<hand_over_outcome> then) : done(std::move(then)) {}
+    void finish_one()
     {
         if (--open == 0)
             done(std::move(outcome));
@@ -78,43 +78,44 @@ public:
         } else {
             get_client().watch_again(state->predecessor);
         }
-        // What stands behind nobody but itself waits for any news.
-        const auto looked_in = state->predecessor == state->node ? 0 : state->session;
-        if (!state->source->wait(*claim, done, looked_in))
+        // A claim that waits for its own node is the first in the queue, and is woken by every event.
+        const auto checked_in = state->predecessor == state->node ? 0 : state->session;
+        if (!state->source->wait(*claim, done, checked_in))
             done(woken{});
     }
 
     void cancel_wait(claim& claim) noexcept override
     {
         if (auto* const state = find_state(claim); state && state->source)
-            state->polls = state->source->cancel_wait(claim);
+            state->only_polls = state->source->cancel_wait(claim);
     }
 
-    /// The server carries out what is asked in one session in order, and what is asked in one turn travels as one.
+    /// One round trip: the server carries out the requests of one session in order, and requests that are started in
+    /// the same event-loop iteration are sent in one write.
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
         if (held->in_doubt() || held->is_from_parent() || next->is_from_parent()) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;
         }
-        // It may wait for the node that is about to go.
+        // `next` may wait for the node that is about to be removed, so its next attempt must not only poll.
         if (auto* const state = find_state(*next))
-            state->polls = false;
-        const auto both = std::make_shared<halves>(std::move(done));
+            state->only_polls = false;
+        const auto both = std::make_shared<hand_over_state>(std::move(done));
         start_release(std::move(held), [both](release_outcome got) {
             both->outcome.released = std::move(got);
-            both->end_one();
+            both->finish_one();
         });
         start_create(std::move(next), [both](create_outcome got) {
             both->outcome.created = std::move(got);
-            both->end_one();
+            both->finish_one();
         });
     }
 
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {
-        // Who a lock's time is counted by is its holder alone.
+        // ZooKeeper has no server-side TTL, so only the holder tracks expiry.
         if (what == group_action::extend || !get_client().config().standard())
             adapter::start_group(std::move(id), what, ttl, std::move(done));
         else
@@ -139,7 +140,7 @@ private:
             done({release_status::not_held, nullptr});
             return;
         }
-        get_client().submit(make_give_back(get_client(), std::move(claim), std::move(done), given));
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), given));
     }
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override

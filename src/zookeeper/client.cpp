@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Between two turns while locks are held, and nothing else is going on.
+/// Interval of the client's timer while locks are held, but no operation runs and no claim waits.
 constexpr lease_clock::duration calm_pace = 1s;
-/// The driver tells all requests of a connection in one call that this has ended: two microseconds each.
+/// The driver completes all requests of a lost connection in one call, at about two microseconds each.
 constexpr std::size_t max_in_flight = 1024;
 
 } // namespace
@@ -23,20 +23,20 @@ constexpr std::size_t max_in_flight = 1024;
 struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
-        : runtime(executor, std::move(events)), watched(strand, owner, owner.sources(), owner.config_.layout),
-          active_sessions(strand, owner, owner.config_, told, watched)
+        : runtime(executor, std::move(events)), all_watches(strand, owner, owner.sources(), owner.config_.layout),
+          active_sessions(strand, owner, owner.config_, told, all_watches)
     {
         requests = &active_sessions;
     }
 
-    watches watched;
+    watches all_watches;
     sessions active_sessions;
 };
 
 client::client(settings checked)
     : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight,
                                        {.can_start = [this](const remote::operation&) { return can_start(); },
-                                           .send = [this] { run().active_sessions.send(); }})
+                                           .send = [this] { all_parts().active_sessions.send(); }})
 {
 }
 
@@ -54,77 +54,77 @@ std::shared_ptr<client> client::make(
     return made;
 }
 
-client::parts& client::run() const noexcept
+client::parts& client::all_parts() const noexcept
 {
     return static_cast<parts&>(*running());
 }
 
-// For operations, and what one part tells the others.
+// Functions for operations, and callbacks between the parts.
 
 sessions& client::active_sessions() noexcept
 {
-    return run().active_sessions;
+    return all_parts().active_sessions;
 }
 
 bool client::can_start()
 {
-    if (!run().active_sessions.ask())
+    if (!all_parts().active_sessions.ask())
         return false;
-    run().active_sessions.begin_asking();
+    all_parts().active_sessions.announce_requests();
     return true;
 }
 
 client::usage client::current_usage() const noexcept
 {
-    const auto& all = run();
+    const auto& all = all_parts();
     auto now = queue_.current_usage();
     if (!now.needed && sources().empty() && all.closing.empty())
         now.pace = calm_pace;
     now.needed = now.needed || all.active_sessions.in_use();
-    now.others_open = all.active_sessions.closing();
+    now.others_open = all.active_sessions.is_closing();
     return now;
 }
 
 void client::opened()
 {
     queue_.flush();
-    watch_some();
+    set_watches();
 }
 
-void client::watch_some()
+void client::set_watches()
 {
-    auto* const by = run().active_sessions.ask();
-    // Others have their turn in between.
-    if (by && run().watched.ask_some(*by, run().active_sessions.number()))
-        on_strand(*this, [](client& self) { self.watch_some(); });
+    auto* const by = all_parts().active_sessions.ask();
+    // The rest is set by a posted handler, so that other handlers can run in between.
+    if (by && all_parts().all_watches.set_some(*by, all_parts().active_sessions.number()))
+        on_strand(*this, [](client& self) { self.set_watches(); });
 }
 
 void client::listen()
 {
-    run().active_sessions.on(sessions::event::wanted);
-    watch_some();
+    all_parts().active_sessions.on(sessions::event::wanted);
+    set_watches();
 }
 
 void client::sweep(lease_clock::duration stood_still)
 {
     queue_.end_overdue(stood_still);
-    run().watched.forget_unused();
-    watch_some();
+    all_parts().all_watches.forget_unused();
+    set_watches();
 }
 
-// The end.
+// Shutdown.
 
 void client::give_up_all()
 {
     queue_.give_up_all();
-    run().active_sessions.give_up();
+    all_parts().active_sessions.give_up();
 }
 
 void client::context_forked() noexcept
 {
     if (!running())
         return;
-    run().active_sessions.forked();
+    all_parts().active_sessions.drop_after_fork();
     queue_.forked();
     on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
 }

@@ -13,12 +13,12 @@
 
 namespace colock::zookeeper::detail {
 
-/// Our session with an ensemble, and all that is asked in it. Connects on first use, goes on in a new session while it
-/// is needed, closes when it is not.
+/// The client of an ensemble: its session, and the operations that use the session. Connects on first use, opens a new
+/// session if the old one has ended while it is needed, and closes the session when nothing needs it.
 ///
 /// Owns the parts that do this.
 ///
-/// Thread safety: submit, watch and close may be called from any thread; the rest is said beside it.
+/// Thread safety: submit, watch and close may be called from any thread; other functions as noted.
 class client final : public remote::client_base
 {
 public:
@@ -32,18 +32,18 @@ public:
     /// Starts an operation as soon as possible. The operation ends on the strand; it is dropped if the context is gone.
     void submit(remote::operation_ptr added) { queue_.submit(std::move(added)); }
 
-    // For operations, on the strand.
+    // The following functions are for operations, and are called on the strand.
     [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
     [[nodiscard]] sessions& active_sessions() noexcept;
-    [[nodiscard]] bool nobody_waits() const noexcept { return sources().empty(); }
+    [[nodiscard]] bool has_no_waiters() const noexcept { return sources().empty(); }
 
     void context_forked() noexcept override;
 
 private:
     struct parts;
 
-    // All below: on the strand.
-    [[nodiscard]] parts& run() const noexcept;
+    // All functions below are called on the strand.
+    [[nodiscard]] parts& all_parts() const noexcept;
     [[nodiscard]] usage current_usage() const noexcept override;
     void opened() override;
     void refuse(const failure_ptr& why) override { queue_.refuse(why); }
@@ -52,7 +52,7 @@ private:
     void give_up_all() override;
     void drop_all() noexcept override { queue_.drop_all(); }
     [[nodiscard]] bool can_start();
-    void watch_some();
+    void set_watches();
 
     const settings config_;
     remote::request_queue queue_;

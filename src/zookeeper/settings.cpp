@@ -36,11 +36,13 @@ settings::settings(const options& given)
     if (where.user.empty() != where.password.empty())
         colock::detail::refuse_options(backend, "a user is given without a password, or a password without a user");
     if (where.user.find(':') != std::string::npos)
-        colock::detail::refuse_options(backend, "the user has a colon, which ends the name of a user of ZooKeeper's");
+        colock::detail::refuse_options(
+            backend, "the user contains a colon, which ZooKeeper does not allow in user names");
 
     for (const auto& each : given.access) {
         if (each.scheme.empty() || each.permissions == 0 || each.permissions > access_right::all)
-            colock::detail::refuse_options(backend, "a right in access has no scheme, or no or unknown permissions");
+            colock::detail::refuse_options(
+                backend, "an entry of access has no scheme, no permissions, or unknown permissions");
     }
 
     check_range("session_timeout", session.session_timeout, milliseconds(1000));

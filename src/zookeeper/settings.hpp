@@ -11,7 +11,7 @@
 
 namespace colock::zookeeper::detail {
 
-/// Checked options.
+/// Validated options.
 struct settings
 {
     session_settings session;
@@ -25,7 +25,7 @@ struct settings
     [[nodiscard]] remote::deadlines deadlines() const noexcept { return remote::deadlines(operation_timeout); }
     [[nodiscard]] bool standard() const noexcept { return layout == zookeeper::layout::standard; }
     [[nodiscard]] const std::string& chroot() const noexcept { return session.where.chroot; }
-    /// For messages.
+    /// Returns the servers' addresses, for messages.
     [[nodiscard]] std::string address() const;
 };
 

@@ -8,7 +8,7 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-constexpr std::size_t longest_chroot = 255;
+constexpr std::size_t max_chroot_size = 255;
 
 bool is_component(std::string_view name)
 {
@@ -25,14 +25,15 @@ std::string parse_chroot(const remote::url& from)
     for (const auto each : remote::split(path, '/')) {
         const auto name = from.decoded(each, "path");
         if (name.find('/') != std::string::npos)
-            from.refuse("the URL's path has an encoded '/', which no node's name may have");
+            from.refuse("the URL's path contains an encoded '/', which is not allowed in the name of a node");
         (chroot += '/') += name;
     }
-    if (!is_path(chroot) || chroot.size() > longest_chroot)
-        from.refuse("the URL's path is no path of a node: at most 255 printable characters of ASCII, without an empty "
-                    "component, '.' or '..'");
+    if (!is_path(chroot) || chroot.size() > max_chroot_size)
+        from.refuse(
+            "the URL's path is not a valid path of a node: at most 255 printable ASCII characters, without an empty "
+            "component, '.' or '..'");
     if (chroot == "/zookeeper" || chroot.starts_with("/zookeeper/"))
-        from.refuse("the URL's path is under /zookeeper, which is the server's own");
+        from.refuse("the URL's path is under /zookeeper, which is reserved for the server");
     return chroot;
 }
 
@@ -58,7 +59,7 @@ location parse_url(std::string_view url)
     if (user.empty() ? password.has_value() : !password || password->empty())
         from.refuse("the URL has a user without a password, or a password without a user");
     if (user.find(':') != std::string::npos)
-        from.refuse("the URL's user has a colon, which ends the name of a user of ZooKeeper's");
+        from.refuse("the URL's user contains a colon, which ZooKeeper does not allow in user names");
     where.user = std::move(user);
     where.password = std::move(password).value_or("");
     where.servers = from.hosts("2181");

@@ -11,23 +11,23 @@ namespace colock::zookeeper::detail {
 
 using remote::endpoint;
 
-/// Where an ensemble is, and who we are to it.
+/// The servers of an ensemble, the user to authenticate as, and the root of all nodes.
 struct location
 {
     std::vector<endpoint> servers{};
     std::string user{};
     std::string password{};
-    /// The node that all of ours are under; begins with a '/', and does not end with one.
+    /// Path of the node that contains all nodes of this library. Begins with '/', and does not end with '/'.
     std::string chroot = "/colock";
 
     friend bool operator==(const location&, const location&) = default;
 };
 
-/// `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`, port 2181.
+/// Parses `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`. The default port is 2181.
 /// \throws validation_error `invalid_options`
 [[nodiscard]] location parse_url(std::string_view url);
 
-/// Whether a server takes it for a node's path.
+/// Whether a server accepts `path` as the path of a node.
 [[nodiscard]] bool is_path(std::string_view path);
 
 } // namespace colock::zookeeper::detail

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// A lock that is discarded is released in the same line, and what follows runs without it.
+// A discarded lock is released in the same statement, and the following statements run without it.
 
 #include <colock/locker.hpp>
 

@@ -1,6 +1,6 @@
 # cmake -DSOURCE=file -P warned.cmake -- compiler option...
 #
-# Fails unless the compiler takes the file, warns of every line that ends with "// warned", and of no other.
+# Fails unless the compiler accepts the file, and warns of exactly the lines that end with "// warned".
 cmake_minimum_required(VERSION 3.25)
 
 set(command "")
@@ -21,7 +21,7 @@ if(NOT result STREQUAL "0")
 endif()
 
 file(READ ${SOURCE} text)
-# Neither may cut a line in two.
+# These characters would split or join elements of a CMake list.
 string(REGEX REPLACE "[][;]" " " text "${text}")
 string(REPLACE "\n" ";" lines "${text}")
 cmake_path(GET SOURCE FILENAME name)

@@ -62,7 +62,7 @@ COLOCK_CONTRACT_CASE(adapter, a_release_touches_only_its_own_grant)
     on.give_back(holder);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_late_release_spares_the_next_holder, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, late_release_does_not_affect_the_next_holder, &capabilities::expires)
 {
     const auto late = on.exclusive("k", on.short_ttl()), next = on.exclusive("k");
     on.grant(late);
@@ -82,7 +82,7 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_create_finds_its_own_grant)
     BOOST_TEST(on.grant(holder) >= fence);
     on.refuse(other);
     on.give_back(holder);
-    // One grant, however often it was asked for.
+    // There is one grant, however often it was requested.
     on.check_not_held(holder);
     on.grant(other);
     on.give_back(other);
@@ -255,7 +255,7 @@ COLOCK_CONTRACT_CASE(adapter, an_abandoned_head_makes_way)
     on.refuse(head);
     on.refuse(next);
     on.give_back(holder);
-    // Its turn had come; whether it held the lock already is the backend's affair.
+    // The claim is first in the queue. Whether it already holds the lock depends on the backend.
     on.abandon(head);
     on.check_not_held(head);
     on.grant(next);

@@ -48,7 +48,7 @@ COLOCK_CONTRACT_CASE(adapter, a_group_that_nobody_holds_a_lock_of_is_empty, &cap
     on.give_back(alone);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_group_is_released_by_whoever_knows_its_id, &capabilities::groups)
+COLOCK_CONTRACT_CASE(adapter, group_is_released_by_another_process_with_its_id, &capabilities::groups)
 {
     const auto a = member("a", "g"), b = member("b", "g"), other = member("c", "h"), alone = member("d", "");
     const auto fence = on.grant(a);
@@ -80,7 +80,7 @@ COLOCK_CONTRACT_CASE(adapter, a_group_is_released_by_whoever_knows_its_id, &capa
     on.give_back(alone);
 }
 
-COLOCK_CONTRACT_CASE(adapter, what_has_been_released_is_of_no_group, &capabilities::groups)
+COLOCK_CONTRACT_CASE(adapter, released_lock_belongs_to_no_group, &capabilities::groups)
 {
     const auto first = member("k", "g");
     on.grant(first);
@@ -96,7 +96,7 @@ COLOCK_CONTRACT_CASE(adapter, what_has_been_released_is_of_no_group, &capabiliti
     BOOST_TEST(on.release_group("g").empty());
 }
 
-COLOCK_CONTRACT_CASE(adapter, what_has_expired_is_of_no_group, &capabilities::groups, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, expired_lock_belongs_to_no_group, &capabilities::groups, &capabilities::expires)
 {
     const auto brief = member("k", "g", on.short_ttl()), lasting = member("l", "g");
     on.grant(brief);
@@ -115,7 +115,7 @@ COLOCK_CONTRACT_CASE(adapter, what_has_expired_is_of_no_group, &capabilities::gr
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, of_the_holders_of_a_key_only_those_of_the_group_go, &capabilities::groups, &capabilities::shared)
+    adapter, group_release_removes_only_holders_of_the_group, &capabilities::groups, &capabilities::shared)
 {
     const auto mine = member("k", "g", driver::long_ttl, lock_mode::shared),
                second = member("k", "g", driver::long_ttl, lock_mode::shared),
@@ -139,7 +139,7 @@ COLOCK_CONTRACT_CASE(
     on.give_back(writer);
 }
 
-COLOCK_CONTRACT_CASE(adapter, the_release_of_a_group_wakes_who_waits, &capabilities::groups, &capabilities::events)
+COLOCK_CONTRACT_CASE(adapter, release_of_a_group_wakes_waiters, &capabilities::groups, &capabilities::events)
 {
     const auto other = on.another();
     const auto held = member("k", "g"), next = on.exclusive("k");
@@ -154,7 +154,7 @@ COLOCK_CONTRACT_CASE(adapter, the_release_of_a_group_wakes_who_waits, &capabilit
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, those_that_are_granted_together_are_of_their_group, &capabilities::groups, &capabilities::several)
+    adapter, locks_granted_together_belong_to_their_group, &capabilities::groups, &capabilities::several)
 {
     const std::vector<plain_claim_ptr> all{member("a", "g"), member("b", "h"), member("c", ""), member("d", "g")};
     on.grant_all(all);
@@ -165,7 +165,7 @@ COLOCK_CONTRACT_CASE(
         on.abandon(each);
 }
 
-COLOCK_CONTRACT_CASE(adapter, who_is_granted_what_another_gives_back_is_of_its_group, &capabilities::groups)
+COLOCK_CONTRACT_CASE(adapter, lock_granted_by_a_hand_over_belongs_to_its_group, &capabilities::groups)
 {
     const auto first = member("k", "g"), second = member("k", "h"), third = member("k", ""), last = member("k", "g");
     on.grant(first);
@@ -175,7 +175,7 @@ COLOCK_CONTRACT_CASE(adapter, who_is_granted_what_another_gives_back_is_of_its_g
         BOOST_TEST((outcome.created.status == create_status::granted));
         CHECK_KEYS(on.release_group(held->owner().group.empty() ? "nobody" : held->owner().group), {});
     }
-    // A grant that is repeated is of its group, too.
+    // A repeated grant belongs to its group, too.
     on.grant(last);
     CHECK_KEYS(on.release_group("g"), {"k"});
     on.check_not_held(last);
@@ -183,7 +183,7 @@ COLOCK_CONTRACT_CASE(adapter, who_is_granted_what_another_gives_back_is_of_its_g
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, a_group_is_extended_by_whoever_knows_its_id, &capabilities::extends_groups, &capabilities::expires)
+    adapter, group_is_extended_by_another_process_with_its_id, &capabilities::extends_groups, &capabilities::expires)
 {
     const auto a = member("a", "g", on.short_ttl()), b = member("b", "g", on.short_ttl() * 2),
                other = member("c", "h", on.short_ttl()), longer = member("d", "g");
@@ -193,7 +193,7 @@ COLOCK_CONTRACT_CASE(
     CHECK_KEYS(extended, {"a", "b", "d"});
     for (const auto& status : extended) {
         BOOST_TEST_REQUIRE(status.remaining.has_value());
-        // As it was before; and nobody's time is cut.
+        // The status is that from before the extension, and no lease is shortened.
         BOOST_TEST((status.key == "d" || *status.remaining <= on.short_ttl() * 2));
     }
     BOOST_TEST((*on.inspect("d").at(0).remaining > driver::long_ttl * 3 / 4));
@@ -201,7 +201,7 @@ COLOCK_CONTRACT_CASE(
     on.check_held(a);
     on.check_held(b);
     on.check_not_held(other);
-    // And they are still known as members.
+    // The locks are still known as members.
     CHECK_KEYS(on.release_group("g"), {"a", "b", "d"});
     for (const auto& each : {a, b, longer})
         on.abandon(each);
@@ -225,8 +225,8 @@ COLOCK_CONTRACT_CASE(adapter, shared_members_are_extended_too, &capabilities::ex
     on.abandon(theirs);
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, a_member_without_ttl_keeps_all_from_being_extended, &capabilities::extends_groups, &capabilities::no_ttl)
+COLOCK_CONTRACT_CASE(adapter, group_with_a_member_without_ttl_is_not_extended_by_id, &capabilities::extends_groups,
+    &capabilities::no_ttl)
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         if (mode == lock_mode::shared && !on.able().shared)
@@ -263,9 +263,9 @@ COLOCK_CONTRACT_CASE(adapter, a_groups_id_may_hold_any_bytes, &capabilities::gro
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_large_group_is_extended_and_released_whole, &capabilities::groups)
+COLOCK_CONTRACT_CASE(adapter, large_group_is_extended_and_released_completely, &capabilities::groups)
 {
-    // More than any backend looks at in one go; a server that is slow answers in time for so many all the same.
+    // More locks than any backend processes in one step, but few enough for a slow server to answer in time.
     const std::size_t size = on.able().immediate ? 1000 : 300;
     std::vector<plain_claim_ptr> all;
     while (all.size() < size)
@@ -275,14 +275,14 @@ COLOCK_CONTRACT_CASE(adapter, a_large_group_is_extended_and_released_whole, &cap
         BOOST_TEST(on.extend_group("g", 2 * driver::long_ttl).size() == size);
     const auto released = on.release_group("g");
     BOOST_TEST(released.size() == size);
-    const auto told = keys_of(released);
-    BOOST_TEST(std::set<std::string>(told.begin(), told.end()).size() == size);
+    const auto listed = keys_of(released);
+    BOOST_TEST(std::set<std::string>(listed.begin(), listed.end()).size() == size);
     BOOST_TEST(on.release_group("g").empty());
     for (const auto& each : all)
         on.abandon(each);
 }
 
-COLOCK_CONTRACT_CASE(adapter, groups_are_what_is_held_after_any_mix, &capabilities::groups)
+COLOCK_CONTRACT_CASE(adapter, groups_match_the_held_locks_after_random_operations, &capabilities::groups)
 {
     std::mt19937 random(11);
     std::map<std::string, plain_claim_ptr> held;

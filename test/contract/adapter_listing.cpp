@@ -23,7 +23,7 @@ claim_ptr described(std::string key, owner_data owner, std::chrono::milliseconds
 
 // List, inspect, break, purge.
 
-COLOCK_CONTRACT_CASE(adapter, a_status_says_who_holds_the_lock, &capabilities::list)
+COLOCK_CONTRACT_CASE(adapter, status_names_the_holder, &capabilities::list)
 {
     const auto claim = described("k", {.owner = "me", .host = "here", .comment = "for a test", .group = "g"});
     const auto fence = on.grant(claim);
@@ -154,7 +154,7 @@ COLOCK_CONTRACT_CASE(adapter, list_honours_every_field_of_its_filter, &capabilit
         on.give_back(claim);
 }
 
-COLOCK_CONTRACT_CASE(adapter, list_tells_shared_from_exclusive, &capabilities::list, &capabilities::shared)
+COLOCK_CONTRACT_CASE(adapter, list_distinguishes_shared_and_exclusive, &capabilities::list, &capabilities::shared)
 {
     const auto writer = on.exclusive("w"), first = on.shared("r"), second = on.shared("r");
     on.grant(writer);
@@ -182,7 +182,7 @@ COLOCK_CONTRACT_CASE(adapter, list_filters_by_creation, &capabilities::list)
         CHECK_KEYS(
             on.list({.created_before = *newer_created + 1h, .created_after = *older_created - 1h}), {"older", "newer"});
     } else {
-        // A time that is not kept satisfies no condition.
+        // A creation time that is not stored satisfies no condition.
         BOOST_TEST(on.list({.created_after = std::chrono::system_clock::time_point::min()}).empty());
     }
     on.give_back(older);
@@ -213,7 +213,7 @@ COLOCK_CONTRACT_CASE(adapter, list_shows_the_locks_of_all_processes, &capabiliti
     other.give_back(others);
 }
 
-COLOCK_CONTRACT_CASE(adapter, pages_tell_each_lock_once_and_honour_the_filter, &capabilities::list)
+COLOCK_CONTRACT_CASE(adapter, pages_contain_each_lock_once_and_honour_the_filter, &capabilities::list)
 {
     std::vector<claim_ptr> claims;
     keys all, anns;
@@ -226,9 +226,9 @@ COLOCK_CONTRACT_CASE(adapter, pages_tell_each_lock_once_and_honour_the_filter, &
             anns.insert(claims.back()->key());
         on.grant(claims.back());
     }
-    const auto told = on.list();
-    BOOST_TEST(told.size() == all.size());
-    CHECK_KEYS(told, all);
+    const auto listed = on.list();
+    BOOST_TEST(listed.size() == all.size());
+    CHECK_KEYS(listed, all);
     const auto told_of_ann = on.list({.owner = "ann"});
     BOOST_TEST(told_of_ann.size() == anns.size());
     CHECK_KEYS(told_of_ann, anns);
@@ -240,21 +240,21 @@ COLOCK_CONTRACT_CASE(adapter, pages_tell_each_lock_once_and_honour_the_filter, &
         on.give_back(claim);
 }
 
-COLOCK_CONTRACT_CASE(adapter, pages_need_nothing_of_what_was_listed_before, &capabilities::list)
+COLOCK_CONTRACT_CASE(adapter, pages_do_not_depend_on_locks_of_earlier_pages, &capabilities::list)
 {
     std::vector<claim_ptr> claims;
     for (int i = 0; i < 300; ++i) {
         claims.push_back(on.exclusive("k" + std::to_string(i)));
         on.grant(claims.back());
     }
-    // What is granted and what ends in between may be missing; what stays is told.
-    std::set<std::string> told;
+    // Locks that are granted or end meanwhile may be missing. Locks that stay are listed.
+    std::set<std::string> listed;
     std::string cursor;
     int later = 0;
     do {
         const auto page = run_coro(on.io(), on.backend().list({}, cursor));
         BOOST_REQUIRE(!page.error);
-        told.merge(keys_of(page.locks));
+        listed.merge(keys_of(page.locks));
         cursor = page.next;
         for (int more = 0; more < 5; ++more) {
             claims.push_back(on.exclusive("later" + std::to_string(++later)));
@@ -266,7 +266,7 @@ COLOCK_CONTRACT_CASE(adapter, pages_need_nothing_of_what_was_listed_before, &cap
     BOOST_TEST(cursor.empty());
     for (const auto& claim : claims) {
         if (claim->key().starts_with('k'))
-            BOOST_TEST(told.contains(claim->key()), claim->key());
+            BOOST_TEST(listed.contains(claim->key()), claim->key());
         on.give_back(claim);
     }
 }
@@ -336,7 +336,7 @@ COLOCK_CONTRACT_CASE(adapter, break_removes_every_shared_holder, &capabilities::
     on.give_back(writer);
 }
 
-COLOCK_CONTRACT_CASE(adapter, purge_spares_what_lives, &capabilities::list, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, purge_keeps_live_locks, &capabilities::list, &capabilities::expires)
 {
     const auto live = on.exclusive("live"), expired = on.exclusive("expired", on.short_ttl());
     on.grant(live);
@@ -344,7 +344,7 @@ COLOCK_CONTRACT_CASE(adapter, purge_spares_what_lives, &capabilities::list, &cap
     BOOST_TEST(on.purge().empty());
     on.check_held(expired);
     on.pass_time(on.short_ttl());
-    // A backend that lets its keys expire by itself has nothing to return.
+    // A backend whose keys expire by themselves has nothing to return.
     for (const auto& removed : on.purge())
         BOOST_TEST(removed.key == "expired");
     on.check_held(live);
@@ -377,8 +377,7 @@ COLOCK_CONTRACT_CASE(adapter, purge_removes_at_most_its_limit, &capabilities::li
     BOOST_TEST(on.purge().empty());
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, purge_tells_each_lock_once_however_many_have_expired, &capabilities::list, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, purge_reports_each_expired_lock_once, &capabilities::list, &capabilities::expires)
 {
     const bool shared = on.able().shared;
     const auto live = on.exclusive("live");
@@ -391,12 +390,12 @@ COLOCK_CONTRACT_CASE(
     const auto first = on.purge(100);
     BOOST_TEST(first.size() <= 100U);
     const auto rest = on.purge();
-    std::set<std::string> told;
-    told.merge(keys_of(first));
-    told.merge(keys_of(rest));
-    BOOST_TEST(told.size() == first.size() + rest.size());
-    BOOST_TEST(told.size() <= 300U);
-    BOOST_TEST(!told.contains("live"));
+    std::set<std::string> listed;
+    listed.merge(keys_of(first));
+    listed.merge(keys_of(rest));
+    BOOST_TEST(listed.size() == first.size() + rest.size());
+    BOOST_TEST(listed.size() <= 300U);
+    BOOST_TEST(!listed.contains("live"));
     BOOST_TEST(on.purge().empty());
     on.check_held(live);
     on.give_back(live);
@@ -485,7 +484,7 @@ COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
     BOOST_TEST((limits.max_ttl >= 24h));
     BOOST_TEST((!on.able().semaphore || on.able().shared));
     run_coro(on.io(), on.backend().close(1s));
-    // Closing is no end: it stays usable.
+    // The adapter stays usable after a close.
     const auto claim = on.exclusive("k");
     on.grant(claim);
     on.give_back(claim);

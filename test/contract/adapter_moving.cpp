@@ -6,7 +6,7 @@
 
 namespace colock::contract {
 
-// Locks that another claim goes on with.
+// Locks that another claim continues.
 
 namespace {
 
@@ -23,7 +23,7 @@ void check_refused(const driver& by, const std::string& ticket, const plain_clai
 
 } // namespace
 
-COLOCK_CONTRACT_CASE(adapter, what_is_adopted_has_another_holder, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_another_holder, &capabilities::tickets)
 {
     const auto other = on.another();
     const auto old = on.exclusive("k"), next = on.one_attempt("k");
@@ -32,7 +32,7 @@ COLOCK_CONTRACT_CASE(adapter, what_is_adopted_has_another_holder, &capabilities:
     on.check_held(old);
     BOOST_TEST((other.take_over(ticket, next) > fence || !on.able().fence));
     other.check_held(next);
-    // Whoever comes late with what it had changes nothing.
+    // A late request of the previous holder changes nothing.
     on.check_not_held(old);
     BOOST_TEST(on.extend(old, on.long_ttl).status == extend_status::not_held);
     BOOST_TEST(on.release(old).status == release_status::not_held);
@@ -83,7 +83,7 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_adoption_finds_its_own_grant, &capabili
     const auto fence = on.take_over(ticket, next);
     BOOST_TEST(on.extend(next, on.short_ttl()).status == extend_status::extended);
     BOOST_TEST(on.take_over(ticket, next) >= fence);
-    // For a new ttl.
+    // The lock has a new TTL.
     on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(next);
     on.give_back(next);
@@ -126,7 +126,7 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_a_break, &capabilities::tickets
     check_refused(on, ticket, on.one_attempt("k"));
 }
 
-COLOCK_CONTRACT_CASE(adapter, what_is_no_ticket_adopts_nothing, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(adapter, invalid_ticket_adopts_nothing, &capabilities::tickets)
 {
     const auto held = on.exclusive("k");
     on.grant(held);
@@ -139,13 +139,13 @@ COLOCK_CONTRACT_CASE(adapter, what_is_no_ticket_adopts_nothing, &capabilities::t
         on.check_not_held(claim);
         on.abandon(claim);
     }
-    // Nor does that of another key.
+    // The ticket of another key is refused, too.
     check_refused(on, ticket, on.one_attempt("l"));
     on.check_held(held);
     on.give_back(held);
 }
 
-COLOCK_CONTRACT_CASE(adapter, what_is_adopted_has_the_ttl_of_its_claim, &capabilities::tickets, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_the_ttl_of_its_claim, &capabilities::tickets, &capabilities::expires)
 {
     const auto old = on.exclusive("k"), brief = on.exclusive("k", on.short_ttl());
     on.grant(old);
@@ -230,7 +230,7 @@ COLOCK_CONTRACT_CASE(
     on.give_back(writer);
 }
 
-COLOCK_CONTRACT_CASE(adapter, one_of_a_semaphore_moves, &capabilities::tickets, &capabilities::semaphore)
+COLOCK_CONTRACT_CASE(adapter, semaphore_holder_moves, &capabilities::tickets, &capabilities::semaphore)
 {
     const auto first = on.shared("k", 2), second = on.shared("k", 2), next = on.shared("k", 2);
     on.grant(first);
@@ -238,7 +238,7 @@ COLOCK_CONTRACT_CASE(adapter, one_of_a_semaphore_moves, &capabilities::tickets, 
     const plain_claim_ptr third(new plain_claim(
         {.key = "k", .mode = lock_mode::shared, .max_holders = 2, .ttl = driver::long_ttl, .queues = false}));
     on.refuse(third);
-    // It is full, and stays so.
+    // The semaphore is full, and stays full.
     on.take_over(on.backend().export_ticket(*first), next);
     on.refuse(third);
     on.check_held(second);
@@ -248,7 +248,7 @@ COLOCK_CONTRACT_CASE(adapter, one_of_a_semaphore_moves, &capabilities::tickets, 
     on.give_back(second);
 }
 
-COLOCK_CONTRACT_CASE(adapter, those_that_wait_go_on_waiting_for_what_is_adopted, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(adapter, waiters_continue_to_wait_for_an_adopted_lock, &capabilities::tickets)
 {
     const auto old = on.exclusive("k"), queued = on.exclusive("k"), next = on.exclusive("k");
     on.grant(old);
@@ -261,8 +261,7 @@ COLOCK_CONTRACT_CASE(adapter, those_that_wait_go_on_waiting_for_what_is_adopted,
     on.give_back(queued);
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, those_that_listen_hear_of_the_release_of_what_was_adopted, &capabilities::tickets, &capabilities::events)
+COLOCK_CONTRACT_CASE(adapter, release_of_an_adopted_lock_wakes_listeners, &capabilities::tickets, &capabilities::events)
 {
     const auto old = on.exclusive("k"), queued = on.exclusive("k"), next = on.exclusive("k");
     on.grant(old);
@@ -290,7 +289,7 @@ COLOCK_CONTRACT_CASE(adapter, an_adopted_lock_is_handed_over, &capabilities::tic
     on.give_back(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, what_is_adopted_is_told_with_its_new_owner, &capabilities::tickets, &capabilities::list)
+COLOCK_CONTRACT_CASE(adapter, adopted_lock_is_listed_with_its_new_owner, &capabilities::tickets, &capabilities::list)
 {
     const auto old = on.exclusive("k");
     on.grant(old);
@@ -298,10 +297,10 @@ COLOCK_CONTRACT_CASE(adapter, what_is_adopted_is_told_with_its_new_owner, &capab
         .ttl = driver::long_ttl,
         .owner = std::make_shared<const owner_data>(owner_data{.owner = "heir", .group = "g"})}));
     on.take_over(on.backend().export_ticket(*old), next);
-    const auto told = on.inspect("k");
-    BOOST_TEST_REQUIRE(told.size() == 1U);
-    BOOST_TEST(told.front().owner == "heir");
-    BOOST_TEST(told.front().group == "g");
+    const auto listed = on.inspect("k");
+    BOOST_TEST_REQUIRE(listed.size() == 1U);
+    BOOST_TEST(listed.front().owner == "heir");
+    BOOST_TEST(listed.front().group == "g");
     on.give_back(next);
 }
 

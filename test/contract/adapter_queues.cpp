@@ -68,7 +68,7 @@ COLOCK_CONTRACT_CASE(
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, a_crashed_reader_does_not_block_a_writer_for_ever, &capabilities::shared, &capabilities::expires)
+    adapter, crashed_reader_does_not_block_a_writer_forever, &capabilities::shared, &capabilities::expires)
 {
     const auto crashed = on.shared("k", 0, on.short_ttl()), writer = on.exclusive("k");
     on.grant(crashed);
@@ -154,20 +154,20 @@ COLOCK_CONTRACT_CASE(
 
 // No ttl.
 
-COLOCK_CONTRACT_CASE(adapter, without_ttl_a_grant_stands_until_released, &capabilities::no_ttl)
+COLOCK_CONTRACT_CASE(adapter, grant_without_ttl_is_kept_until_released, &capabilities::no_ttl)
 {
     const auto claim = on.exclusive("k", 0ms);
     on.grant(claim);
     on.pass_time(on.short_ttl());
     on.check_held(claim);
     const auto refused = on.refuse(on.one_attempt("k"));
-    // Without events it may be asked to look again after a while.
+    // Without events the backend may ask to check again after a while.
     BOOST_TEST((refused.retry_after.count() == 0 || !on.able().events));
     on.give_back(claim);
 }
 
-COLOCK_CONTRACT_CASE(adapter, without_ttl_a_shared_holder_stands_too, &capabilities::no_ttl, &capabilities::shared,
-    &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, shared_holder_without_ttl_is_kept_until_released, &capabilities::no_ttl,
+    &capabilities::shared, &capabilities::expires)
 {
     const auto eternal = on.shared("k", 0, 0ms), brief = on.shared("k", 0, on.short_ttl());
     on.grant(eternal);
@@ -181,7 +181,7 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_a_shared_holder_stands_too, &capabilit
 
 // Waiting.
 
-COLOCK_CONTRACT_CASE(adapter, a_release_wakes_who_waits, &capabilities::events)
+COLOCK_CONTRACT_CASE(adapter, release_wakes_waiters, &capabilities::events)
 {
     const auto holder = on.exclusive("k"), next = on.exclusive("k");
     on.grant(holder);
@@ -195,7 +195,7 @@ COLOCK_CONTRACT_CASE(adapter, a_release_wakes_who_waits, &capabilities::events)
     on.give_back(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_release_by_another_process_wakes_who_waits, &capabilities::events)
+COLOCK_CONTRACT_CASE(adapter, release_by_another_process_wakes_waiters, &capabilities::events)
 {
     const auto other = on.another();
     const auto holder = on.exclusive("k"), next = on.exclusive("k");
@@ -247,7 +247,7 @@ COLOCK_CONTRACT_CASE(adapter, a_writer_wakes_all_readers, &capabilities::events,
     on.give_back(second);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_break_wakes_who_waits, &capabilities::events, &capabilities::list)
+COLOCK_CONTRACT_CASE(adapter, break_wakes_waiters, &capabilities::events, &capabilities::list)
 {
     const auto holder = on.exclusive("k"), next = on.exclusive("k");
     on.grant(holder);
@@ -258,7 +258,7 @@ COLOCK_CONTRACT_CASE(adapter, a_break_wakes_who_waits, &capabilities::events, &c
     on.give_back(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_cancelled_wait_lets_go, &capabilities::events)
+COLOCK_CONTRACT_CASE(adapter, cancelled_wait_releases_its_completion, &capabilities::events)
 {
     const auto holder = on.exclusive("k"), gone = on.exclusive("k"), next = on.exclusive("k");
     on.grant(holder);
@@ -286,7 +286,7 @@ COLOCK_CONTRACT_CASE(adapter, arrival_order_is_kept, &capabilities::fifo)
         on.refuse(claim);
     on.give_back(holder);
     for (std::size_t front = 0; front < queue.size(); ++front) {
-        // Who asks first does not matter, nor how often.
+        // The order and the number of the requests do not matter.
         for (std::size_t behind = queue.size() - 1; behind > front; --behind)
             on.refuse(queue[behind]);
         on.refuse(on.one_attempt("k"));
@@ -330,8 +330,7 @@ COLOCK_CONTRACT_CASE(adapter, readers_in_front_are_granted_together, &capabiliti
     on.give_back(last);
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, a_semaphore_claim_is_not_kept_back_by_a_waiter_whose_limit_is_reached, &capabilities::semaphore)
+COLOCK_CONTRACT_CASE(adapter, semaphore_claim_is_not_blocked_by_a_waiter_at_its_limit, &capabilities::semaphore)
 {
     const auto first = on.shared("k", 1), small = on.shared("k", 1), larger = on.shared("k", 4);
     on.grant(first);
@@ -359,7 +358,7 @@ COLOCK_CONTRACT_CASE(adapter, a_hand_over_releases_and_grants)
     on.give_back(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_hand_over_after_expiry_says_so, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, hand_over_after_expiry_reports_not_held, &capabilities::expires)
 {
     const auto expired = on.exclusive("k", on.short_ttl()), next = on.exclusive("k");
     on.grant(expired);

@@ -48,7 +48,7 @@ COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabili
     on.give_back(alone.front());
 }
 
-COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_keeps_all_from_being_granted, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &capabilities::several)
 {
     const std::vector<std::string> keys{"a", "b", "c"};
     for (std::size_t taken = 0; taken < keys.size(); ++taken) {
@@ -74,7 +74,7 @@ COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_keeps_all_from_being_gran
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, who_is_in_the_way_of_several_is_told, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, refusal_of_several_names_the_holder, &capabilities::several)
 {
     const plain_claim_ptr holder = new plain_claim({.key = "b",
         .ttl = driver::long_ttl,
@@ -87,8 +87,7 @@ COLOCK_CONTRACT_CASE(adapter, who_is_in_the_way_of_several_is_told, &capabilitie
     on.give_back(holder);
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, fences_of_several_are_above_all_that_were_before, &capabilities::several, &capabilities::fence)
+COLOCK_CONTRACT_CASE(adapter, fences_of_several_exceed_all_earlier_fences, &capabilities::several, &capabilities::fence)
 {
     const std::vector<std::string> keys{"a", "b", "c"};
     std::vector<std::uint64_t> before(keys.size());
@@ -107,7 +106,7 @@ COLOCK_CONTRACT_CASE(
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_that_hold_are_granted_again, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, several_held_locks_are_granted_again, &capabilities::several)
 {
     const auto all = exclusive_ones({"a", "b", "c"});
     const auto first = on.grant_all(all);
@@ -115,12 +114,12 @@ COLOCK_CONTRACT_CASE(adapter, several_that_hold_are_granted_again, &capabilities
     const auto second = on.grant_all(all);
     for (std::size_t i = 0; i < all.size(); ++i)
         BOOST_TEST(second[i] >= first[i]);
-    // For a new ttl.
+    // The locks have a new TTL.
     on.pass_time(on.short_ttl() * 11 / 10);
     for (const auto& each : all)
         on.check_held(each);
     give_all_back(on, all);
-    // Some of them hold already, one by itself.
+    // One of them is already held by a separate request.
     on.grant(all[0]);
     on.grant_all(all);
     for (const auto& each : all) {
@@ -130,7 +129,7 @@ COLOCK_CONTRACT_CASE(adapter, several_that_hold_are_granted_again, &capabilities
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_that_are_refused_keep_what_they_had, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, &capabilities::several)
 {
     const auto all = exclusive_ones({"a", "b"});
     const auto holder = on.exclusive("b");
@@ -156,8 +155,8 @@ COLOCK_CONTRACT_CASE(adapter, several_wait_for_readers_to_leave, &capabilities::
     give_all_back(on, all);
 }
 
-/// A place at a higher key that was kept while a lower one is missing would be waited for in a circle.
-COLOCK_CONTRACT_CASE(adapter, several_that_are_refused_leave_no_place_and_stop_nobody, &capabilities::several)
+/// A place at a higher key, kept while a lower key is missing, could cause a deadlock.
+COLOCK_CONTRACT_CASE(adapter, several_refused_claims_leave_no_queue_place_and_block_nobody, &capabilities::several)
 {
     const auto mode = on.able().shared ? lock_mode::shared : lock_mode::exclusive;
     const auto holder = mode == lock_mode::shared ? on.shared("b") : on.exclusive("b");
@@ -177,7 +176,8 @@ COLOCK_CONTRACT_CASE(adapter, several_that_are_refused_leave_no_place_and_stop_n
         on.check_not_held(each);
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_are_granted_where_all_has_expired, &capabilities::several, &capabilities::expires)
+COLOCK_CONTRACT_CASE(
+    adapter, several_are_granted_after_the_holders_have_expired, &capabilities::several, &capabilities::expires)
 {
     const auto expired = on.exclusive("a", on.short_ttl());
     on.grant(expired);
@@ -211,7 +211,7 @@ COLOCK_CONTRACT_CASE(adapter, each_of_several_has_its_own_ttl, &capabilities::se
     on.give_back(eternal);
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_that_were_refused_are_created_one_by_one, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, &capabilities::several)
 {
     const auto holder = on.exclusive("b");
     on.grant(holder);
@@ -221,7 +221,7 @@ COLOCK_CONTRACT_CASE(adapter, several_that_were_refused_are_created_one_by_one, 
     on.refuse(all[1]);
     on.give_back(holder);
     on.grant(all[1]);
-    // Those that were granted together are found one by one as well.
+    // Locks that were granted together can also be requested one by one.
     give_all_back(on, all);
     const auto together = exclusive_ones({"a", "b"});
     const auto fences = on.grant_all(together);
@@ -230,7 +230,7 @@ COLOCK_CONTRACT_CASE(adapter, several_that_were_refused_are_created_one_by_one, 
     give_all_back(on, together);
 }
 
-COLOCK_CONTRACT_CASE(adapter, two_that_want_the_same_several_are_never_both_granted, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, concurrent_requests_for_the_same_keys_are_never_both_granted, &capabilities::several)
 {
     const auto other = on.another();
     for (int round = 0; round < 20; ++round) {

@@ -35,10 +35,10 @@ cases& locker_cases()
 
 namespace ut = boost::unit_test;
 
-subject::subject(asio::io_context& io, environment& surroundings) : subject(io, surroundings, surroundings.make()) {}
+subject::subject(asio::io_context& io, environment& env) : subject(io, env, env.make()) {}
 
-subject::subject(asio::io_context& io, environment& surroundings, std::shared_ptr<adapter> tested)
-    : driver(io, std::move(tested)), surroundings_(surroundings)
+subject::subject(asio::io_context& io, environment& env, std::shared_ptr<adapter> tested)
+    : driver(io, std::move(tested)), environment_(env)
 {
 }
 
@@ -49,13 +49,14 @@ locker subject::make_locker(locker_options options) const
 
 locker subject::make_other_locker(locker_options options)
 {
-    return locker(surroundings_.make(), std::move(options));
+    return locker(environment_.make(), std::move(options));
 }
 
 void subject::check_nothing_left()
 {
     testing::run_ready(io());
-    // What was started in the background may still be on its way; an expiry must not do its work.
+    // Operations that were started in the background may still be in flight. The locks must not be removed by their
+    // expiry.
     for (int i = 0; i < 40 && !list().empty(); ++i)
         pass_time(short_ttl() / 100);
     for (const auto& left : list())
@@ -81,7 +82,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
 
 boost::test_tools::assertion_result skipped(const ut::test_unit& unit, const std::string& why)
 {
-    // Boost.Test itself is silent about it at its usual log level.
+    // Boost.Test does not report this at its usual log level.
     std::cout << "skipped: " << unit.full_name() << ": " << why << std::endl;
     boost::test_tools::assertion_result no(false);
     no.message() << why;
@@ -91,15 +92,15 @@ boost::test_tools::assertion_result skipped(const ut::test_unit& unit, const std
 void run(const backend& tested, const contract_case& which)
 {
     asio::io_context io;
-    const auto surroundings = tested.make_environment(io);
-    subject on(io, *surroundings);
+    const auto env = tested.make_environment(io);
+    subject on(io, *env);
     check_described(tested.name, tested.able, on.able());
     which.body(on);
     if (on.able().list)
         on.check_nothing_left();
 }
 
-/// Asked when all static objects stand, so that no case can be missed.
+/// Evaluated when all static objects are constructed, so that no case can be missed.
 class suite final : public ut::test_unit_generator
 {
 public:
@@ -181,7 +182,8 @@ void add_suite(std::string name, const capabilities& able, std::function<std::st
 
 void pass_real_time(asio::io_context& io, lease_clock::duration span)
 {
-    // What is begun gets some time to reach a server, and the last millisecond of a ttl still belongs to its holder.
+    // Gives operations in flight some time to reach a server. The last millisecond of a TTL still belongs to its
+    // holder.
     asio::steady_timer passed(io, std::max<lease_clock::duration>(span + 10ms, 20ms));
     bool over = false;
     passed.async_wait([&](const error_code&) { over = true; });

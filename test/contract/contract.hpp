@@ -27,27 +27,27 @@ using testing::plain_claim_ptr;
 using testing::run_coro;
 using testing::running;
 
-/// What a test case works with: the backend's operations, and time.
+/// The fixture of a test case: the operations of a backend, and time.
 class subject : public driver
 {
 public:
-    subject(asio::io_context& io, environment& surroundings);
-    subject(asio::io_context& io, environment& surroundings, std::shared_ptr<adapter> tested);
+    subject(asio::io_context& io, environment& env);
+    subject(asio::io_context& io, environment& env, std::shared_ptr<adapter> tested);
 
     [[nodiscard]] colock::capabilities able() const noexcept { return backend().capabilities(); }
-    [[nodiscard]] std::chrono::milliseconds short_ttl() const { return surroundings_.short_ttl(); }
-    void pass_time(lease_clock::duration span) { surroundings_.pass_time(span); }
-    /// Another process, as far as the backend is concerned.
-    [[nodiscard]] driver another() { return {io(), surroundings_.make()}; }
+    [[nodiscard]] std::chrono::milliseconds short_ttl() const { return environment_.short_ttl(); }
+    void pass_time(lease_clock::duration span) { environment_.pass_time(span); }
+    /// Returns a driver with another adapter, which the backend sees as another process.
+    [[nodiscard]] driver another() { return {io(), environment_.make()}; }
 
     [[nodiscard]] locker make_locker(locker_options options = {}) const;
     [[nodiscard]] locker make_other_locker(locker_options options = {});
 
-    /// Every case ends with this: no lock may be left behind, background work included.
+    /// Called at the end of every case. Checks that no lock is left behind, after background work has ended.
     void check_nothing_left();
 
 private:
-    environment& surroundings_;
+    environment& environment_;
 };
 
 using keys = std::multiset<std::string>;
@@ -55,7 +55,7 @@ using keys = std::multiset<std::string>;
 
 #define CHECK_KEYS(statuses, ...) BOOST_TEST(keys_of(statuses) == keys(__VA_ARGS__), boost::test_tools::per_element())
 
-/// One test case; needs are capabilities without which it is skipped.
+/// A test case. It is skipped if the backend lacks one of the capabilities in `needs`.
 struct contract_case
 {
     using need = bool capabilities::*;
@@ -67,18 +67,19 @@ struct contract_case
 };
 using cases = std::vector<contract_case>;
 
-/// A suite of its own, whose cases `run` carries out one by one: `able` and `missing` say which.
+/// Adds a suite of `contents`. `run` executes a case. A case runs if `able` has what it needs and `missing` returns an
+/// empty string.
 void add_suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,
     std::function<void(const contract_case&)> run);
-/// That a backend is able to what its registration says.
+/// Checks that the capabilities of a backend are those of its registration.
 void check_described(const std::string& name, const capabilities& described, const capabilities& able);
 
-/// Of the adapter alone.
+/// Cases that use the adapter only.
 [[nodiscard]] cases& adapter_cases();
-/// Through a locker.
+/// Cases that use a locker.
 [[nodiscard]] cases& locker_cases();
 
-/// COLOCK_CONTRACT_CASE(adapter, name, needs...) { body, with the subject as `on` }
+/// COLOCK_CONTRACT_CASE(adapter, name, needs...) { body; the subject is `on` }
 #define COLOCK_CONTRACT_CASE(level, case_name, ...)                                                                    \
     static void case_name(subject& on);                                                                                \
     [[maybe_unused]] static const auto& case_name##_added =                                                            \

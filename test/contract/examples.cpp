@@ -28,7 +28,7 @@ const registration board_backend({
     }),
 });
 
-/// A board from which nothing falls by itself: what holds for a backend whose locks end with a session alone.
+/// A board whose entries do not expire, like a backend whose locks end with a session only.
 class lasting_board_adapter final : public board_adapter
 {
 public:

@@ -24,7 +24,7 @@ COLOCK_CONTRACT_CASE(locker, held_locks_are_this_lockers_own)
     BOOST_TEST(mine.stats().held == 1U);
 }
 
-COLOCK_CONTRACT_CASE(locker, list_shows_who_holds_what, &capabilities::list)
+COLOCK_CONTRACT_CASE(locker, list_shows_keys_and_holders, &capabilities::list)
 {
     const auto locker = on.make_locker({.owner = "default-owner", .host = "some-host"});
     const auto first = run_coro(on.io(), locker.acquire("a")),
@@ -41,7 +41,7 @@ COLOCK_CONTRACT_CASE(locker, list_shows_who_holds_what, &capabilities::list)
     BOOST_TEST((first.held() && second.held()));
 }
 
-COLOCK_CONTRACT_CASE(locker, pages_and_a_list_tell_the_same, &capabilities::list)
+COLOCK_CONTRACT_CASE(locker, pages_and_list_return_the_same, &capabilities::list)
 {
     const auto locker = on.make_locker();
     std::vector<colock::lock> held;
@@ -77,20 +77,20 @@ COLOCK_CONTRACT_CASE(locker, a_list_may_begin_with_the_newest, &capabilities::li
         newest_first.insert(newest_first.begin(), key);
         on.pass_time(on.short_ttl() / 10);
     }
-    std::vector<std::string> told;
+    std::vector<std::string> listed;
     bool knows_when = true;
     for (const auto& each : run_coro(on.io(), locker.list({}, list_order::newest_first))) {
-        told.push_back(each.key);
+        listed.push_back(each.key);
         knows_when = knows_when && each.created;
     }
     if (knows_when)
-        BOOST_TEST(told == newest_first, boost::test_tools::per_element());
-    BOOST_TEST(told.size() == 4U);
+        BOOST_TEST(listed == newest_first, boost::test_tools::per_element());
+    BOOST_TEST(listed.size() == 4U);
     for (auto& lock : held)
         run_coro(on.io(), lock.release());
 }
 
-COLOCK_CONTRACT_CASE(locker, where_a_lock_is_asked_for_is_listed, &capabilities::list)
+COLOCK_CONTRACT_CASE(locker, host_of_the_holder_is_listed, &capabilities::list)
 {
     const auto locker = on.make_locker({.ttl = 20s, .host = "of the locker"});
     const auto plain = run_coro(on.io(), locker.acquire("a")),
@@ -107,7 +107,7 @@ COLOCK_CONTRACT_CASE(locker, where_a_lock_is_asked_for_is_listed, &capabilities:
     BOOST_TEST(!run_coro(on.io(), locker.is_locked("c")));
 }
 
-COLOCK_CONTRACT_CASE(locker, defaults_are_what_locks_are_stored_with, &capabilities::list)
+COLOCK_CONTRACT_CASE(locker, locks_are_stored_with_the_defaults, &capabilities::list)
 {
     const auto named = on.make_locker({.ttl = 20s, .owner = "me", .host = "here"}).defaults();
     BOOST_TEST(named.owner == "me");
@@ -142,7 +142,7 @@ COLOCK_CONTRACT_CASE(locker, break_lock_takes_a_lock_away, &capabilities::list)
     BOOST_TEST(run_coro(on.io(), mine.break_lock("k")).empty());
 }
 
-COLOCK_CONTRACT_CASE(locker, a_lock_broken_by_another_process_is_found_out, &capabilities::list)
+COLOCK_CONTRACT_CASE(locker, break_by_another_process_is_detected, &capabilities::list)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto asked = run_coro(on.io(), mine.acquire("asked"));
@@ -155,7 +155,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_broken_by_another_process_is_found_out, &cap
     pass_slowly_until(on, [&] { return lost.done(); });
     BOOST_TEST(!renewed.held());
     const auto reason = lost.get(on.io());
-    // Broken where the adapter is shared, taken where the next renewal found out.
+    // `broken` if the adapter is shared, `taken` if the next renewal has detected it.
     BOOST_TEST((reason == lost_reason::broken || reason == lost_reason::taken));
 }
 
@@ -213,7 +213,7 @@ COLOCK_CONTRACT_CASE(locker, shutdown_ends_all_of_a_lockers_work)
     run_coro(on.io(), blocker.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, when_the_last_locker_goes_waiters_end_and_locks_stay)
+COLOCK_CONTRACT_CASE(locker, destruction_of_the_last_locker_ends_waiters_and_keeps_locks)
 {
     std::optional<locker> mine = on.make_locker();
     auto held = run_coro(on.io(), mine->acquire("k"));
@@ -229,7 +229,7 @@ COLOCK_CONTRACT_CASE(locker, when_the_last_locker_goes_waiters_end_and_locks_sta
     run_coro(on.io(), held.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, fronts_complete_with_a_code_and_never_inline)
+COLOCK_CONTRACT_CASE(locker, async_functions_complete_with_a_code_and_never_inline)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     std::optional<colock::lock> held;

@@ -6,12 +6,12 @@
 
 namespace colock::contract {
 
-// What the adapter's own cases with `capabilities::expires` say of a grant whose ttl runs out, of every locker: where
-// the backend ends nothing by itself, the core does.
+// The adapter cases with `capabilities::expires` test a grant whose TTL ends. These cases test the same with every
+// locker: if the backend ends nothing by itself, the core does.
 
 namespace {
 
-/// Waits until the backend holds it no more, whoever ended it.
+/// Waits until the backend does not hold the key any more, whether the backend or the locker has ended the lock.
 colock::lock acquire_after_expiry(subject& on, const locker& by, std::string key, acquire_options options = {})
 {
     auto waiting = testing::start(on.io(), by.acquire(std::move(key), std::move(options)));
@@ -21,7 +21,7 @@ colock::lock acquire_after_expiry(subject& on, const locker& by, std::string key
 
 } // namespace
 
-COLOCK_CONTRACT_CASE(locker, a_late_release_of_an_expired_lock_spares_the_next_holder)
+COLOCK_CONTRACT_CASE(locker, late_release_of_an_expired_lock_does_not_affect_the_next_holder)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto late = run_coro(on.io(), mine.acquire("k", {.ttl = on.short_ttl()}));
@@ -52,7 +52,7 @@ COLOCK_CONTRACT_CASE(locker, an_expired_lock_is_not_listed_for_long, &capabiliti
     auto live = run_coro(on.io(), locker.acquire("live"));
     BOOST_TEST(run_coro(on.io(), locker.list({})).size() == 2U);
     pass_slowly_until(on, [&] { return !run_coro(on.io(), locker.is_locked("expired")); });
-    // Each look has its own idea of the server's clock, as old as the answer that it has it from was under way.
+    // Each query estimates the server's clock. The estimate is as old as the round trip of the answer it is based on.
     std::vector<lock_status> left;
     pass_slowly_until(on, [&] { return (left = run_coro(on.io(), locker.list({}))).size() == 1U; });
     BOOST_TEST(left[0].key == "live");
@@ -70,7 +70,7 @@ COLOCK_CONTRACT_CASE(locker, shared_locks_expire_each_for_itself, &capabilities:
     BOOST_TEST(lasting.held());
     BOOST_TEST(!writer.done());
     run_coro(on.io(), lasting.extend(on.short_ttl()));
-    // A reader that says nothing more does not keep a writer out for ever.
+    // A reader that stops renewing does not exclude a writer forever.
     pass_slowly_until(on, [&] { return writer.done(); });
     BOOST_TEST(!lasting.held());
     run_coro(on.io(), writer.get(on.io()).release(on_failure::raise));
@@ -92,9 +92,9 @@ COLOCK_CONTRACT_CASE(locker, an_expired_holder_frees_its_place_in_a_semaphore, &
 }
 
 COLOCK_CONTRACT_CASE(
-    locker, what_a_dead_holder_left_goes_without_anybody_asking, &capabilities::list, &capabilities::expires)
+    locker, locks_of_a_dead_holder_are_purged_in_the_background, &capabilities::list, &capabilities::expires)
 {
-    // A reader who lives keeps its key there.
+    // A reader that is alive keeps its key there.
     std::vector<claim_ptr> living;
     const auto dead = on.another();
     for (int i = 0; i < 20; ++i) {
@@ -107,7 +107,7 @@ COLOCK_CONTRACT_CASE(
     }
     on.pass_time(on.short_ttl());
     const auto sweeping = on.make_locker({.purge = background_purge{.interval = on.short_ttl() / 5, .limit = 3}});
-    // In virtual time each round trip wants a step.
+    // In virtual time each round trip needs a step.
     for (int i = 0; i < 40; ++i)
         on.pass_time(on.short_ttl() / 20);
     BOOST_TEST(run_coro(on.io(), sweeping.is_locked(locker::purge_key)));
@@ -117,8 +117,7 @@ COLOCK_CONTRACT_CASE(
     BOOST_TEST(run_coro(on.io(), sweeping.shutdown()).clean());
 }
 
-COLOCK_CONTRACT_CASE(
-    locker, an_expired_lock_in_the_way_is_swept_by_whoever_asks, &capabilities::list, &capabilities::expires)
+COLOCK_CONTRACT_CASE(locker, expired_lock_is_removed_by_the_next_acquire, &capabilities::list, &capabilities::expires)
 {
     on.another().grant(on.exclusive("k", on.short_ttl()));
     on.pass_time(on.short_ttl());

@@ -89,7 +89,7 @@ COLOCK_CONTRACT_CASE(locker, group_holds_its_lower_keys_while_it_waits)
     BOOST_TEST(is_taken(on, other, "a"));
     BOOST_TEST(!is_taken(on, other, "c"));
     BOOST_TEST(!waiting.done());
-    // Nothing of it is told before it is complete.
+    // Nothing of the group is reported before it is complete.
     BOOST_TEST(mine.held_locks().empty());
     BOOST_TEST(mine.stats().grants == 0U);
     run_coro(on.io(), blocker.release(on_failure::raise));
@@ -118,7 +118,7 @@ COLOCK_CONTRACT_CASE(locker, group_is_renewed_until_it_is_complete)
     run_coro(on.io(), group.release());
 }
 
-COLOCK_CONTRACT_CASE(locker, group_that_is_cancelled_gives_everything_back)
+COLOCK_CONTRACT_CASE(locker, cancelled_group_releases_everything)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto blocker = run_coro(on.io(), other.acquire("b"));
@@ -139,7 +139,7 @@ COLOCK_CONTRACT_CASE(locker, group_that_is_cancelled_gives_everything_back)
     run_coro(on.io(), blocker.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, group_that_loses_a_lease_on_the_way_starts_again, &capabilities::list)
+COLOCK_CONTRACT_CASE(locker, group_that_loses_a_lease_before_completion_starts_again, &capabilities::list)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto blocker = run_coro(on.io(), other.acquire("b"));
@@ -151,7 +151,7 @@ COLOCK_CONTRACT_CASE(locker, group_that_loses_a_lease_on_the_way_starts_again, &
     pass_slowly(on, on.short_ttl());
     run_coro(on.io(), blocker.release(on_failure::raise));
     pass_slowly(on, on.short_ttl() / 2);
-    // It waits for its first key again, and has given back its place at the second.
+    // The group waits for its first key again, and has released its place at the second.
     BOOST_TEST(!waiting.done());
     BOOST_TEST(!is_taken(on, other, "b"));
     run_coro(on.io(), thief.release(on_failure::raise));
@@ -177,13 +177,13 @@ COLOCK_CONTRACT_CASE(locker, deadlock_with_a_nested_acquire_ends_by_total_time)
 
 namespace {
 
-/// Grants in the order in which they came.
+/// Records grants in the order in which they arrived.
 class arrivals
 {
 public:
     explicit arrivals(subject& on) : on_(on) {}
 
-    /// Returns once it stands in the queue, behind all that came before.
+    /// Returns once the acquire is in the queue, behind all earlier ones.
     void add(const locker& by, group_members keys)
     {
         const auto waiting = [&] { return by.stats().waiting; };
@@ -239,7 +239,7 @@ COLOCK_CONTRACT_CASE(locker, groups_of_several_lockers_are_served_in_arrival_ord
 {
     const auto holder = on.make_locker();
     auto blocker = run_coro(on.io(), holder.acquire("a"));
-    // Of the callers of one locker, the first alone stands in the backend's queue.
+    // Of the callers of one locker, only the first is in the backend's queue.
     std::vector<colock::locker> lockers;
     arrivals came(on);
     for (int n = 0; n < 4; ++n) {
@@ -263,7 +263,7 @@ COLOCK_CONTRACT_CASE(locker, streams_of_singles_do_not_starve_a_group)
             co_await held.release();
         }
     };
-    // Where only a locker's own callers have an order, the streams are those.
+    // If only the callers of one locker are ordered, the streams use the same locker.
     const auto& by = on.able().fifo ? other : mine;
     std::vector<testing::running<void>> streams;
     for (const auto* key : {"a", "b"})
@@ -280,7 +280,7 @@ COLOCK_CONTRACT_CASE(locker, streams_of_singles_do_not_starve_a_group)
         each.get(on.io());
 }
 
-COLOCK_CONTRACT_CASE(locker, a_group_that_gives_up_gives_all_back)
+COLOCK_CONTRACT_CASE(locker, group_that_gives_up_releases_everything)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto blocker = run_coro(on.io(), other.acquire("c"));
@@ -430,20 +430,20 @@ COLOCK_CONTRACT_CASE(locker, a_group_is_released_by_another_process_that_knows_i
     BOOST_TEST(alone.held());
     BOOST_TEST(!group.held());
     BOOST_TEST(run_coro(on.io(), theirs.release()).empty());
-    // What others hold by now is not touched.
+    // Locks that others hold by now are not touched.
     for (const auto& report : run_coro(on.io(), group.release()))
         BOOST_TEST((report.status == errc::not_held));
     BOOST_TEST(run_coro(on.io(), next.is_locked()));
     run_coro(on.io(), next.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, a_group_by_its_id_is_told_newest_first, &capabilities::groups)
+COLOCK_CONTRACT_CASE(locker, group_by_id_is_reported_newest_first, &capabilities::groups)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto group = mine.group("g");
     for (const char* const key : {"3", "1", "4", "5", "2"}) {
         run_coro(on.io(), group.acquire(key));
-        // As far apart as the coarsest of the backends' clocks tells.
+        // The distance exceeds the resolution of every backend's clock.
         on.pass_time(2ms);
     }
     std::string order;
@@ -452,7 +452,7 @@ COLOCK_CONTRACT_CASE(locker, a_group_by_its_id_is_told_newest_first, &capabiliti
     BOOST_TEST(order == "25413");
 }
 
-COLOCK_CONTRACT_CASE(locker, a_group_by_its_id_releases_ones_own_first_and_then_those_of_others, &capabilities::groups)
+COLOCK_CONTRACT_CASE(locker, group_by_id_releases_own_locks_before_those_of_others, &capabilities::groups)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto group = mine.group("g"), elsewhere = mine.group("g"), theirs = other.group("g");
@@ -474,7 +474,7 @@ COLOCK_CONTRACT_CASE(locker, a_group_by_its_id_releases_ones_own_first_and_then_
     BOOST_TEST(reports[1].key == "b");
     for (const auto& report : reports)
         BOOST_TEST(!report.status);
-    // Another handle of the same locker hears it at once.
+    // Another handle of the same locker is notified at once.
     BOOST_TEST(!elsewhere.held());
     BOOST_TEST(lost.get(on.io()) == lost_reason::broken);
     for (const auto* key : {"a", "b", "c", "d"})
@@ -483,7 +483,7 @@ COLOCK_CONTRACT_CASE(locker, a_group_by_its_id_releases_ones_own_first_and_then_
     BOOST_TEST((run_coro(on.io(), elsewhere.release()).at(0).status == errc::not_held));
 }
 
-COLOCK_CONTRACT_CASE(locker, a_group_without_a_given_id_acts_on_its_own_alone, &capabilities::groups)
+COLOCK_CONTRACT_CASE(locker, group_without_a_given_id_affects_only_its_own_locks, &capabilities::groups)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto group = mine.group();
@@ -503,8 +503,7 @@ COLOCK_CONTRACT_CASE(locker, a_group_without_a_given_id_acts_on_its_own_alone, &
     BOOST_TEST((run_coro(on.io(), moved.release()).at(0).status == errc::not_held));
 }
 
-COLOCK_CONTRACT_CASE(
-    locker, lock_that_was_extended_by_its_groups_id_is_taken_back_by_its_handle, &capabilities::extends_groups)
+COLOCK_CONTRACT_CASE(locker, lock_extended_by_its_groups_id_is_released_by_its_handle, &capabilities::extends_groups)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto group = mine.group("g");
@@ -516,7 +515,7 @@ COLOCK_CONTRACT_CASE(
 }
 
 COLOCK_CONTRACT_CASE(
-    locker, a_group_by_its_id_extends_ones_own_and_those_of_others, &capabilities::extends_groups, &capabilities::list)
+    locker, group_by_id_extends_own_locks_and_those_of_others, &capabilities::extends_groups, &capabilities::list)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto group = mine.group("g"), theirs = other.group("g");
@@ -537,17 +536,17 @@ COLOCK_CONTRACT_CASE(
         BOOST_TEST((lock.ttl() == 1h));
         BOOST_TEST((lock.expires_at() > lease_clock::now() + 50min));
     }
-    // It knows nothing of it, and goes by its own clock.
+    // The handle does not know of the extension, and uses its own clock.
     BOOST_TEST((theirs.locks()[0].ttl() == 1min));
     for (const auto& status : run_coro(on.io(), mine.list({.group = "g"})))
         BOOST_TEST((*status.remaining > 50min));
-    // One's own may be cut short.
+    // Own locks may be shortened.
     run_coro(on.io(), group.extend(30min));
     for (const auto& status : run_coro(on.io(), mine.list({.group = "g"})))
         BOOST_TEST((*status.remaining > 40min) == (status.key == "a"));
     for (const auto& lock : group.locks())
         BOOST_TEST((lock.expires_at() <= lease_clock::now() + 30min));
-    // One that is gone is told of.
+    // A lock that is gone is reported.
     run_coro(on.io(), other.break_lock("b"));
     const auto partial = run_coro(on.io(), group.extend(1h));
     BOOST_TEST_REQUIRE(partial.size() == 3U);

@@ -35,7 +35,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_is_held_until_released)
     BOOST_TEST(lock.mode() == lock_mode::exclusive);
     BOOST_TEST((lock.fence() > 0) == on.able().fence);
     const auto left = lock.expires_at() - lease_clock::now();
-    // What no server expires may end before, with the session that it lives in.
+    // If the server does not expire locks, a lock may end earlier, with its session.
     BOOST_TEST((left > (on.able().expires ? 9min : 0min) && left < 10min));
     BOOST_TEST(run_coro(on.io(), lock.is_locked()));
     BOOST_TEST(is_taken(on, locker, "k"));
@@ -45,7 +45,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_is_held_until_released)
     BOOST_TEST(!lock.held());
     BOOST_TEST(!run_coro(on.io(), lock.is_locked()));
     BOOST_TEST(!is_taken(on, locker, "k"));
-    // A second one raises nothing.
+    // A second release raises nothing.
     run_coro(on.io(), lock.release(on_failure::raise));
 }
 
@@ -56,7 +56,7 @@ COLOCK_CONTRACT_CASE(locker, the_destructor_releases)
         const auto lock = run_coro(on.io(), locker.acquire("k"));
         BOOST_TEST(lock.held());
     }
-    // Waits for it, if it is still on its way.
+    // Waits for the release, if it is still in flight.
     auto next = run_coro(on.io(), locker.acquire("k"));
     run_coro(on.io(), next.release(on_failure::raise));
 }
@@ -193,9 +193,9 @@ COLOCK_CONTRACT_CASE(locker, a_waiter_outlives_the_holders_expiry)
     run_coro(on.io(), others.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, a_waiter_hears_of_an_expiry_that_comes_sooner)
+COLOCK_CONTRACT_CASE(locker, waiter_notices_an_earlier_expiry)
 {
-    // Without the word, it would sleep until the expiry that it knows of.
+    // Without the event, the waiter would sleep until the expiry that it knows.
     const acquire_options patient{.retry = on.able().events ? retry_policy::fixed(1h) : retry_policy::forever()};
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         if (mode == lock_mode::shared && !on.able().shared)
@@ -232,7 +232,7 @@ COLOCK_CONTRACT_CASE(locker, a_cancelled_acquire_leaves_nothing)
         testing::run_until(on.io(), [&] { return ended.has_value(); });
         BOOST_TEST((ended == asio::error::operation_aborted));
     }
-    // The cancelled ones take no part any more.
+    // The cancelled acquires do not compete any more.
     auto waiting = testing::start(on.io(), other.acquire("k"));
     on.pass_time(1ms);
     run_coro(on.io(), lock.release(on_failure::raise));
@@ -270,7 +270,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_expires_with_its_ttl)
     BOOST_TEST(lost.get(on.io()) == lost_reason::expired);
     BOOST_TEST((failure_of<extend_error>(on, lock.extend(1h)) == errc::not_held));
     BOOST_TEST((failure_of<release_error>(on, lock.release(on_failure::raise)) == errc::not_held));
-    // Raised once; afterwards it is a second release.
+    // Raised once. Afterwards it is a second release.
     run_coro(on.io(), lock.release(on_failure::raise));
 }
 
@@ -283,7 +283,7 @@ COLOCK_CONTRACT_CASE(locker, a_quiet_release_of_an_expired_lock_is_no_error)
     BOOST_TEST(!lock.held());
 }
 
-COLOCK_CONTRACT_CASE(locker, lost_tells_how_it_ended)
+COLOCK_CONTRACT_CASE(locker, lost_returns_the_reason)
 {
     const auto locker = on.make_locker();
     auto lock = run_coro(on.io(), locker.acquire("k"));
@@ -338,7 +338,7 @@ COLOCK_CONTRACT_CASE(locker, with_lock_returns_what_its_body_returns)
     BOOST_TEST(locker.held_locks().empty());
 }
 
-COLOCK_CONTRACT_CASE(locker, with_lock_lets_its_bodys_exception_out_and_releases)
+COLOCK_CONTRACT_CASE(locker, with_lock_rethrows_the_exception_of_its_body_and_releases)
 {
     const auto locker = on.make_locker();
     try {

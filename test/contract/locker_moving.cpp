@@ -12,7 +12,7 @@ namespace colock::contract {
 
 // Locks that move to another process.
 
-COLOCK_CONTRACT_CASE(locker, a_backend_that_cannot_move_locks_says_so)
+COLOCK_CONTRACT_CASE(locker, unsupported_move_is_reported)
 {
     const auto locker = on.make_locker();
     if (on.able().tickets)
@@ -44,7 +44,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_moves_to_another_process, &capabilities::tic
     BOOST_TEST(run_coro(on.io(), adopted.is_locked()));
     BOOST_TEST((adopted.token() != held.token()));
 
-    // Nothing that is still done with the old one matters.
+    // Later operations on the old handle have no effect.
     BOOST_TEST(!run_coro(on.io(), held.is_locked()));
     BOOST_TEST((failure_of<extend_error>(on, held.extend(1min)) == errc::not_held));
     BOOST_TEST((failure_of<error>(on, held.detach()) == errc::not_held));
@@ -92,7 +92,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_that_moves_stays_in_its_group, &capabilities
     }
 }
 
-COLOCK_CONTRACT_CASE(locker, a_ticket_is_for_one, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(locker, ticket_can_be_adopted_once, &capabilities::tickets)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto held = run_coro(on.io(), mine.acquire("k"));
@@ -105,7 +105,7 @@ COLOCK_CONTRACT_CASE(locker, a_ticket_is_for_one, &capabilities::tickets)
     BOOST_TEST((failure_of<create_error>(on, mine.adopt(ticket)) == errc::not_held));
 }
 
-COLOCK_CONTRACT_CASE(locker, of_those_that_adopt_at_the_same_time_one_does, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(locker, one_of_several_concurrent_adoptions_succeeds, &capabilities::tickets)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto held = run_coro(on.io(), mine.acquire("k"));
@@ -160,7 +160,7 @@ COLOCK_CONTRACT_CASE(locker, a_detached_lock_outlives_its_locker, &capabilities:
     run_coro(on.io(), adopted.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, those_that_wait_get_the_lock_after_its_adopter, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(locker, waiters_get_the_lock_after_its_adopter, &capabilities::tickets)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto held = run_coro(on.io(), mine.acquire("k"));
@@ -185,7 +185,7 @@ COLOCK_CONTRACT_CASE(locker, those_that_wait_get_the_lock_after_its_adopter, &ca
     }
 }
 
-COLOCK_CONTRACT_CASE(locker, a_lock_comes_back_to_the_locker_that_others_wait_in, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(locker, lock_returns_to_a_locker_with_waiters, &capabilities::tickets)
 {
     const auto locker = on.make_locker();
     auto held = run_coro(on.io(), locker.acquire("k"));
@@ -202,12 +202,12 @@ COLOCK_CONTRACT_CASE(locker, a_lock_comes_back_to_the_locker_that_others_wait_in
     run_coro(on.io(), next.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, what_is_adopted_is_as_its_options_say, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(locker, adopted_lock_has_the_given_options, &capabilities::tickets)
 {
     const auto locker = on.make_locker();
     auto held = run_coro(on.io(), locker.acquire("k", {.ttl = 10min, .owner = "first", .comment = "old"}));
     const auto ticket = run_coro(on.io(), held.detach());
-    // A mode that does not fit, and a policy that is none, are not looked at.
+    // A different mode and an invalid policy are ignored.
     auto adopted = run_coro(on.io(), locker.adopt(ticket, {.ttl = 20min,
                                                               .mode = lock_mode::shared,
                                                               .max_holders = 7,
@@ -217,11 +217,11 @@ COLOCK_CONTRACT_CASE(locker, what_is_adopted_is_as_its_options_say, &capabilitie
     BOOST_TEST((adopted.ttl() == 20min));
     BOOST_TEST(adopted.mode() == lock_mode::exclusive);
     if (on.able().list) {
-        const auto told = run_coro(on.io(), locker.list());
-        BOOST_TEST_REQUIRE(told.size() == 1U);
-        BOOST_TEST((told.front().remaining > 15min));
-        BOOST_TEST(told.front().mode == lock_mode::exclusive);
-        BOOST_TEST((told.front().owner == "second" || told.front().owner.empty()));
+        const auto listed = run_coro(on.io(), locker.list());
+        BOOST_TEST_REQUIRE(listed.size() == 1U);
+        BOOST_TEST((listed.front().remaining > 15min));
+        BOOST_TEST(listed.front().mode == lock_mode::exclusive);
+        BOOST_TEST((listed.front().owner == "second" || listed.front().owner.empty()));
     }
     run_coro(on.io(), adopted.release(on_failure::raise));
 }
@@ -282,7 +282,8 @@ COLOCK_CONTRACT_CASE(locker, a_body_may_detach_its_lock, &capabilities::tickets)
     run_coro(on.io(), adopted.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, who_detached_a_lock_is_kept_out_by_its_fence, &capabilities::tickets, &capabilities::fence)
+COLOCK_CONTRACT_CASE(
+    locker, previous_holder_of_a_detached_lock_is_rejected_by_the_fence, &capabilities::tickets, &capabilities::fence)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     fence_gate gate;
@@ -303,7 +304,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_that_is_lost_is_not_detached, &capabilities:
     BOOST_TEST((failure_of<error>(on, held.detach()) == errc::not_held));
 }
 
-COLOCK_CONTRACT_CASE(locker, what_is_no_ticket_is_refused, &capabilities::tickets)
+COLOCK_CONTRACT_CASE(locker, invalid_ticket_is_refused, &capabilities::tickets)
 {
     const auto locker = on.make_locker();
     auto held = run_coro(on.io(), locker.acquire("k"));

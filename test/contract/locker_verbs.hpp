@@ -12,7 +12,7 @@
 
 namespace colock::contract {
 
-/// Runs a verb that must throw `Error`; returns its code.
+/// Runs an operation that must throw `Error`; returns the code of the exception.
 template <class Error, class T>
 error_code failure_of(
     subject& on, asio::awaitable<T> verb, std::source_location where = std::source_location::current())
@@ -29,7 +29,7 @@ error_code failure_of(
     return {};
 }
 
-/// Whether anybody holds it; asked in the way that the backend can answer.
+/// Returns whether any locker holds the key. Uses a try_acquire if the backend cannot list its locks.
 inline bool is_taken(
     subject& on, const locker& by, std::string key, std::source_location where = std::source_location::current())
 {
@@ -53,17 +53,18 @@ using strings = std::vector<std::string>;
 
 #define CHECK_STRINGS(actual, ...) BOOST_TEST(actual == strings(__VA_ARGS__), boost::test_tools::per_element())
 
-/// Time in such small pieces that whatever is due in between happens in its turn.
+/// Lets time pass in steps so small that everything that becomes due is processed at its time.
 inline void pass_slowly(subject& on, std::chrono::milliseconds span)
 {
     for (const auto end = lease_clock::now() + span; lease_clock::now() < end;)
         on.pass_time(on.short_ttl() / 20);
 }
 
-/// The same, for as long as something may reasonably take that is due within one short ttl.
+/// Lets time pass in the same way until `reached`, at most as long as anything may take that is due within one short
+/// TTL.
 inline void pass_slowly_until(subject& on, const std::function<bool()>& reached)
 {
-    // It need not stay so.
+    // Stored, because the condition may become false again.
     bool is_reached = reached();
     for (const auto end = lease_clock::now() + on.short_ttl() * 4; !is_reached && lease_clock::now() < end;) {
         on.pass_time(on.short_ttl() / 20);

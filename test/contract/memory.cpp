@@ -21,7 +21,7 @@ const registration memory_backend({
         .extends_groups = true,
         .tickets = true,
         .immediate = true},
-    // The store is the adapter's own.
+    // The store belongs to the adapter.
     .make_environment = in_virtual_time(
         [](asio::io_context& io) { return [made = memory::make_adapter(io.get_executor())] { return made; }; }),
 });

@@ -18,43 +18,42 @@ std::ostream& operator<<(std::ostream& out, lost_part what)
     return out << (what == lost_part::request ? "request" : "reply");
 }
 
-std::size_t ears::times(std::string_view what) const
+std::size_t event_recorder::count(std::string_view what) const
 {
-    return static_cast<std::size_t>(std::ranges::count(heard, what));
+    return static_cast<std::size_t>(std::ranges::count(events, what));
 }
 
-remote_subject::remote_subject(asio::io_context& io, remote_environment& surroundings)
-    : subject(io, surroundings, surroundings.make_linked(surroundings.short_ttl() * 14)), surroundings_(surroundings),
-      witness_(another())
+remote_subject::remote_subject(asio::io_context& io, remote_environment& env)
+    : subject(io, env, env.make_linked(env.short_ttl() * 14)), environment_(env), direct_driver_(another())
 {
 }
 
-driver remote_subject::hasty()
+driver remote_subject::make_short_timeout_driver()
 {
-    return {io(), others_.emplace_back(surroundings_.make_linked(haste()))};
+    return {io(), others_.emplace_back(environment_.make_linked(short_timeout()))};
 }
 
 locker remote_subject::make_linked_locker(locker_options options)
 {
-    options.operation_timeout = patience();
-    return locker(surroundings_.make_linked(patience()), std::move(options));
+    options.operation_timeout = long_timeout();
+    return locker(environment_.make_linked(long_timeout()), std::move(options));
 }
 
-locker remote_subject::make_hasty_locker(locker_options options)
+locker remote_subject::make_short_timeout_locker(locker_options options)
 {
-    options.operation_timeout = haste();
-    return locker(surroundings_.make_linked(haste()), std::move(options));
+    options.operation_timeout = short_timeout();
+    return locker(environment_.make_linked(short_timeout()), std::move(options));
 }
 
-locker remote_subject::make_impatient_locker()
+locker remote_subject::make_short_operation_timeout_locker()
 {
-    return locker(surroundings_.make_linked(patience()), {.operation_timeout = haste()});
+    return locker(environment_.make_linked(long_timeout()), {.operation_timeout = short_timeout()});
 }
 
 locker remote_subject::make_direct_locker()
 {
-    auto options = eager();
-    options.operation_timeout = patience();
+    auto options = quick_retry();
+    options.operation_timeout = long_timeout();
     return make_other_locker(std::move(options));
 }
 
@@ -82,12 +81,12 @@ void remote_subject::warm_up()
 
 void remote_subject::check_stored(std::size_t expected, where at)
 {
-    auto stored = surroundings_.stored();
-    // Never for something to go: that may be a lease that ends by itself.
-    const auto end = std::chrono::steady_clock::now() + patience();
+    auto stored = environment_.stored();
+    // Waits only for entries to appear, never for entries to disappear, because a lease may end by itself.
+    const auto end = std::chrono::steady_clock::now() + long_timeout();
     while (stored.size() < expected && std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        stored = surroundings_.stored();
+        stored = environment_.stored();
     }
     BOOST_TEST_CONTEXT("called from " << at.file_name() << ":" << at.line())
     {
@@ -117,12 +116,12 @@ bool remote_subject::out_of_work()
 void remote_subject::check_end()
 {
     for (const auto& each : all_faults)
-        each.set(surroundings_, false);
-    until([&] { return surroundings_.stored().empty(); });
+        each.set(environment_, false);
+    until([&] { return environment_.stored().empty(); });
     others_.push_back(shared_backend());
-    others_.push_back(witness_.shared_backend());
+    others_.push_back(direct_driver_.shared_backend());
     for (const auto& each : others_)
-        run(each->close(patience()));
+        run(each->close(long_timeout()));
     until([&] { return out_of_work(); });
 }
 
@@ -131,8 +130,8 @@ namespace {
 void run(const remote_backend& tested, const contract_case& which)
 {
     asio::io_context io;
-    const auto surroundings = tested.make_environment(io);
-    remote_subject on(io, *surroundings);
+    const auto env = tested.make_environment(io);
+    remote_subject on(io, *env);
     check_described(tested.name, tested.able, on.able());
     which.body(on);
     on.check_end();

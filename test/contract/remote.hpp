@@ -21,7 +21,7 @@ namespace colock::contract {
 std::ostream& operator<<(std::ostream& out, lost_part what);
 inline constexpr std::array lost_parts{lost_part::request, lost_part::reply};
 
-/// A fault that lasts until it is taken back.
+/// A fault that lasts until it is removed.
 struct lasting_fault
 {
     const char* name;
@@ -30,63 +30,63 @@ struct lasting_fault
 inline constexpr lasting_fault silence{"silence", [](remote_environment& on, bool set) { on.silence(set); }};
 inline constexpr lasting_fault refusal{"refusal", [](remote_environment& on, bool set) { on.refuse(set); }};
 inline constexpr lasting_fault death{"death", [](remote_environment& on, bool set) { on.serve(!set); }};
-/// During which others go on.
+/// Faults of the link, during which other clients can use the server.
 inline constexpr std::array link_faults{silence, refusal};
 inline constexpr std::array all_faults{silence, refusal, death};
 
-/// What an operator hears.
-class ears final : public observer
+/// Records the events that an operator sees.
+class event_recorder final : public observer
 {
 public:
-    void ready(std::string_view) noexcept override { heard.emplace_back("ready"); }
-    void suspended(std::string_view, const error_code&) noexcept override { heard.emplace_back("suspended"); }
-    void reconnected(std::string_view) noexcept override { heard.emplace_back("reconnected"); }
+    void ready(std::string_view) noexcept override { events.emplace_back("ready"); }
+    void suspended(std::string_view, const error_code&) noexcept override { events.emplace_back("suspended"); }
+    void reconnected(std::string_view) noexcept override { events.emplace_back("reconnected"); }
     void unreachable(std::string_view, const error_code& why, std::string_view) noexcept override
     {
-        heard.emplace_back("unreachable");
+        events.emplace_back("unreachable");
         causes.push_back(why);
     }
-    void waiting(std::string_view) noexcept override { heard.emplace_back("waiting"); }
-    void at_risk(std::string_view, const error_code&) noexcept override { heard.emplace_back("at_risk"); }
+    void waiting(std::string_view) noexcept override { events.emplace_back("waiting"); }
+    void at_risk(std::string_view, const error_code&) noexcept override { events.emplace_back("at_risk"); }
     void lost(std::string_view, lost_reason reason) noexcept override { losses.push_back(reason); }
 
-    [[nodiscard]] std::size_t times(std::string_view what) const;
+    [[nodiscard]] std::size_t count(std::string_view what) const;
 
-    std::vector<std::string> heard;
+    std::vector<std::string> events;
     std::vector<error_code> causes;
     std::vector<lost_reason> losses;
 };
 
-/// What a case works with: as a driver, the adapter behind the link that fails.
+/// The fixture of a remote case. As a driver, it uses an adapter behind the link that fails.
 class remote_subject : public subject
 {
 public:
     using where = std::source_location;
 
-    remote_subject(asio::io_context& io, remote_environment& surroundings);
+    remote_subject(asio::io_context& io, remote_environment& env);
 
-    [[nodiscard]] remote_environment& link() noexcept { return surroundings_; }
-    /// Its link is well: another process, and who sees what the server has.
-    [[nodiscard]] const driver& witness() const noexcept { return witness_; }
+    [[nodiscard]] remote_environment& link() noexcept { return environment_; }
+    /// Returns a driver whose link never fails. It acts as another process, and shows what the server stores.
+    [[nodiscard]] const driver& direct_driver() const noexcept { return direct_driver_; }
 
-    /// Operations end within it only where nothing passes.
-    [[nodiscard]] std::chrono::milliseconds patience() const { return short_ttl() * 14; }
-    /// A case may wait for an operation to end by itself.
-    [[nodiscard]] std::chrono::milliseconds haste() const { return short_ttl() * 2 / 3; }
-    /// Another one behind the same link, in haste.
-    [[nodiscard]] driver hasty();
-    /// Quick to try again, so that no case has to wait long.
-    [[nodiscard]] static locker_options eager() { return {.retry = retry_policy::fixed(20ms)}; }
-    /// Behind the link that fails.
-    [[nodiscard]] locker make_linked_locker(locker_options options = eager());
-    /// The same, with an adapter and an operation timeout in haste.
-    [[nodiscard]] locker make_hasty_locker(locker_options options = {});
-    /// Of which the adapter takes its time.
-    [[nodiscard]] locker make_impatient_locker();
-    /// On a link that is well.
+    /// Operation timeout of the adapter behind the link. Operations last that long only if nothing passes the link.
+    [[nodiscard]] std::chrono::milliseconds long_timeout() const { return short_ttl() * 14; }
+    /// A shorter operation timeout, for cases that wait until an operation times out.
+    [[nodiscard]] std::chrono::milliseconds short_timeout() const { return short_ttl() * 2 / 3; }
+    /// Returns another driver behind the same link, with the short timeout.
+    [[nodiscard]] driver make_short_timeout_driver();
+    /// Options with a short retry delay, so that no case has to wait long.
+    [[nodiscard]] static locker_options quick_retry() { return {.retry = retry_policy::fixed(20ms)}; }
+    /// Makes a locker behind the link that fails.
+    [[nodiscard]] locker make_linked_locker(locker_options options = quick_retry());
+    /// Makes a locker behind the link that fails, with the short timeout for the adapter and the locker.
+    [[nodiscard]] locker make_short_timeout_locker(locker_options options = {});
+    /// Makes a locker whose operation timeout is shorter than that of its adapter.
+    [[nodiscard]] locker make_short_operation_timeout_locker();
+    /// Makes a locker on a link that never fails.
     [[nodiscard]] locker make_direct_locker();
 
-    /// Lets time pass until it is reached; for longer than anything may take that is due.
+    /// Lets time pass until `reached`, at most for longer than anything may take that is due.
     void until(const std::function<bool()>& reached, where at = where::current());
     template <class T>
     T get(running<T> under_way, where at = where::current())
@@ -94,7 +94,7 @@ public:
         until([&] { return under_way.done(); }, at);
         return under_way.get(io(), at);
     }
-    /// For what takes time to end.
+    /// Runs an operation that takes time to end.
     template <class T>
     T run(asio::awaitable<T> verb, where at = where::current())
     {
@@ -105,7 +105,7 @@ public:
     {
         return testing::start(io(), std::move(verb));
     }
-    /// The error that it throws.
+    /// Returns the error that the operation throws.
     template <class T>
     error failure_of(asio::awaitable<T> verb, where at = where::current())
     {
@@ -126,29 +126,31 @@ public:
         return {{}, {}};
     }
 
-    /// A connection stands, and what it needs once is done.
+    /// Establishes a connection, and completes what a connection needs once.
     void warm_up();
-    /// Waits for what a server is still writing that was sent before its link was cut; nothing of ours runs meanwhile.
+    /// Waits until the server stores `expected` entries: it may still process a request that was sent before its link
+    /// was cut. No handler of the test runs meanwhile.
     void check_stored(std::size_t expected, where at = where::current());
-    /// As the core settles what it does not know the outcome of: until there is a promise.
+    /// Abandons the claim until the adapter promises that it holds nothing, as the core does for an unknown outcome.
     void settle(const claim_ptr& claim, where at = where::current());
-    /// Abandons once. True: it is promised that the claim holds nothing and never will.
+    /// Abandons once. Returns true if the adapter promises that the claim holds nothing and never will.
     [[nodiscard]] bool is_promised(const claim_ptr& claim);
-    /// Whether the context would end `run()`.
+    /// Returns whether the context has no work left, so that `run()` would return.
     [[nodiscard]] bool out_of_work();
 
-    /// Every case ends with this: all faults are over, nothing is stored, and nothing keeps the context.
+    /// Called at the end of every case, when all faults are over. Checks that nothing is stored, and that nothing keeps
+    /// the context running.
     void check_end();
 
 private:
-    remote_environment& surroundings_;
+    remote_environment& environment_;
     std::vector<std::shared_ptr<adapter>> others_;
-    driver witness_;
+    driver direct_driver_;
 };
 
 [[nodiscard]] cases& remote_cases();
 
-/// COLOCK_REMOTE_CASE(name, needs...) { body, with the remote_subject as `on` }
+/// COLOCK_REMOTE_CASE(name, needs...) { body; the remote_subject is `on` }
 #define COLOCK_REMOTE_CASE(case_name, ...)                                                                             \
     static void case_name##_body(remote_subject& on);                                                                  \
     COLOCK_CONTRACT_CASE(remote, case_name __VA_OPT__(, ) __VA_ARGS__)                                                 \

@@ -10,8 +10,8 @@
 
 namespace colock::contract {
 
-// Whoever holds a lock behind a link that fails, or on a server that does. A server ends by itself what is held by a
-// client that it does not hear of, by its ttl or with its session.
+// Holders of locks behind a link that fails, or on a server that fails. A server ends the locks of a silent client by
+// itself, by their TTL or with the session.
 
 namespace {
 
@@ -21,7 +21,7 @@ asio::awaitable<void> sleep_for(lease_clock::duration span)
     co_await passed.async_wait(asio::use_awaitable);
 }
 
-/// A body that only its locker ends, and whether anybody is inside.
+/// Returns a body that ends only when its locker cancels it. `inside` says whether it runs.
 auto endless(bool& inside)
 {
     return [&inside](lock&) -> asio::awaitable<void> {
@@ -39,17 +39,17 @@ void hold_behind(remote_subject& on, const lasting_fault& fault, lock_mode mode)
 {
     const auto ours = on.make_linked_locker(), theirs = on.make_direct_locker();
     auto held = on.run(ours.acquire("k", {.ttl = on.short_ttl(), .mode = mode}));
-    bool told = false, granted_before = false;
-    auto hearing = on.start([](lock& of, bool& heard) -> asio::awaitable<lost_reason> {
+    bool notified = false, granted_before = false;
+    auto hearing = on.start([](lock& of, bool& events) -> asio::awaitable<lost_reason> {
         const auto reason = co_await of.lost();
-        heard = true;
+        events = true;
         co_return reason;
-    }(held, told));
-    auto next = on.start([](locker by, acquire_options how, const bool& heard, bool& early) -> asio::awaitable<lock> {
+    }(held, notified));
+    auto next = on.start([](locker by, acquire_options how, const bool& events, bool& early) -> asio::awaitable<lock> {
         auto granted = co_await by.acquire("k", std::move(how));
-        early = !heard;
+        early = !events;
         co_return granted;
-    }(theirs, {.ttl = 1h}, told, granted_before));
+    }(theirs, {.ttl = 1h}, notified, granted_before));
     fault.set(on.link(), true);
     auto second = on.get(std::move(next));
     BOOST_TEST(!granted_before);
@@ -57,14 +57,14 @@ void hold_behind(remote_subject& on, const lasting_fault& fault, lock_mode mode)
     on.get(std::move(hearing));
     fault.set(on.link(), false);
     on.until([&] { return ours.stats().settling == 0; });
-    // What the first one's locker has tidied up was its own.
+    // The first locker has cleaned up only its own lock.
     BOOST_TEST(on.run(second.is_locked()));
     on.run(second.release(on_failure::raise));
 }
 
 } // namespace
 
-COLOCK_REMOTE_CASE(a_holder_behind_a_dead_link_is_told_before_another_is_granted)
+COLOCK_REMOTE_CASE(holder_behind_a_dead_link_is_notified_before_another_grant)
 {
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
@@ -74,7 +74,7 @@ COLOCK_REMOTE_CASE(a_holder_behind_a_dead_link_is_told_before_another_is_granted
     }
 }
 
-COLOCK_REMOTE_CASE(a_reader_behind_a_dead_link_is_told_before_a_writer_is_granted, &capabilities::shared)
+COLOCK_REMOTE_CASE(reader_behind_a_dead_link_is_notified_before_a_writer_is_granted, &capabilities::shared)
 {
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
@@ -89,7 +89,7 @@ COLOCK_REMOTE_CASE(a_body_behind_a_dead_link_has_ended_before_another_is_granted
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto ours = on.make_hasty_locker(), theirs = on.make_direct_locker();
+            const auto ours = on.make_short_timeout_locker(), theirs = on.make_direct_locker();
             bool inside = false;
             auto body = on.start(ours.with_lock("k", {.ttl = on.short_ttl()}, endless(inside)));
             on.until([&] { return inside && ours.stats().renewals > 0; });
@@ -115,15 +115,15 @@ COLOCK_REMOTE_CASE(a_body_that_loses_its_server_is_ended_and_counted)
     for (const auto& fault : all_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto told = std::make_shared<ears>();
-            const auto locks = on.make_hasty_locker({.observer = told});
+            const auto recorder = std::make_shared<event_recorder>();
+            const auto locks = on.make_short_timeout_locker({.observer = recorder});
             bool inside = false;
             auto body = on.start(locks.with_lock("k", {.ttl = on.short_ttl()}, endless(inside)));
             on.until([&] { return inside; });
             fault.set(on.link(), true);
             BOOST_CHECK_THROW(on.get(std::move(body)), lost_error);
             BOOST_TEST(!inside);
-            BOOST_TEST(told->losses.size() == 1U);
+            BOOST_TEST(recorder->losses.size() == 1U);
             std::uint64_t losses = 0;
             for (const auto each : locks.stats().losses)
                 losses += each;
@@ -142,7 +142,7 @@ COLOCK_REMOTE_CASE(a_short_fault_of_the_link_loses_no_lock)
             const auto ours = on.make_linked_locker(), theirs = on.make_direct_locker();
             auto held = on.run(ours.acquire("k", {.ttl = 1h}));
             auto next = on.start(ours.acquire("k", {.ttl = 1h}));
-            auto rival = on.start(theirs.acquire("k", {.ttl = 1h}));
+            auto other = on.start(theirs.acquire("k", {.ttl = 1h}));
             on.until([&] { return theirs.stats().waiting == 1; });
             fault.set(on.link(), true);
             auto extending = on.start(held.extend(1h));
@@ -151,7 +151,7 @@ COLOCK_REMOTE_CASE(a_short_fault_of_the_link_loses_no_lock)
             try {
                 on.get(std::move(extending));
             } catch (const extend_error& failed) {
-                // Nobody can know, but the holder still holds.
+                // The outcome is unknown, but the holder still holds the lock.
                 BOOST_TEST(
                     (failed.code() == errc::outcome_unknown || failed.code() == errc::unavailable), failed.what());
             }
@@ -166,11 +166,11 @@ COLOCK_REMOTE_CASE(a_short_fault_of_the_link_loses_no_lock)
                 }
             });
             BOOST_TEST(!next.done());
-            BOOST_TEST(!rival.done());
+            BOOST_TEST(!other.done());
             on.run(held.release());
-            on.until([&] { return next.done() || rival.done(); });
-            auto* const first = next.done() ? &next : &rival;
-            auto* const second = first == &next ? &rival : &next;
+            on.until([&] { return next.done() || other.done(); });
+            auto* const first = next.done() ? &next : &other;
+            auto* const second = first == &next ? &other : &next;
             on.run(first->get(on.io()).release());
             on.run(on.get(std::move(*second)).release());
             on.until([&] { return ours.stats().settling + theirs.stats().settling == 0; });
@@ -183,7 +183,7 @@ COLOCK_REMOTE_CASE(a_release_behind_a_silent_link_ends_in_time)
     for (const bool somebody_waits : {false, true}) {
         BOOST_TEST_CONTEXT("a local waiter: " << somebody_waits)
         {
-            const auto locks = on.make_impatient_locker();
+            const auto locks = on.make_short_operation_timeout_locker();
             auto held = on.run(locks.acquire("k", {.ttl = 1h}));
             std::vector<running<lock>> next;
             if (somebody_waits) {
@@ -193,7 +193,7 @@ COLOCK_REMOTE_CASE(a_release_behind_a_silent_link_ends_in_time)
             on.link().silence(true);
             const auto begin = lease_clock::now();
             on.run(held.release());
-            BOOST_TEST((lease_clock::now() - begin < on.haste() * 8));
+            BOOST_TEST((lease_clock::now() - begin < on.short_timeout() * 8));
             BOOST_TEST(!held.held());
             on.link().silence(false);
             for (auto& each : next)

@@ -7,13 +7,13 @@
 
 namespace colock::contract {
 
-// What a client has sent arrives after all, when its connection is long dead.
+// Requests of a client that arrive long after their connection has ended.
 
 namespace {
 
-/// The operation's request is on its way when its connection ends.
+/// Starts an operation whose request is in flight when its connection ends.
 template <class Outcome>
-Outcome overtaken(remote_subject& on, asio::awaitable<Outcome> operation)
+Outcome send_before_disconnect(remote_subject& on, asio::awaitable<Outcome> operation)
 {
     on.link().hold();
     auto under_way = on.start(std::move(operation));
@@ -22,9 +22,9 @@ Outcome overtaken(remote_subject& on, asio::awaitable<Outcome> operation)
     return on.get(std::move(under_way));
 }
 
-/// What the late request finds: the lock free, or another's.
+/// Runs the body twice: the late request finds the lock free, or held by another client.
 template <class Body>
-void for_free_and_taken(remote_subject& on, Body body)
+void for_free_and_held(remote_subject& on, Body body)
 {
     for (const bool taken : {false, true}) {
         BOOST_TEST_CONTEXT("meanwhile taken: " << taken)
@@ -36,31 +36,32 @@ void for_free_and_taken(remote_subject& on, Body body)
     }
 }
 
-/// Whatever the adapter promised stays true when the request arrives; and if it could promise nothing, it can then.
+/// Checks that a promise of the adapter stays true when the request arrives. If the adapter could promise nothing
+/// before, it can then.
 void check_promise(remote_subject& on, const plain_claim_ptr& claim, bool taken)
 {
-    const auto rival = on.exclusive("k");
+    const auto other_claim = on.exclusive("k");
     const bool promised = on.is_promised(claim);
     if (promised && taken)
-        on.witness().grant(rival);
+        on.direct_driver().grant(other_claim);
     on.link().deliver();
     if (!promised)
         on.settle(claim);
     on.check_stored(promised && taken ? 1 : 0);
     if (!promised || !taken)
-        on.witness().grant(rival);
-    on.witness().check_held(rival);
+        on.direct_driver().grant(other_claim);
+    on.direct_driver().check_held(other_claim);
     on.check_not_held(claim);
-    on.witness().give_back(rival);
+    on.direct_driver().give_back(other_claim);
 }
 
 } // namespace
 
-COLOCK_REMOTE_CASE(a_late_create_of_a_dead_connection_is_never_granted_to_two)
+COLOCK_REMOTE_CASE(late_create_of_a_dead_connection_never_causes_two_holders)
 {
-    for_free_and_taken(on, [&](bool taken) {
+    for_free_and_held(on, [&](bool taken) {
         const auto claim = on.exclusive("k");
-        const auto outcome = overtaken(on, on.backend().create(testing::sent_now(claim)));
+        const auto outcome = send_before_disconnect(on, on.backend().create(testing::sent_now(claim)));
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         claim->mark_in_doubt();
@@ -68,9 +69,9 @@ COLOCK_REMOTE_CASE(a_late_create_of_a_dead_connection_is_never_granted_to_two)
     });
 }
 
-COLOCK_REMOTE_CASE(a_late_create_of_several_is_never_granted_to_two, &capabilities::several)
+COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilities::several)
 {
-    for_free_and_taken(on, [&](bool taken) {
+    for_free_and_held(on, [&](bool taken) {
         const auto claim = on.exclusive("k"), beside = on.exclusive("l");
         std::optional<create_all_outcome> outcome;
         on.link().hold();
@@ -91,25 +92,25 @@ COLOCK_REMOTE_CASE(a_late_create_of_several_is_never_granted_to_two, &capabiliti
     });
 }
 
-COLOCK_REMOTE_CASE(a_late_release_of_a_dead_connection_takes_no_others_lock)
+COLOCK_REMOTE_CASE(late_release_of_a_dead_connection_removes_no_other_lock)
 {
-    for_free_and_taken(on, [&](bool taken) {
+    for_free_and_held(on, [&](bool taken) {
         const auto claim = on.exclusive("k");
         on.grant(claim);
-        const auto outcome = overtaken(on, on.backend().release(claim));
+        const auto outcome = send_before_disconnect(on, on.backend().release(claim));
         BOOST_TEST_REQUIRE(outcome.status == release_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         check_promise(on, claim, taken);
     });
 }
 
-COLOCK_REMOTE_CASE(a_late_hand_over_of_a_dead_connection_is_never_granted_to_two)
+COLOCK_REMOTE_CASE(late_hand_over_of_a_dead_connection_never_causes_two_holders)
 {
-    for_free_and_taken(on, [&](bool taken) {
+    for_free_and_held(on, [&](bool taken) {
         const auto claim = on.exclusive("k"), next = on.exclusive("k");
         on.grant(claim);
         next->set_sent(lease_clock::now());
-        const auto outcome = overtaken(on, on.backend().hand_over(claim, next));
+        const auto outcome = send_before_disconnect(on, on.backend().hand_over(claim, next));
         BOOST_TEST_REQUIRE(outcome.created.status == create_status::failed);
         next->mark_in_doubt();
         if (!on.is_promised(claim)) {
@@ -130,7 +131,7 @@ COLOCK_REMOTE_CASE(no_lock_of_a_locker_is_taken_away_by_its_own_late_release)
     auto next = on.start(locks.acquire("k"));
     on.link().hang_up();
     on.get(std::move(releasing));
-    // It may be that nothing can be promised before the release has arrived.
+    // The adapter may be unable to promise anything before the release has arrived.
     for (int i = 0; i < 20 && !next.done(); ++i)
         on.pass_time(on.short_ttl() / 20);
     on.link().deliver();
@@ -159,7 +160,7 @@ COLOCK_REMOTE_CASE(no_lease_outlasts_a_shorter_extension_that_arrives_late, &cap
     on.run(held.extend(1h));
     const auto expires = held.expires_at();
     on.link().deliver();
-    const auto stored = on.witness().inspect("k");
+    const auto stored = on.direct_driver().inspect("k");
     BOOST_TEST_REQUIRE(stored.size() == 1U);
     BOOST_TEST_REQUIRE(stored[0].remaining.has_value());
     BOOST_TEST((expires <= lease_clock::now() + *stored[0].remaining));

@@ -7,11 +7,11 @@
 
 namespace colock::contract {
 
-// One request or one reply is lost, and nothing else.
+// Tests in which exactly one request or one reply is lost.
 
 namespace {
 
-/// The case's body, once for each part that a link may lose; a connection stands.
+/// Runs the body once for each part that a link may lose, with an established connection.
 template <class Body>
 void for_each_loss(remote_subject& on, Body body)
 {
@@ -27,7 +27,8 @@ void for_each_loss(remote_subject& on, Body body)
     }
 }
 
-/// What is begun loses one after the other. Where it asks for nothing more after the first, something else does.
+/// Loses two parts in sequence. If the operation sends nothing more after the first loss, another operation loses the
+/// second part.
 template <class Begin>
 void lose_both(remote_subject& on, const locker& locks, lost_part first, lost_part second, Begin begin)
 {
@@ -46,7 +47,7 @@ void lose_both(remote_subject& on, const locker& locks, lost_part first, lost_pa
     BOOST_TEST(on.link().cuts() == before + 2);
 }
 
-/// By a locker of which an acquire loses its create, is granted, and is given back.
+/// Returns the statistics of a locker whose acquire loses its create, is granted, and is released.
 locker_stats counted_after_loss(remote_subject& on, lost_part what, locker_options options)
 {
     const auto locks = on.make_linked_locker(std::move(options));
@@ -62,7 +63,7 @@ locker_stats counted_after_loss(remote_subject& on, lost_part what, locker_optio
 
 } // namespace
 
-// Through the adapter.
+// Cases that use the adapter.
 
 COLOCK_REMOTE_CASE(a_create_that_is_lost_leaves_no_orphan)
 {
@@ -76,9 +77,9 @@ COLOCK_REMOTE_CASE(a_create_that_is_lost_leaves_no_orphan)
         claim->mark_in_doubt();
         on.settle(claim);
         on.check_stored(0);
-        const auto rival = on.exclusive("k");
-        on.witness().grant(rival);
-        on.witness().give_back(rival);
+        const auto other_claim = on.exclusive("k");
+        on.direct_driver().grant(other_claim);
+        on.direct_driver().give_back(other_claim);
     });
 }
 
@@ -96,15 +97,15 @@ COLOCK_REMOTE_CASE(a_create_after_a_lost_one_finds_its_own_grant)
     });
 }
 
-// Where a majority decides, a lock is held and extended though one node's create has an unknown outcome.
-COLOCK_REMOTE_CASE(a_lost_create_that_was_extended_since_can_be_taken_back)
+// On a quorum, a lock is held and extended although the create on one node has an unknown outcome.
+COLOCK_REMOTE_CASE(extended_claim_with_a_lost_create_can_be_released)
 {
     for_each_loss(on, [&](lost_part what) {
         const auto claim = on.exclusive("k");
         on.link().cut(what);
         BOOST_TEST(on.create(claim).status == create_status::failed);
         claim->mark_in_doubt();
-        // "Not held" is as good: what is in doubt need not be known.
+        // "Not held" is correct, too, because the claim is in doubt.
         const auto extended = on.extend(claim, 1h).status;
         BOOST_TEST(
             (extended == extend_status::not_held || (extended == extend_status::extended && what == lost_part::reply)));
@@ -144,16 +145,16 @@ COLOCK_REMOTE_CASE(an_extension_that_is_lost_does_not_end_the_lock)
     });
 }
 
-COLOCK_REMOTE_CASE(an_adoption_that_is_lost_is_repeated_or_taken_back, &capabilities::tickets)
+COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets)
 {
-    const auto& other = on.witness();
+    const auto& other = on.direct_driver();
     const auto give_up = [&](plain_claim_ptr& held) {
         held = on.exclusive("k");
         other.grant(held);
         return other.backend().export_ticket(*held);
     };
     plain_claim_ptr held;
-    // A server that has to be told how first does nothing.
+    // The first use may have to send the script to the server, which then executes nothing yet.
     const auto first = on.exclusive("k");
     other.take_over(give_up(held), first);
     other.give_back(first);
@@ -179,14 +180,14 @@ COLOCK_REMOTE_CASE(an_adoption_that_is_lost_is_repeated_or_taken_back, &capabili
         on.settle(claim);
         if (what == lost_part::reply)
             return;
-        // Nobody has used it yet.
+        // Nobody has used the ticket yet.
         on.check_stored(1);
         other.take_over(ticket, next);
         other.give_back(next);
     });
 }
 
-COLOCK_REMOTE_CASE(a_question_that_is_lost_is_no_answer)
+COLOCK_REMOTE_CASE(lost_query_is_an_error)
 {
     for_each_loss(on, [&](lost_part what) {
         const auto claim = on.exclusive("k");
@@ -232,10 +233,10 @@ COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabili
         for (const auto& each : all)
             on.settle(each);
         on.check_stored(0);
-        const std::vector rivals{on.exclusive("c"), on.exclusive("b"), on.exclusive("a")};
-        on.witness().grant_all(rivals);
-        for (const auto& each : rivals)
-            on.witness().give_back(each);
+        const std::vector other_claims{on.exclusive("c"), on.exclusive("b"), on.exclusive("a")};
+        on.direct_driver().grant_all(other_claims);
+        for (const auto& each : other_claims)
+            on.direct_driver().give_back(each);
     });
 }
 
@@ -256,7 +257,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &c
     });
 }
 
-COLOCK_REMOTE_CASE(several_in_doubt_that_are_refused_can_be_taken_back, &capabilities::several)
+COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilities::several)
 {
     for_each_loss(on, [&](lost_part what) {
         const auto other = on.exclusive("b");
@@ -264,23 +265,23 @@ COLOCK_REMOTE_CASE(several_in_doubt_that_are_refused_can_be_taken_back, &capabil
         on.link().cut(what);
         BOOST_TEST(on.create(all[0]).status == create_status::failed);
         all[0]->mark_in_doubt();
-        on.witness().grant(other);
-        // The refusal is no proof that the first holds nothing.
+        on.direct_driver().grant(other);
+        // The refusal does not prove that the first claim holds nothing.
         BOOST_TEST(on.refuse_all(all).which == 1U);
         on.check_stored(what == lost_part::reply ? 2 : 1);
         on.settle(all[0]);
         on.settle(all[1]);
         on.check_stored(1);
-        on.witness().give_back(other);
+        on.direct_driver().give_back(other);
     });
 }
 
-// Through a locker.
+// Cases that use a locker.
 
-COLOCK_REMOTE_CASE(an_acquire_whose_create_is_lost_is_granted_all_the_same)
+COLOCK_REMOTE_CASE(acquire_with_a_lost_create_is_granted)
 {
     for_each_loss(on, [&](lost_part what) {
-        const auto counted = counted_after_loss(on, what, remote_subject::eager());
+        const auto counted = counted_after_loss(on, what, remote_subject::quick_retry());
         BOOST_TEST(counted.attempts >= 3U);
         BOOST_TEST(counted.unproven == 0U);
     });
@@ -309,18 +310,18 @@ COLOCK_REMOTE_CASE(two_losses_one_after_the_other_leave_nothing_and_keep_nobody_
     }
 }
 
-// What it may have left keeps everybody out until it is found, or has expired.
-COLOCK_REMOTE_CASE(what_a_lost_create_may_have_left_is_looked_for_before_a_long_delay_is_over)
+// A grant that the lost create may have left excludes everybody until it is found, or has expired.
+COLOCK_REMOTE_CASE(lost_create_is_checked_before_a_long_delay_ends)
 {
     for_each_loss(on, [&](lost_part what) {
         const auto counted = counted_after_loss(on, what, {.retry = retry_policy::fixed(10min).times(1)});
-        // It is no attempt of the policy's.
+        // The check is not counted as an attempt of the policy.
         BOOST_TEST(counted.retries == 0U);
         BOOST_TEST(counted.unproven == 0U);
     });
 }
 
-COLOCK_REMOTE_CASE(a_try_whose_create_is_lost_says_so_and_leaves_no_orphan)
+COLOCK_REMOTE_CASE(try_with_a_lost_create_reports_it_and_leaves_no_orphan)
 {
     for_each_loss(on, [&](lost_part what) {
         const auto locks = on.make_linked_locker();
@@ -334,7 +335,7 @@ COLOCK_REMOTE_CASE(a_try_whose_create_is_lost_says_so_and_leaves_no_orphan)
     });
 }
 
-COLOCK_REMOTE_CASE(a_group_of_which_a_create_is_lost_is_held_whole)
+COLOCK_REMOTE_CASE(group_with_a_lost_create_is_held_completely)
 {
     for_each_loss(on, [&](lost_part what) {
         const auto locks = on.make_linked_locker(), other = on.make_direct_locker();
@@ -350,20 +351,20 @@ COLOCK_REMOTE_CASE(a_group_of_which_a_create_is_lost_is_held_whole)
     });
 }
 
-COLOCK_REMOTE_CASE(a_release_of_a_group_that_is_lost_is_told, &capabilities::groups)
+COLOCK_REMOTE_CASE(lost_release_of_a_group_is_reported, &capabilities::groups)
 {
     for_each_loss(on, [&](lost_part what) {
         const auto locks = on.make_linked_locker(), other = on.make_direct_locker();
         auto held = other.group("g");
         on.run(held.acquire("a"));
         on.run(held.acquire("b"));
-        // A connection stands.
+        // A connection is established.
         on.run(on.run(locks.acquire("warm")).release(on_failure::raise));
         auto group = locks.group("g");
         on.link().cut(what);
         const auto failed = on.failure_of(group.release());
         BOOST_TEST((failed.code() == errc::outcome_unknown || failed.code() == errc::unavailable), failed.what());
-        // A backend that asks more than once may have done a part of it, or nothing yet.
+        // A backend that needs several requests may have executed some of them, or none.
         BOOST_TEST(on.run(group.release()).size() <= 2U);
         for (const auto* key : {"a", "b"})
             BOOST_TEST(!on.run(other.is_locked(key)));

@@ -7,11 +7,11 @@
 
 namespace colock::contract {
 
-// The end of a locker and of a context while the server is away, and its end while it is well.
+// The end of a locker and of a context while the server cannot be reached, and also while it can.
 
 namespace {
 
-/// Two lockers of two processes: one holds, and both have somebody who waits.
+/// Two lockers of two processes. One holds a lock, and both have a waiter.
 struct waiting_pair
 {
     explicit waiting_pair(remote_subject& subject)
@@ -24,7 +24,7 @@ struct waiting_pair
         on.until([&] { return ours->stats().waiting == 1; });
     }
 
-    /// Both end with their shutdown, in time.
+    /// Shuts both down, and checks that they end in time.
     shutdown_report shut_down(std::chrono::milliseconds deadline)
     {
         const auto begin = lease_clock::now();
@@ -50,13 +50,13 @@ struct waiting_pair
 COLOCK_REMOTE_CASE(a_shutdown_leaves_nothing_to_wait_for)
 {
     waiting_pair pair(on);
-    BOOST_TEST(pair.shut_down(on.patience()).clean());
-    // Not even a connection or a channel that might have been of use to somebody.
+    BOOST_TEST(pair.shut_down(on.long_timeout()).clean());
+    // Nothing is left, not even a connection or a channel that another caller might use.
     BOOST_TEST(on.out_of_work());
     on.check_stored(0);
 }
 
-COLOCK_REMOTE_CASE(a_shutdown_with_the_server_away_ends_within_its_deadline_and_reports)
+COLOCK_REMOTE_CASE(shutdown_with_an_unreachable_server_ends_within_its_deadline_and_reports)
 {
     for (const auto& fault : all_faults) {
         BOOST_TEST_CONTEXT(fault.name)
@@ -68,30 +68,30 @@ COLOCK_REMOTE_CASE(a_shutdown_with_the_server_away_ends_within_its_deadline_and_
             BOOST_TEST(std::ranges::count(report.unsettled, "k") > 0);
             on.until([&] { return on.out_of_work(); });
             fault.set(on.link(), false);
-            // It would end by itself.
+            // The lock would end by itself.
             if (on.able().list) {
-                on.witness().break_key("k");
-                on.run(on.witness().backend().close(on.patience()));
+                on.direct_driver().break_key("k");
+                on.run(on.direct_driver().backend().close(on.long_timeout()));
             }
             on.until([&] { return on.link().stored().empty(); });
         }
     }
 }
 
-COLOCK_REMOTE_CASE(a_failed_acquire_keeps_no_context)
+COLOCK_REMOTE_CASE(failed_acquire_leaves_no_work_in_the_context)
 {
     for (const auto& fault : {refusal, death}) {
         BOOST_TEST_CONTEXT(fault.name)
         {
             fault.set(on.link(), true);
-            // An attempt may be under way for far longer than anybody waits for it.
+            // An attempt may be in flight for much longer than its caller waits for it.
             const auto locks = on.make_linked_locker();
             const auto failed =
                 on.failure_of(locks.acquire("k", {.retry = retry_policy::forever().total_time(on.short_ttl() / 5)}));
             BOOST_TEST((failed.code() == errc::unavailable || failed.code() == errc::outcome_unknown), failed.what());
             const auto begin = lease_clock::now();
             on.until([&] { return on.out_of_work(); });
-            BOOST_TEST((lease_clock::now() - begin < on.patience() / 2));
+            BOOST_TEST((lease_clock::now() - begin < on.long_timeout() / 2));
             BOOST_TEST(locks.stats().settling == 0U);
             fault.set(on.link(), false);
             on.run(on.run(locks.acquire("k")).release(on_failure::raise));
@@ -99,12 +99,12 @@ COLOCK_REMOTE_CASE(a_failed_acquire_keeps_no_context)
     }
 }
 
-COLOCK_REMOTE_CASE(an_adapter_that_was_closed_while_its_server_was_away_connects_again)
+COLOCK_REMOTE_CASE(adapter_closed_while_its_server_was_unreachable_connects_again)
 {
     for (const auto& fault : all_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto some = on.hasty();
+            const auto some = on.make_short_timeout_driver();
             fault.set(on.link(), true);
             std::vector<plain_claim_ptr> claims;
             const auto begin = [&] {
@@ -115,7 +115,7 @@ COLOCK_REMOTE_CASE(an_adapter_that_was_closed_while_its_server_was_away_connects
             on.pass_time(on.short_ttl() / 20);
             on.run(some.backend().close(1ms));
             fault.set(on.link(), false);
-            // At no time is there nothing to send.
+            // There is always something to send.
             bool granted = false;
             for (int i = 0; i < 20 && !granted; ++i) {
                 on.pass_time(on.short_ttl() / 3);

@@ -9,7 +9,7 @@
 
 namespace colock::contract {
 
-// Whoever waits behind a link that fails, or for a server that does.
+// Waiters behind a link that fails, or on a server that fails.
 
 namespace {
 
@@ -24,7 +24,7 @@ struct cancelled_acquire
         }));
     }
 
-    /// That it does not end by itself, but at once when it is cancelled.
+    /// Checks that the acquire does not end by itself, but ends at once when it is cancelled.
     void check_cancellation(remote_subject& on)
     {
         on.pass_time(on.short_ttl() / 10);
@@ -40,7 +40,7 @@ struct cancelled_acquire
     bool over = false;
 };
 
-/// As the core does it, but with nothing else than the adapter that would tell of a release.
+/// Waits like the core does, but only the adapter can report a release.
 asio::awaitable<void> wait_for(remote_subject& on, plain_claim_ptr claim)
 {
     for (;;) {
@@ -70,10 +70,10 @@ void release_to(remote_subject& on, running<lock>& waiting, std::string_view wha
 
 } // namespace
 
-COLOCK_REMOTE_CASE(a_waiter_is_granted_whatever_it_loses)
+COLOCK_REMOTE_CASE(waiter_is_granted_after_any_lost_request_or_reply)
 {
     for (const auto what : lost_parts) {
-        // Its first request, and what it says when it has found the lock busy.
+        // Either the first request is lost, or a later one, which is sent after a busy answer.
         for (const bool later : {false, true}) {
             BOOST_TEST_CONTEXT("loses a " << what << ", later: " << later)
             {
@@ -81,7 +81,7 @@ COLOCK_REMOTE_CASE(a_waiter_is_granted_whatever_it_loses)
                 const auto ours = on.make_linked_locker();
                 on.run(on.run(ours.acquire("warm")).release(on_failure::raise));
                 const auto holder = on.exclusive("k");
-                on.witness().grant(holder);
+                on.direct_driver().grant(holder);
                 if (!later)
                     on.link().cut(what);
                 auto waiting = on.start(ours.acquire("k"));
@@ -91,7 +91,7 @@ COLOCK_REMOTE_CASE(a_waiter_is_granted_whatever_it_loses)
                 }
                 on.pass_time(on.short_ttl() / 10);
                 BOOST_TEST(!waiting.done());
-                on.witness().give_back(holder);
+                on.direct_driver().give_back(holder);
                 release_to(on, waiting, "the waiter");
                 on.until([&] { return ours.stats().settling == 0; });
             }
@@ -105,11 +105,11 @@ COLOCK_REMOTE_CASE(a_release_during_an_outage_is_not_missed, &capabilities::even
         BOOST_TEST_CONTEXT(fault.name)
         {
             const auto holder = on.exclusive("k"), claim = on.exclusive("k");
-            on.witness().grant(holder);
+            on.direct_driver().grant(holder);
             auto waiting = on.start(wait_for(on, claim));
             on.pass_time(on.short_ttl() / 10);
             fault.set(on.link(), true);
-            on.witness().give_back(holder);
+            on.direct_driver().give_back(holder);
             on.pass_time(on.short_ttl() / 5);
             BOOST_TEST(!waiting.done());
             fault.set(on.link(), false);
@@ -120,9 +120,9 @@ COLOCK_REMOTE_CASE(a_release_during_an_outage_is_not_missed, &capabilities::even
     }
 }
 
-COLOCK_REMOTE_CASE(waiters_are_granted_after_the_server_has_come_back)
+COLOCK_REMOTE_CASE(waiters_are_granted_after_the_server_has_returned)
 {
-    // With the default pace of retries.
+    // With the default retry delays.
     const auto ours = on.make_linked_locker({}), theirs = on.make_direct_locker();
     auto held = on.run(ours.acquire("k", {.ttl = 1h}));
     int inside = 1, most = 0;
@@ -173,7 +173,7 @@ COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_n
         {
             const auto locks = on.make_linked_locker();
             const auto holder = on.exclusive("k");
-            on.witness().grant(holder);
+            on.direct_driver().grant(holder);
             cancelled_acquire asked(locks, "k");
             on.until([&] { return locks.stats().busy > 0; });
             fault.set(on.link(), true);
@@ -181,7 +181,7 @@ COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_n
             fault.set(on.link(), false);
             on.until([&] { return locks.stats().settling == 0; });
             on.check_stored(1);
-            on.witness().give_back(holder);
+            on.direct_driver().give_back(holder);
         }
     }
 }

@@ -31,7 +31,7 @@ constexpr std::array requests{operation::create, operation::release, operation::
 const error_code unheard = asio::error::timed_out;
 const error_code refused = asio::error::connection_refused;
 
-/// An adapter that does as its link does.
+/// An adapter that reports the state of its link.
 struct client
 {
     client(std::shared_ptr<adapter> store, const asio::any_io_executor& executor, std::chrono::milliseconds answers)
@@ -65,7 +65,7 @@ struct client
         };
         set(step::fail(errc::unavailable, "nobody is there", refused).before(tell), step::fail(errc::unavailable));
     }
-    /// A connection stands, or is found to.
+    /// Establishes a connection, or finds an existing one.
     void find()
     {
         if (std::exchange(is_connected, true))
@@ -92,7 +92,7 @@ class scripted_link final : public remote_environment
 public:
     explicit scripted_link(asio::io_context& io) : io_(io), store_(memory::make_adapter(io.get_executor())) {}
 
-    // What is posted, not carried out at once, as a server's answers are.
+    // Answers are posted, not delivered inside the call, like the answers of a server.
     std::shared_ptr<adapter> make() override
     {
         return std::make_shared<testing::scripted_adapter>(store_, io_.get_executor());
@@ -142,7 +142,7 @@ public:
         apply_all();
         if (silent)
             return;
-        // Only waits are held by silence.
+        // While the link is silent, the script holds back waits only.
         for (const auto& each : clients_) {
             while (each->script->discard())
                 continue;

@@ -13,7 +13,7 @@
 
 namespace colock::contract {
 
-/// In which the time of a backend that counts by lease_clock passes at once.
+/// An environment with virtual time, for a backend that uses lease_clock: time passes at once.
 class virtual_environment final : public environment
 {
 public:

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What docs/adapters.md shows beside the example adapters, compiled and run.
+// Compiles and runs the code that docs/adapters.md shows in addition to the example adapters.
 
 #include "support/print.hpp"
 #include "support/run.hpp"
@@ -25,7 +25,7 @@ using colock::testing::run_coro;
 
 namespace {
 
-/// Whatever is asked of it is granted.
+/// Grants every request.
 class granting_adapter : public colock::awaitable_adapter
 {
 public:
@@ -54,7 +54,7 @@ protected:
 };
 
 //[ session
-// Its locks live as long as its session with the server, which drops one that it has not heard of for so long.
+// The locks of this adapter end with its session. The server ends a session without a heartbeat after this time.
 class session_adapter : public granting_adapter
 {
 public:
@@ -62,17 +62,18 @@ public:
 
     colock::capabilities capabilities() const noexcept override { return {.no_ttl = true, .expires = false}; }
 
-    // A session stands. A new one brings a new bound: locks of the old one stay lost.
+    // Called when a session is open. A new session has a new bound, so that locks of the old session stay lost.
     void on_connected(colock::lease_clock::time_point asked)
     {
         session_ = std::make_shared<colock::session_bound>(asked + session_timeout);
     }
-    // The server answered a heartbeat that was sent at `asked`: it counts from then on, or from later. False: that came
-    // too late, and whoever relied on the session has been told that it is over.
+    // Called when the server has answered a heartbeat that was sent at `asked`, the earliest time from which the
+    // heartbeat can count. Returns false if the bound had passed already and the locks were reported as lost.
     bool on_heartbeat(colock::lease_clock::time_point asked) { return session_->raise(asked + session_timeout); }
-    // The session may yet be saved: observers hear that each held lock is at risk.
+    // Called when the server does not answer. The session may survive: observers are notified that each held lock is at
+    // risk.
     void on_silence() { notify_suspended(boost::asio::error::timed_out); }
-    // The server said so.
+    // Called when the server has reported the end of the session.
     void on_session_lost() { std::exchange(session_, nullptr)->end(); }
 
 protected:
@@ -80,7 +81,7 @@ protected:
     {
         if (!session_)
             co_return colock::create_outcome::failed(colock::make_failure(colock::errc::unavailable, "no session"));
-        // Before it is granted: the lease ends with the session, whatever its ttl.
+        // Before the grant: the lease ends with the session at the latest, whatever its TTL.
         claim->lease().tie(session_);
         co_return co_await granting_adapter::do_create(std::move(claim));
     }
@@ -92,8 +93,8 @@ private:
 //]
 
 //[ member
-// What an adapter keeps beyond the life of its coroutines: let go of before the context dies. A part of its own, for it
-// is registered weakly, by a pointer that a constructor cannot have.
+// Resources of the adapter that outlive its coroutines, released when the context is destroyed. A separate object,
+// because the context stores a weak pointer to it, which a constructor cannot provide.
 class heartbeat final : public colock::context_member, public std::enable_shared_from_this<heartbeat>
 {
 public:
@@ -112,9 +113,9 @@ public:
         timer_->expires_after(interval);
         timer_->async_wait([](const boost::system::error_code&) {});
     }
-    // To destroy a timer after its context would be a use after free.
+    // The timer must not be destroyed after its context.
     void context_shutdown() noexcept override { timer_.reset(); }
-    // The connection is the parent's: say nothing on it, not even goodbye.
+    // The connection belongs to the parent process: send nothing on it, not even a farewell.
     void context_forked() noexcept override { is_connected_ = false; }
 
     bool is_connected() const { return is_connected_; }
@@ -161,7 +162,7 @@ BOOST_AUTO_TEST_CASE(locks_end_with_their_session)
     BOOST_TEST(next_lost.get(io) == colock::lost_reason::session);
 }
 
-BOOST_AUTO_TEST_CASE(what_outlives_the_context_lets_go_before)
+BOOST_AUTO_TEST_CASE(context_member_is_shut_down_with_its_context)
 {
     std::shared_ptr<heartbeat> kept;
     {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What docs/fencing.md shows of resources that need no server, compiled and run.
+// Compiles and runs the code of docs/fencing.md for resources that need no server.
 
 #include <colock/fence_gate.hpp>
 #include <colock/locker.hpp>
@@ -27,14 +27,14 @@ namespace {
 
 //[ gate
 // #include <colock/fence_gate.hpp>
-// What the lock guards, in the process that owns it; its members are called on one strand.
+// The guarded resource, in the process that owns it. Its members are called on one strand.
 class shelf
 {
 public:
     bool put(const std::string& book, const std::string& key, std::uint64_t fence)
     {
         if (!gate_.admit(key, fence))
-            return false; // A later holder was here: whoever asks has lost the lock, known or not.
+            return false; // a newer holder has written: the caller has lost the lock
         book_ = book;
         return true;
     }
@@ -59,11 +59,11 @@ bool write_balance(sqlite3* to, const std::string& id, std::int64_t balance, std
     sqlite3_bind_text(prepared, 3, id.c_str(), -1, SQLITE_TRANSIENT);
     if (sqlite3_step(prepared) != SQLITE_DONE)
         throw std::runtime_error(sqlite3_errmsg(to));
-    return sqlite3_changes(to) == 1; // 0: there is no such account, or a later holder has written.
+    return sqlite3_changes(to) == 1; // 0: there is no such account, or a newer holder has written
 }
 //]
 
-/// Two that take the lock after each other; the first is not told that it has lost it.
+/// Two holders that take the lock one after the other. The first is not notified that it has lost the lock.
 struct two_holders
 {
     asio::io_context io;
@@ -110,7 +110,7 @@ struct accounts
 
 BOOST_AUTO_TEST_SUITE(fencing_page)
 
-BOOST_AUTO_TEST_CASE(a_gate_keeps_out_who_was_paused)
+BOOST_AUTO_TEST_CASE(gate_refuses_a_writer_that_lost_its_lock)
 {
     const two_holders of;
     shelf guarded;
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_gate_keeps_out_who_was_paused)
     BOOST_TEST(guarded.book() == "by the second");
 }
 
-BOOST_AUTO_TEST_CASE(an_update_in_sql_changes_nothing_for_who_was_paused)
+BOOST_AUTO_TEST_CASE(sql_update_by_a_writer_that_lost_its_lock_changes_nothing)
 {
     const two_holders of;
     const accounts database;

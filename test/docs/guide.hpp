@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-// What docs/guide.md shows and says, compiled and run.
+// Compiles and runs the code of docs/guide.md.
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

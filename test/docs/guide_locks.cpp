@@ -35,7 +35,7 @@ asio::awaitable<bool> refresh_if_nobody_does(colock::locker locker)
 {
     std::optional<colock::lock> lock = co_await locker.try_acquire("refresh");
     if (!lock)
-        co_return false; // somebody is at it
+        co_return false; // another process does the work
     co_await charge(0, lock->fence());
     co_await lock->release();
     co_return true;
@@ -47,14 +47,14 @@ asio::awaitable<std::string> reserve(colock::locker locker)
 {
     colock::lock seat = co_await locker.acquire("seat:7", {.ttl = 5min});
     co_await charge(7, seat.fence());
-    co_return co_await seat.detach(); // whoever gets this has the lock, until its ttl is over
+    co_return co_await seat.detach(); // the receiver of the ticket has the lock, until its TTL has passed
 }
 
-// Elsewhere, with what was sent there.
+// In another process, which has received the ticket.
 asio::awaitable<void> pay(colock::locker locker, std::string ticket)
 {
     colock::lock seat = co_await locker.adopt(std::move(ticket), {.renewal = colock::renewal::automatic});
-    co_await charge(7, seat.fence()); // higher than before
+    co_await charge(7, seat.fence()); // higher than the fence before
     co_await seat.release();
 }
 //]
@@ -68,7 +68,7 @@ asio::awaitable<void> read_catalogue(colock::locker locker)
 
 asio::awaitable<void> render(colock::locker locker)
 {
-    // At most four at once.
+    // At most four holders at once.
     colock::lock place = co_await locker.acquire("render", {.mode = colock::lock_mode::shared, .max_holders = 4});
     co_await charge(0, place.fence());
 }
@@ -87,7 +87,7 @@ asio::awaitable<void> transfer(colock::locker locker, std::string from, std::str
 //]
 
 //[ group_by_id
-// One process collects what an order needs.
+// One process collects the locks of an order.
 asio::awaitable<colock::lock_group> reserve(colock::locker locker, std::string order)
 {
     colock::lock_group all = locker.group("order:" + order);
@@ -96,7 +96,7 @@ asio::awaitable<colock::lock_group> reserve(colock::locker locker, std::string o
     co_return all;
 }
 
-// Another one, which knows no more than the order, gives all of it back.
+// Another process, which only knows the order, releases all of them.
 asio::awaitable<std::size_t> cancel(colock::locker locker, std::string order)
 {
     const auto released = co_await locker.group("order:" + order).release();
@@ -105,7 +105,7 @@ asio::awaitable<std::size_t> cancel(colock::locker locker, std::string order)
 //]
 
 //[ lost
-// Without with_lock: the work asks before each step that matters.
+// Without with_lock: the work checks the lock before each important step.
 asio::awaitable<int> work_while_held(colock::lock& lock)
 {
     int steps = 0;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_body)
     BOOST_CHECK_THROW(run(locker.with_lock("k", [] { throw std::out_of_range("mine"); })), std::out_of_range);
     BOOST_TEST(!locked("k"));
 
-    // Longer than its ttl: renewed.
+    // The body runs longer than the TTL, so the lease is renewed.
     auto renewed = colock::testing::start(io, locker.with_lock("k", {.ttl = 1s}, []() -> asio::awaitable<int> {
         colock::lease_timer timer(co_await asio::this_coro::executor, 10s);
         co_await timer.async_wait();
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_body)
     virtual_clock::advance_by_steps(io, 10s, 100ms);
     BOOST_TEST(renewed.get(io) == 1);
 
-    // Without renewal: stopped a margin before the lease can end.
+    // Without renewal, the body is cancelled before the lease can end.
     std::exception_ptr seen;
     auto stopped = colock::testing::start(
         io, locker.with_lock("k", {.ttl = 1s, .renewal = colock::renewal::manual}, [&]() -> asio::awaitable<void> {

@@ -17,7 +17,8 @@
 namespace {
 
 //[ busy_or_down
-// A job that one of many does. Only "busy" means that another does it: a lock service that is down must be heard of.
+// A job for one of many processes. Only "busy" means that another process runs it. An unavailable lock service is
+// reported.
 asio::awaitable<bool> run_nightly(colock::locker locker)
 {
     try {
@@ -32,7 +33,7 @@ asio::awaitable<bool> run_nightly(colock::locker locker)
 //]
 
 //[ strand
-// Every coroutine that may be cancelled gets a strand of its own; locker and lock need none.
+// Every coroutine that may be cancelled gets its own strand. The locker and the lock need no strand.
 void start_jobs(asio::thread_pool& pool, colock::locker locker, std::atomic<int>& done)
 {
     for (int job = 0; job < 8; ++job) {
@@ -78,7 +79,7 @@ colock::locker make_observed(const asio::any_io_executor& executor, std::shared_
 //]
 
 //[ pages
-// However many there are, a few are told at a time, and nobody's event loop is held up.
+// The locks are returned in pages, so that a large number of locks does not block the event loop.
 asio::awaitable<std::size_t> count_old_locks(colock::locker locker)
 {
     const colock::filter old{.created_before = std::chrono::system_clock::now() - 1h};
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(futures)
     asio::thread_pool pool(1);
     colock::locker locker(colock::memory::make_adapter(pool.get_executor()));
     //[ future
-    // From a thread that is no coroutine, and not one that runs the context: it blocks until the lock is granted.
+    // Called on a thread that does not run the context. It blocks until the lock is granted.
     std::future<colock::lock> granted = locker.async_acquire("report", asio::use_future);
     colock::lock lock = granted.get();
     //]

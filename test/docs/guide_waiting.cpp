@@ -72,7 +72,8 @@ BOOST_AUTO_TEST_CASE(cancellation)
         BOOST_TEST(ended == asio::error::operation_aborted);
     }
 
-    // A plain verb honours what its coroutine lets through, which under co_spawn is terminal.
+    // A plain verb accepts the cancellation types that its coroutine lets through, which under co_spawn is terminal
+    // only.
     asio::cancellation_signal signal;
     bool done = false;
     asio::co_spawn(io, locker.acquire("k"),

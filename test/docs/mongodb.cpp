@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What docs/mongodb.md shows, compiled and run.
+// Compiles and runs the code of docs/mongodb.md.
 
 #include <colock/locker.hpp>
 #include <colock/mongo/adapter.hpp>

@@ -27,7 +27,7 @@ step failing()
 
 BOOST_AUTO_TEST_SUITE(errors)
 
-BOOST_AUTO_TEST_CASE(every_verb_passes_on_what_the_backend_said)
+BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k");
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(every_verb_passes_on_what_the_backend_said)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_question_that_failed_says_nothing_about_the_lock)
+BOOST_AUTO_TEST_CASE(failed_query_does_not_end_the_lock)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k");
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_question_that_failed_says_nothing_about_the_lock)
     BOOST_TEST(on.run(held.is_locked()));
 }
 
-BOOST_AUTO_TEST_CASE(who_holds_it_is_named_unless_the_last_answer_was_an_error)
+BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
 {
     const auto twice = acquire_options{.retry = retry_policy::fixed(0s).jitter(0).times(1)};
     {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(who_holds_it_is_named_unless_the_last_answer_was_an_error)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_is_named_as_what_ended_a_body)
+BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
 {
     rig on(behind::scripted);
     auto working = on.start(on.locker->with_lock("k", [] { return sleep_for(1h); }));
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_shutdown_is_named_as_what_ended_a_body)
     BOOST_TEST(thrown->detail().find("shutting_down") != std::string::npos, thrown->detail());
 }
 
-BOOST_AUTO_TEST_CASE(bad_input_takes_no_time)
+BOOST_AUTO_TEST_CASE(invalid_input_takes_no_time)
 {
     rig on;
     const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(on.acquire("")); });
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(attempts)
 
-BOOST_AUTO_TEST_CASE(a_bound_that_an_answer_has_lifted_is_forgotten)
+BOOST_AUTO_TEST_CASE(bound_is_removed_by_a_later_answer)
 {
     rig on(behind::scripted);
     on.script->always(operation::wait, step::hold());
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
     BOOST_TEST(waiting.done());
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_before_the_next_attempt)
+BOOST_AUTO_TEST_CASE(late_grant_is_released_before_the_next_attempt)
 {
     rig on(behind::scripted);
     on.script->next(operation::create, step::pass().before([&] { on.clock.skip(29s); }));
@@ -180,8 +180,8 @@ BOOST_AUTO_TEST_CASE(a_late_grant_is_given_back_before_the_next_attempt)
     BOOST_TEST(on.script->count(operation::create) == 2U);
 }
 
-/// Nobody need tell that it is free, and the policy's own attempt is a day away.
-BOOST_AUTO_TEST_CASE(after_a_late_grant_it_asks_again_soon_and_less_and_less_often)
+/// No event reports that the lock is free, and the policy's own attempt is due in a day.
+BOOST_AUTO_TEST_CASE(late_grant_is_followed_by_attempts_with_growing_delays)
 {
     rig on(behind::scripted);
     const auto late = step::pass().before([&] { on.clock.skip(29s); });
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(after_a_late_grant_it_asks_again_soon_and_less_and_less_oft
     BOOST_TEST(waiting.get(on.io()).held());
 }
 
-BOOST_AUTO_TEST_CASE(several_locks_that_came_too_late_are_asked_for_again_soon)
+BOOST_AUTO_TEST_CASE(several_late_grants_are_requested_again_soon)
 {
     rig on(behind::scripted);
     on.script->next(operation::create_all, step::pass().before([&] { on.clock.skip(29s); }));
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(several_locks_that_came_too_late_are_asked_for_again_soon)
     BOOST_TEST(waiting.get(on.io()).size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_busy_leaves_nothing_to_take_back)
+BOOST_AUTO_TEST_CASE(busy_single_attempt_leaves_nothing_to_release)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k");
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_single_attempt_that_was_busy_leaves_nothing_to_take_back)
     BOOST_TEST(on.script->count(operation::release) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_cancelled_acquire_left_is_taken_back_as_what_it_is)
+BOOST_AUTO_TEST_CASE(claim_of_a_cancelled_acquire_is_released_or_abandoned)
 {
     struct row
     {
@@ -236,10 +236,10 @@ BOOST_AUTO_TEST_CASE(what_a_cancelled_acquire_left_is_taken_back_as_what_it_is)
     };
     for (const auto& [busy, releases, abandons] : {row{true, 0, 1}, row{false, 1, 0}}) {
         rig on(behind::scripted);
-        colock::locker rival(on.memory);
+        colock::locker other_locker(on.memory);
         lock other;
         if (busy)
-            other = on.run(rival.acquire("k"));
+            other = on.run(other_locker.acquire("k"));
         asio::cancellation_signal cancel;
         on.script->next(operation::create, step::hold());
         on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(what_a_cancelled_acquire_left_is_taken_back_as_what_it_is)
     }
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_tried_once_the_locker_shuts_down)
+BOOST_AUTO_TEST_CASE(no_attempt_is_made_after_a_shutdown)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
         rig on(kind);
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(every_operation_carries_the_time_when_it_was_started)
         static_cast<void>(on.run(held.is_locked()));
         check(operation::is_valid);
         if (kind == behind::immediate) {
-            // There a release may carry the time of an earlier operation.
+            // On this backend, a release may carry the time of an earlier operation.
             held = {};
             continue;
         }
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(every_operation_carries_the_time_when_it_was_started)
         held = {};
         check(operation::release);
 
-        // What a late grant is given back with.
+        // The release of a late grant.
         on.script->next(operation::create, step::pass().after([&] { on.clock.skip(29s); }));
         on.script->next(operation::release, step::pass().before(later));
         COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));

@@ -21,8 +21,8 @@ struct listener : observer
     void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
 };
 
-/// Somebody takes so many locks, and is never heard of again.
-void leave_behind(adapter& store, int count)
+/// Takes `count` locks that are never released.
+void leave_locks(adapter& store, int count)
 {
     for (int i = 0; i < count; ++i) {
         store.start_create(sent_now(driver::exclusive("left:" + std::to_string(i), 1s)),
@@ -30,7 +30,7 @@ void leave_behind(adapter& store, int count)
     }
 }
 
-std::size_t still_there(adapter& store)
+std::size_t count_stored(adapter& store)
 {
     std::size_t count = 0;
     std::string cursor;
@@ -43,7 +43,7 @@ std::size_t still_there(adapter& store)
     return count;
 }
 
-bool has_turn(const rig& on)
+bool has_purge_lock(const rig& on)
 {
     return std::ranges::any_of(on.stored(), [](const auto& each) { return each.key == locker::purge_key; });
 }
@@ -54,20 +54,20 @@ constexpr auto every_kind = {behind::memory, behind::scripted, behind::elsewhere
 
 BOOST_AUTO_TEST_SUITE(background_purges)
 
-BOOST_AUTO_TEST_CASE(what_has_expired_goes_without_anybody_asking)
+BOOST_AUTO_TEST_CASE(expired_locks_are_removed_in_the_background)
 {
     for (const auto kind : every_kind) {
         BOOST_TEST_CONTEXT(kind)
         {
             rig on(kind, sweeping);
             on.ready();
-            BOOST_TEST(has_turn(on));
-            leave_behind(*on.memory, 1000);
+            BOOST_TEST(has_purge_lock(on));
+            leave_locks(*on.memory, 1000);
             on.advance(2min);
-            BOOST_TEST(still_there(*on.memory) == 0U);
-            leave_behind(*on.memory, 7);
+            BOOST_TEST(count_stored(*on.memory) == 0U);
+            leave_locks(*on.memory, 7);
             on.advance(2min);
-            BOOST_TEST(still_there(*on.memory) == 0U);
+            BOOST_TEST(count_stored(*on.memory) == 0U);
             on.locker.reset();
             on.wind_down();
             on.check_clean();
@@ -75,25 +75,25 @@ BOOST_AUTO_TEST_CASE(what_has_expired_goes_without_anybody_asking)
     }
 }
 
-BOOST_AUTO_TEST_CASE(without_the_option_nobody_sweeps)
+BOOST_AUTO_TEST_CASE(no_purge_runs_without_the_option)
 {
     rig on(behind::scripted);
-    leave_behind(*on.memory, 7);
+    leave_locks(*on.memory, 7);
     on.advance(4min);
     BOOST_TEST(on.idle());
     BOOST_TEST(on.script->count(operation::purge) == 0U);
-    BOOST_TEST(still_there(*on.memory) == 7U);
+    BOOST_TEST(count_stored(*on.memory) == 7U);
 }
 
-BOOST_AUTO_TEST_CASE(a_sweep_goes_on_while_a_step_says_that_there_is_more)
+BOOST_AUTO_TEST_CASE(purge_continues_while_a_step_reports_more)
 {
     rig on(behind::scripted);
-    leave_behind(*on.memory, 95);
+    leave_locks(*on.memory, 95);
     on.advance(2s);
     on.locker.emplace(on.backend(), sweeping);
     on.ready();
     BOOST_TEST(on.script->count(operation::purge) >= 10U);
-    BOOST_TEST(still_there(*on.memory) == 0U);
+    BOOST_TEST(count_stored(*on.memory) == 0U);
     const auto before = on.script->count(operation::purge);
     on.advance(50s);
     BOOST_TEST(on.script->count(operation::purge) == before);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_goes_on_while_a_step_says_that_there_is_more)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(it_ends_with_its_locker_and_gives_its_turn_back)
+BOOST_AUTO_TEST_CASE(background_purge_ends_with_its_locker_and_releases_the_purge_lock)
 {
     for (const auto kind : every_kind) {
         for (const bool has_begun : {false, true}) {
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(it_ends_with_its_locker_and_gives_its_turn_back)
                 rig on(kind, sweeping);
                 if (has_begun)
                     on.advance(90s);
-                BOOST_TEST(has_turn(on) == has_begun);
+                BOOST_TEST(has_purge_lock(on) == has_begun);
                 on.locker.reset();
                 on.ready();
                 on.check_clean();
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(it_ends_with_its_locker_and_gives_its_turn_back)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_ends_it)
+BOOST_AUTO_TEST_CASE(shutdown_ends_the_background_purge)
 {
     for (const auto kind : every_kind) {
         BOOST_TEST_CONTEXT(kind)
@@ -137,14 +137,14 @@ BOOST_AUTO_TEST_CASE(a_shutdown_ends_it)
     }
 }
 
-BOOST_AUTO_TEST_CASE(its_context_may_die_at_any_time)
+BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
 {
     for (const auto kind : every_kind) {
         for (const auto what : {operation::create, operation::purge, operation::extend}) {
             BOOST_TEST_CONTEXT(kind)
             {
                 rig on(kind, sweeping);
-                // What answers at once cannot be late.
+                // A backend that answers at once cannot be late.
                 if (on.script && kind != behind::immediate)
                     on.script->next(what, step::hold());
                 on.advance(90s);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(its_context_may_die_at_any_time)
     }
 }
 
-BOOST_AUTO_TEST_CASE(its_locker_may_go_while_an_answer_is_missing)
+BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
 {
     for (const auto what : {operation::create, operation::purge, operation::extend}) {
         rig on(behind::scripted, sweeping);
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(its_locker_may_go_while_an_answer_is_missing)
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_of_all_lockers_sweeps_until_it_goes)
+BOOST_AUTO_TEST_CASE(one_locker_purges_until_it_is_destroyed)
 {
     for (const bool says_goodbye : {true, false}) {
         rig on(behind::scripted, sweeping);
@@ -195,53 +195,53 @@ BOOST_AUTO_TEST_CASE(one_of_all_lockers_sweeps_until_it_goes)
     }
 }
 
-BOOST_AUTO_TEST_CASE(trouble_is_told_once_and_tried_again)
+BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
 {
-    const auto heard = std::make_shared<listener>();
+    const auto recorded = std::make_shared<listener>();
     auto options = sweeping;
-    options.observer = heard;
+    options.observer = recorded;
     for (const auto what : {operation::create, operation::purge}) {
-        heard->warnings.clear();
+        recorded->warnings.clear();
         rig on(behind::scripted);
         on.script->always(what, step::fail(errc::unavailable, "nobody is there"));
         on.locker.emplace(on.backend(), options);
         on.advance_by_steps(5min, 10s);
-        BOOST_TEST_REQUIRE(heard->warnings.size() == 1U);
-        BOOST_TEST(heard->warnings[0].find("nobody is there") != std::string::npos);
+        BOOST_TEST_REQUIRE(recorded->warnings.size() == 1U);
+        BOOST_TEST(recorded->warnings[0].find("nobody is there") != std::string::npos);
         on.script->reset();
-        leave_behind(*on.memory, 5);
+        leave_locks(*on.memory, 5);
         on.advance_by_steps(3min, 10s);
-        BOOST_TEST(still_there(*on.memory) == 0U);
+        BOOST_TEST(count_stored(*on.memory) == 0U);
         on.locker.reset();
         on.wind_down();
         on.check_clean();
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_turn_that_is_lost_is_asked_for_again)
+BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 {
     rig on(behind::scripted, sweeping);
     on.ready();
     BOOST_TEST(on.run(on.locker->break_lock(locker::purge_key)).size() == 1U);
-    BOOST_TEST(!has_turn(on));
+    BOOST_TEST(!has_purge_lock(on));
     on.advance_by_steps(2min, 10s);
-    BOOST_TEST(has_turn(on));
+    BOOST_TEST(has_purge_lock(on));
     on.locker.reset();
     on.wind_down();
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(the_child_of_a_fork_keeps_no_turn_and_asks_for_its_own)
+BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
 {
     rig on(behind::elsewhere, sweeping);
     on.ready();
-    BOOST_TEST(has_turn(on));
+    BOOST_TEST(has_purge_lock(on));
     on.io().notify_fork(asio::execution_context::fork_prepare);
     ++colock::detail::generation;
     on.io().notify_fork(asio::execution_context::fork_child);
     on.script->forget_calls();
     on.advance_by_steps(100s, 10s);
-    // The parent has it, as far as the backend knows.
+    // For the backend, the parent process still holds the purge lock.
     BOOST_TEST(on.script->count(operation::extend) == 0U);
     BOOST_TEST(on.script->count(operation::release) == 0U);
     BOOST_TEST(on.script->count(operation::purge) == 0U);
@@ -252,10 +252,10 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_keeps_no_turn_and_asks_for_its_own)
     BOOST_TEST(on.idle());
 }
 
-BOOST_AUTO_TEST_CASE(a_purge_that_fails_on_the_way_tells_what_it_has_removed)
+BOOST_AUTO_TEST_CASE(purge_that_fails_reports_the_removed_locks)
 {
     rig on(behind::scripted);
-    leave_behind(*on.memory, 600);
+    leave_locks(*on.memory, 600);
     on.advance(2s);
     on.script->next(operation::purge, step::pass());
     on.script->next(operation::purge, step::fail(errc::unavailable, "gone"));
@@ -283,9 +283,9 @@ BOOST_AUTO_TEST_CASE(a_list_and_a_purge_let_others_run)
             }
         }(turns, over));
         auto asked = on.start([](locker by, bool purge, bool& end) -> asio::awaitable<std::size_t> {
-            const auto told = purge ? co_await by.purge() : co_await by.list();
+            const auto result = purge ? co_await by.purge() : co_await by.list();
             end = true;
-            co_return told.size();
+            co_return result.size();
         }(*on.locker, purges, over));
         BOOST_TEST(asked.get(on.io()) == (purges ? 1000U : 2000U));
         BOOST_TEST(turns >= 4U);

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(bodies)
 
-BOOST_AUTO_TEST_CASE(a_loss_is_told_before_what_is_given_back_has_been_answered)
+BOOST_AUTO_TEST_CASE(loss_is_reported_before_the_release_is_answered)
 {
     rig on(behind::scripted);
     on.script->always(operation::release, step::hold());
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
             }));
         on.advance_by_steps(40s, 100ms);
         BOOST_TEST_REQUIRE(working.done());
-        // The lease ends a hundredth and 2 ms before the ttl, and the body a second before that.
+        // The lease ends 1 % and 2 ms before the TTL, and the body a second before the lease.
         BOOST_TEST((stopped - start >= 28698ms));
         BOOST_TEST((stopped - start < 29698ms));
         BOOST_TEST(was_held);
@@ -129,14 +129,14 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_tells_why_the_lease_could_not_be_renewed)
+BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
 {
     const error_code refused = make_error_code(boost::system::errc::connection_refused);
     struct
     {
         const char* name;
         step renewal;
-        /// Of the backend, when the lease ends.
+        /// The trouble of the backend when the lease ends.
         failure_ptr trouble;
         error_code cause;
     } const cases[] = {
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_loss_tells_why_the_lease_could_not_be_renewed)
         {
             rig on(behind::scripted);
             on.script->always(operation::extend, each.renewal);
-            // What the release is answered is another matter.
+            // The answer to the release is not reported as the cause.
             on.script->always(operation::abandon, step::fail(errc::unavailable, "later"));
             on.script->always(operation::release, step::fail(errc::unavailable, "later"));
             auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, [&]() -> asio::awaitable<void> {
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_loss_tells_why_the_lease_could_not_be_renewed)
             on.check_clean();
         }
     }
-    // What has another reason has no such cause.
+    // A loss for another reason has no such cause.
     rig on(behind::scripted);
     on.script->next(operation::extend, step::fail(errc::unavailable, "nobody listens", refused));
     auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, [] { return sleep_for(1h); }));
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
     rig on(behind::scripted);
     bool began = false;
     auto working = on.start(on.locker->with_lock("k", {.ttl = 1s}, [&] { began = true; }));
-    // Granted, and its coroutine not resumed yet.
+    // The lock is granted, but its coroutine has not been resumed yet.
     while (on.locker->stats().grants == 0)
         BOOST_TEST_REQUIRE(on.io().poll_one() == 1U);
     on.memory->start_break("k", [](const list_outcome&) {});
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_value_after_the_loss_does_not_stand)
+BOOST_AUTO_TEST_CASE(value_after_the_loss_is_discarded)
 {
     rig on;
     auto working = on.start(on.locker->with_lock("k", [&]() -> asio::awaitable<int> {
@@ -251,10 +251,10 @@ BOOST_AUTO_TEST_CASE(a_value_after_the_loss_does_not_stand)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_late_timer_does_not_make_a_late_value_stand)
+BOOST_AUTO_TEST_CASE(late_timer_does_not_make_a_late_value_valid)
 {
     rig on;
-    // The body keeps its thread busy until its lease is over.
+    // The body keeps its thread busy until its lease has ended.
     COLOCK_THROWS(lost_error, errc::lost,
         on.run(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, [&] { on.clock.skip(20s); })));
     BOOST_CHECK_NO_THROW(
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_late_timer_does_not_make_a_late_value_stand)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(the_callers_cancellation_is_forwarded_and_a_value_still_stands)
+BOOST_AUTO_TEST_CASE(cancellation_of_the_caller_is_forwarded_and_a_value_is_still_returned)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const bool returns : {true, false}) {
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_parent_keeps_the_value_of_its_with_lock)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_handle_that_the_body_moves_away_is_released_all_the_same)
+BOOST_AUTO_TEST_CASE(handle_that_the_body_moves_away_is_released)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
@@ -401,12 +401,12 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(ends)
 
-BOOST_AUTO_TEST_CASE(a_locker_that_goes_ends_its_waiters)
+BOOST_AUTO_TEST_CASE(destroyed_locker_ends_its_waiters)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        colock::locker rival(on.memory);
-        auto held = on.run(rival.acquire("k", endless));
+        colock::locker other_locker(on.memory);
+        auto held = on.run(other_locker.acquire("k", endless));
         auto first = on.start(on.locker->acquire("k"));
         auto second = on.start(on.locker->acquire("k", shared));
         auto with = on.start(on.locker->with_lock("k", [] {}));
@@ -475,7 +475,7 @@ BOOST_AUTO_TEST_CASE(the_clean_up_outlives_locker_and_handle)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_that_is_lost_before_its_coroutine_goes_on_is_a_lost_lock)
+BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_lost_lock)
 {
     for (const bool tries : {false, true}) {
         rig on(behind::scripted);
@@ -498,14 +498,14 @@ BOOST_AUTO_TEST_CASE(a_grant_that_is_lost_before_its_coroutine_goes_on_is_a_lost
     }
 }
 
-BOOST_AUTO_TEST_CASE(nothing_stays_armed)
+BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        // A held lock that nobody watches.
+        // A held lock whose end nobody waits for.
         auto held = on.acquire("k");
         BOOST_TEST(on.idle());
-        // One that somebody has watched.
+        // A lock whose end somebody has waited for.
         asio::cancellation_signal cancel;
         held.async_lost(asio::bind_cancellation_slot(cancel.slot(), [](error_code, lost_reason) {}));
         BOOST_TEST(!on.idle());
@@ -515,7 +515,7 @@ BOOST_AUTO_TEST_CASE(nothing_stays_armed)
         BOOST_TEST(on.idle());
         BOOST_TEST(on.run(held.is_locked()));
         BOOST_TEST(on.idle());
-        // An acquire that has ended by its policy, by cancellation, and by a grant.
+        // Acquires that have ended by their policy, by cancellation, and by a grant.
         auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
         on.advance_by_steps(3s, 500ms);
         BOOST_TEST(timed.done());

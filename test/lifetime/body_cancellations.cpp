@@ -65,7 +65,7 @@ struct cancellable_call
     }
 };
 
-/// How a body goes on after a cancellation.
+/// How a body continues after a cancellation.
 enum class survival : unsigned char
 {
     resets_its_state,
@@ -112,7 +112,7 @@ std::ostream& operator<<(std::ostream& out, const reasons& all)
     return out;
 }
 
-/// One call, whose body survives each reason, and what makes the reasons come true.
+/// A call whose body continues after each cancellation, and functions that cause the cancellations.
 struct survivor
 {
     std::size_t cancellations = 0;
@@ -156,7 +156,7 @@ struct survivor
     }
 };
 
-void check_each_is_told(const reasons& order)
+void check_each_cancels(const reasons& order)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto called : forms) {
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(each_of_two_reasons_cancels_the_body)
     for (const auto& order : {reasons{caller, caller}, {caller, stop_margin}, {caller, broken}, {caller, shutdown},
              {stop_margin, caller}, {stop_margin, broken}, {stop_margin, expired}, {stop_margin, shutdown},
              {broken, caller}, {broken, shutdown}, {shutdown, caller}, {shutdown, stop_margin}, {shutdown, broken}})
-        check_each_is_told(order);
+        check_each_cancels(order);
 }
 
 BOOST_AUTO_TEST_CASE(each_of_many_reasons_cancels_the_body)
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(each_of_many_reasons_cancels_the_body)
     using enum reason;
     for (const auto& order : {reasons{caller, caller, stop_margin, caller, shutdown, caller, expired, caller},
              {shutdown, caller, stop_margin, broken, caller}, {stop_margin, expired, caller, shutdown, caller}})
-        check_each_is_told(order);
+        check_each_cancels(order);
 }
 
 BOOST_AUTO_TEST_CASE(a_body_that_has_released_its_lock_is_cancelled_by_a_shutdown)
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_has_released_its_lock_is_cancelled_by_a_shutdow
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_locker_that_goes_does_not_cancel_a_body_but_a_later_loss_does)
+BOOST_AUTO_TEST_CASE(destroyed_locker_does_not_cancel_a_body_but_a_later_loss_does)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto called : forms) {
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_locker_that_goes_does_not_cancel_a_body_but_a_later_loss_
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_body_dies_with_its_context)
+BOOST_AUTO_TEST_CASE(cancelled_body_is_destroyed_with_its_context)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto called : forms) {
@@ -305,7 +305,7 @@ struct silent_releases
         BOOST_TEST(on.script->count(operation::release) == 1U);
     }
 
-    /// The release that went on in the background is answered.
+    /// Answers the release that continued in the background, and checks the result.
     void check_released()
     {
         BOOST_TEST(on.stored().size() == 1U);
@@ -320,7 +320,7 @@ struct silent_releases
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_value_stands_at_once_and_the_release_goes_on)
+BOOST_AUTO_TEST_CASE(value_is_returned_at_once_and_the_release_continues)
 {
     for (const auto called : forms) {
         for (const auto when : {moment::while_the_body_runs, moment::while_it_is_released}) {
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_value_stands_at_once_and_the_release_goes_on)
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_comes_out_at_once_and_the_release_goes_on)
+BOOST_AUTO_TEST_CASE(exception_is_thrown_at_once_and_the_release_continues)
 {
     for (const auto called : forms) {
         for (const auto when : {moment::while_the_body_runs, moment::while_it_is_released}) {
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_is_kept_while_the_lock_is_released)
     backend.check_released();
 }
 
-BOOST_AUTO_TEST_CASE(other_releases_keep_a_deadline_and_go_on)
+BOOST_AUTO_TEST_CASE(other_releases_keep_a_deadline_and_continue)
 {
     for (const bool of_group : {false, true}) {
         silent_releases backend;

@@ -16,23 +16,23 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One lock that somebody else holds until it is broken.
-struct broken_for : rig
+/// A lock that is broken while another caller holds it.
+struct break_fixture : rig
 {
     colock::locker other{script};
     lock stuck = run(other.acquire("k"));
 
-    broken_for() : rig(behind::scripted) {}
+    break_fixture() : rig(behind::scripted) {}
 };
 
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(breaks)
 
-BOOST_AUTO_TEST_CASE(a_lock_that_was_granted_after_the_break_stands)
+BOOST_AUTO_TEST_CASE(lock_granted_after_the_break_is_kept)
 {
-    broken_for on;
-    // Both answers arrive before either coroutine goes on.
+    break_fixture on;
+    // Both answers arrive before either coroutine is resumed.
     auto broken = on.start(on.locker->break_lock("k"));
     auto acquired = on.start(on.locker->acquire("k"));
     on.ready();
@@ -45,11 +45,11 @@ BOOST_AUTO_TEST_CASE(a_lock_that_was_granted_after_the_break_stands)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_that_was_granted_before_the_break_arrived_has_ended)
+BOOST_AUTO_TEST_CASE(lock_granted_before_the_break_arrived_has_ended)
 {
     rig on(behind::scripted);
     lock late;
-    // Sent before the grant was known, carried out after it.
+    // The break is sent before the grant is known, and executed after the grant.
     on.script->next(operation::break_key, step::pass().before([&] { late = on.run(on.locker->acquire("k")); }));
     on.run(on.locker->break_lock("k"));
     BOOST_TEST(!late.held());
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_lock_that_was_granted_before_the_break_arrived_has_ended)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(all_holders_of_this_locker_hear_of_it_at_once)
+BOOST_AUTO_TEST_CASE(break_ends_all_handles_of_the_locker_at_once)
 {
     rig on(behind::scripted);
     auto first = on.acquire("k", shared);
@@ -71,9 +71,9 @@ BOOST_AUTO_TEST_CASE(all_holders_of_this_locker_hear_of_it_at_once)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(one_that_cannot_be_asked_about_is_kept)
+BOOST_AUTO_TEST_CASE(lock_that_cannot_be_verified_is_kept)
 {
-    broken_for on;
+    break_fixture on;
     on.script->next(operation::is_valid, step::fail(errc::unavailable));
     auto broken = on.start(on.locker->break_lock("k"));
     auto acquired = on.start(on.locker->acquire("k"));
@@ -109,7 +109,7 @@ void check_broken(rig& on, lock& held)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(break_before_the_grant_is_heard_ends_the_lock)
+BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
         {
@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_heard_ends_the_lock)
             check_broken(on, held);
         }
         {
-            // One of the locks of a group is lost before the group is complete: it starts again, and nobody is told.
+            // A lock of a group is lost before the group is complete: the group starts again, and the loss is not
+            // reported.
             rig on(kind);
             on.script->next(operation::create_all, granted_and_then_broken(on));
             auto group = on.start(on.locker->acquire_all({"a", "k"}, {.retry = retry_policy::fixed(1ms)}));
@@ -169,7 +170,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_heard_ends_the_lock)
     }
 }
 
-BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_heard_ends_the_lock)
+BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_processed_ends_the_lock)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
         rig on(kind);
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
 {
     for (const bool stands : {true, false}) {
         rig on(behind::scripted);
-        // The answers overtake each other: that of the break is handled first.
+        // The answer of the break overtakes the answer of the create.
         on.script->next(operation::create, step::pass().before([&] { on.run(on.locker->break_lock("k")); }));
         on.script->next(operation::is_valid, stands ? step::pass() : step::not_held());
         auto held = on.acquire("k");
@@ -222,8 +223,8 @@ void break_and_cancel(rig& on)
 
 BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carried_out)
 {
-    // The backend below reports its claims, so that a break is not carried out here, and the answer to the question
-    // stands for it.
+    // The backend below reports its claims. Therefore the break is not executed here, and the answer to the query
+    // replaces it.
     const auto check_verified = [](rig& on, lock& held, bool stands) {
         BOOST_TEST(on.script->unused() == 0U);
         BOOST_TEST(held.held() == stands);
@@ -257,7 +258,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
             check_verified(on, held, stands);
         }
         {
-            // The answer comes after the operation timeout, while an extension is unanswered.
+            // The answer arrives after the operation timeout, while an extension is unanswered.
             rig on(behind::scripted);
             auto held = on.acquire("k", {.ttl = 1h});
             on.script->next(operation::break_key, step::hold());
@@ -292,7 +293,7 @@ BOOST_AUTO_TEST_CASE(cancelled_break_ends_the_handles_when_it_is_answered)
 BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)
 {
     rig on(behind::scripted);
-    // The first reply is lost, and with it the grant; the second create comes after the break.
+    // The first reply is lost, and with it the grant. The second create is sent after the break.
     on.script->next(operation::create, step::lose_reply());
     auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s)}));
     on.ready();
@@ -311,8 +312,8 @@ BOOST_AUTO_TEST_SUITE(waits)
 
 namespace {
 
-/// Lets go of a lock as soon as somebody waits.
-struct giver : observer
+/// Releases a lock as soon as another caller waits.
+struct release_on_wait : observer
 {
     lock held;
     void waiting(std::string_view) noexcept override { held = {}; }
@@ -322,7 +323,7 @@ struct giver : observer
 
 BOOST_AUTO_TEST_CASE(no_operation_begins_for_a_claim_before_its_wait_has)
 {
-    auto seen = std::make_shared<giver>();
+    auto seen = std::make_shared<release_on_wait>();
     rig on(behind::scripted, {.observer = seen});
     seen->held = on.acquire("k");
     on.script->forget_calls();
@@ -344,7 +345,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(expiries)
 
-BOOST_AUTO_TEST_CASE(a_release_sees_that_another_holder_has_expired)
+BOOST_AUTO_TEST_CASE(release_detects_that_another_holder_has_expired)
 {
     rig on(behind::memory);
     colock::locker other(on.memory);
@@ -352,7 +353,7 @@ BOOST_AUTO_TEST_CASE(a_release_sees_that_another_holder_has_expired)
     auto longer = on.acquire("k", {.ttl = 1h, .mode = lock_mode::shared});
     auto writer = on.start(other.acquire("k", {.retry = retry_policy::fixed(24h)}));
     on.ready();
-    // The writer's own timer looks in an hour, and nobody looks at the holder that has expired.
+    // The writer's own timer is due in an hour, and nobody checks the holder that has expired.
     on.clock.skip(11s);
     on.run(longer.release());
     on.ready();
@@ -362,7 +363,7 @@ BOOST_AUTO_TEST_CASE(a_release_sees_that_another_holder_has_expired)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_hears_of_an_expiry_that_comes_sooner)
+BOOST_AUTO_TEST_CASE(waiter_notices_an_earlier_expiry)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {

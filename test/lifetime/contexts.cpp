@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// A coroutine or a handler of one context uses a locker of another one, and either context is destroyed first.
+// Tests in which a coroutine or a handler of one context uses a locker of another context, and either context is
+// destroyed first.
 #include "support/rig.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -24,13 +25,13 @@ BOOST_AUTO_TEST_SUITE(contexts)
 
 namespace {
 
-/// A locker on one context, its user on another one.
+/// A locker on one context, and its user on another one.
 struct two_contexts
 {
     asio::cancellation_signal cancel;
     rig on;
     std::optional<asio::io_context> mine{std::in_place};
-    colock::locker rival{on.memory};
+    colock::locker other_locker{on.memory};
     lock theirs;
     lock subject;
     lock_group group;
@@ -70,7 +71,7 @@ struct two_contexts
         return asio::bind_executor(mine->get_executor(),
             asio::bind_cancellation_slot(cancel.slot(), [this](auto why, auto...) { end(std::move(why)); }));
     }
-    /// Both contexts, until nothing is left to do.
+    /// Runs both contexts until nothing is left to do.
     void run()
     {
         for (int rounds = 0; rounds < 20; ++rounds) {
@@ -87,7 +88,7 @@ using act = std::function<void(two_contexts&)>;
 template <class T>
 asio::awaitable<void> without_result(asio::awaitable<T> verb)
 {
-    // What it returns dies with this frame.
+    // The result is destroyed with this frame.
     static_cast<void>(co_await std::move(verb));
 }
 
@@ -97,22 +98,23 @@ asio::awaitable<void> wait_in_body()
     co_await timer.async_wait(asio::deferred);
 }
 
-/// One operation that has to wait for something.
+/// An operation that has to wait for something.
 struct waiting_call
 {
     std::string name;
     act prepare;
     act verb;
     act front;
-    /// What the verb ends with when the locker's context is destroyed.
+    /// The error of the awaitable form when the locker's context is destroyed.
     error_code expected = errc::shutting_down;
-    /// Waits in the memory backend, too; else only for the answer of a remote one.
+    /// Whether the operation also waits on the memory backend. If not, it waits only for the answer of a remote
+    /// backend.
     bool waits_in_memory = false;
 };
 
-void rival_holds(two_contexts& in)
+void other_locker_holds(two_contexts& in)
 {
-    in.theirs = in.on.run(in.rival.acquire("k", {.ttl = 0ms}));
+    in.theirs = in.on.run(in.other_locker.acquire("k", {.ttl = 0ms}));
 }
 
 void holds_subject(two_contexts& in)
@@ -132,17 +134,18 @@ std::vector<waiting_call> calls()
 {
     const auto holds_group = [](two_contexts& in) { in.group = in.on.run(in.on.locker->acquire_all({"a", "b"})); };
     return {
-        {"acquire", rival_holds, [](auto& in) { in.spawn(without_result(in.on.locker->acquire("k"))); },
+        {"acquire", other_locker_holds, [](auto& in) { in.spawn(without_result(in.on.locker->acquire("k"))); },
             [](auto& in) { in.on.locker->async_acquire("k", in.handler()); }, errc::shutting_down, true},
         {"acquire, behind others of the locker",
             [](auto& in) {
-                rival_holds(in);
+                other_locker_holds(in);
                 in.on.locker->async_acquire("k", [](error_code, lock) {});
                 in.on.ready();
             },
             [](auto& in) { in.spawn(without_result(in.on.locker->acquire("k"))); },
             [](auto& in) { in.on.locker->async_acquire("k", in.handler()); }, errc::shutting_down, true},
-        {"acquire_all", rival_holds, [](auto& in) { in.spawn(without_result(in.on.locker->acquire_all({"a", "k"}))); },
+        {"acquire_all", other_locker_holds,
+            [](auto& in) { in.spawn(without_result(in.on.locker->acquire_all({"a", "k"}))); },
             [](auto& in) { in.on.locker->async_acquire_all(std::vector<std::string>{"a", "k"}, in.handler()); },
             errc::shutting_down, true},
         {"lost", holds_subject,
@@ -153,7 +156,7 @@ std::vector<waiting_call> calls()
                 }(in.subject));
             },
             [](auto& in) { in.subject.async_lost(in.handler()); }, error_code(), true},
-        {"with_lock, waiting", rival_holds, [](auto& in) { in.spawn(in.on.locker->with_lock("k", [] {})); },
+        {"with_lock, waiting", other_locker_holds, [](auto& in) { in.spawn(in.on.locker->with_lock("k", [] {})); },
             [](auto& in) { in.on.locker->async_with_lock("k", [] {}, in.handler()); }, errc::shutting_down, true},
         {"with_lock, in its body", [](auto&) {},
             [](auto& in) { in.spawn(in.on.locker->with_lock("w", &wait_in_body)); },
@@ -263,7 +266,7 @@ void for_every_call(Check check)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(call_ends_on_its_own_context_when_that_of_the_locker_is_destroyed)
+BOOST_AUTO_TEST_CASE(call_ends_on_its_own_context_when_the_lockers_context_is_destroyed)
 {
     for (const bool cancels : {false, true}) {
         for_every_call([&](two_contexts& in, const waiting_call& call, bool front) {
@@ -273,7 +276,7 @@ BOOST_AUTO_TEST_CASE(call_ends_on_its_own_context_when_that_of_the_locker_is_des
             in.run();
             BOOST_TEST(in.ended == 1);
             BOOST_TEST(in.ended_here);
-            // The coroutine of a front runs on the locker's context, and is destroyed with it.
+            // The coroutine of an `async_` function runs on the locker's context, and is destroyed with it.
             const error_code expected = front ? errc::shutting_down : call.expected;
             BOOST_TEST((in.result == expected || (cancels && in.result == asio::error::operation_aborted)),
                 in.result.message());
@@ -318,8 +321,8 @@ BOOST_AUTO_TEST_CASE(locker_that_is_made_after_the_adapters_context_is_destroyed
     BOOST_TEST(ended == 1);
 }
 
-/// Asio destroys the frame of the waiter that is about to be resumed, which passes the lock on to the next waiter, and
-/// that one is destroyed in turn.
+/// Asio destroys the frame of the waiter that is about to be resumed. This passes the lock on to the next waiter, which
+/// is destroyed in turn.
 BOOST_AUTO_TEST_CASE(waiters_on_strands_are_destroyed_with_the_context_after_a_release)
 {
     std::optional<asio::io_context> io(std::in_place);
@@ -343,7 +346,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_callers_context_that_is_destroyed)
     for (const bool cancels : {false, true}) {
         for_every_call([&](two_contexts& in, const waiting_call&, bool front) {
             in.mine.reset();
-            // Asio itself forbids to cancel a coroutine whose context is gone.
+            // Asio does not allow to cancel a coroutine whose context is gone.
             if (cancels && front)
                 in.cancel.emit(asio::cancellation_type::terminal);
             in.on.ready();
@@ -358,8 +361,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_callers_context_that_is_destroyed)
             in.subject = {};
             in.group = {};
             in.on.wind_down();
-            // The key can be had: nobody is in the way that nobody waits for.
-            static_cast<void>(in.on.run(in.rival.acquire("k", {.ttl = 1s})));
+            // The key can be acquired: no claim without a caller blocks it.
+            static_cast<void>(in.on.run(in.other_locker.acquire("k", {.ttl = 1s})));
             in.on.locker.reset();
             in.on.ready();
         });
@@ -370,10 +373,10 @@ BOOST_AUTO_TEST_CASE(context_of_the_store_is_destroyed_before_the_callers_in_any
 {
     for (const bool emits : {false, true}) {
         two_contexts in(behind::memory);
-        rival_holds(in);
+        other_locker_holds(in);
         in.spawn(without_result(in.on.locker->acquire("k")));
         in.run();
-        // Only the coroutine keeps the locker.
+        // Only the coroutine keeps the locker alive.
         in.on.locker.reset();
         in.run();
         BOOST_TEST(in.ended == 1);
@@ -383,7 +386,7 @@ BOOST_AUTO_TEST_CASE(context_of_the_store_is_destroyed_before_the_callers_in_any
                                      std::move(last.subject)));
         last.run();
         last.on.locker.reset();
-        last.rival = colock::locker(memory::make_adapter(last.mine->get_executor()));
+        last.other_locker = colock::locker(memory::make_adapter(last.mine->get_executor()));
         last.on.memory.reset();
         last.on.context.reset();
         if (emits)

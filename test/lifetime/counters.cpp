@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Counts what a renewal and a release are told as.
+/// Counts how renewals and releases are reported.
 struct counting_observer : observer
 {
     int renewals = 0;
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(an_explicit_extension_is_no_renewal)
     BOOST_TEST(ears->renewals == 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_expiry_that_an_extension_finds_is_a_loss)
+BOOST_AUTO_TEST_CASE(expiry_detected_by_an_extension_is_a_loss)
 {
     rig on;
     auto held = on.acquire("k", {.ttl = 10s});
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(an_expiry_that_an_extension_finds_is_a_loss)
     BOOST_TEST(on.locker->stats().held == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_has_expired_is_held_no_more_although_nobody_has_noticed)
+BOOST_AUTO_TEST_CASE(expired_lock_is_not_counted_as_held)
 {
     rig on;
     const auto expiring = on.acquire("k", {.ttl = 10s});
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(what_has_expired_is_held_no_more_although_nobody_has_notice
     BOOST_TEST(on.locker->held_locks().size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(the_expiry_of_a_renewed_lock_is_noticed_although_nobody_listens)
+BOOST_AUTO_TEST_CASE(expiry_of_a_renewed_lock_is_detected_without_a_waiting_coroutine)
 {
     rig on(behind::scripted);
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
@@ -92,12 +92,12 @@ BOOST_AUTO_TEST_CASE(the_expiry_of_a_renewed_lock_is_noticed_although_nobody_lis
     BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
     BOOST_TEST(on.locker->stats().renewal_errors > 0U);
     BOOST_TEST(on.script->count(operation::release) == 1U);
-    // Tried again every second.
+    // The renewal is tried again every second.
     BOOST_TEST(on.script->count(operation::extend) >= 15U);
     BOOST_TEST(on.script->count(operation::extend) <= 21U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_held_is_told_in_full)
+BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
 {
     rig on;
     auto plain = on.acquire("p", {.ttl = 0ms, .renewal = renewal::automatic});
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(what_is_held_is_told_in_full)
         BOOST_TEST(each.fence > 0U);
     }
     BOOST_TEST(held[1].group == held[2].group);
-    // Only the ends of the group's locks are waited for, which another process may have extended by its id.
+    // The timer runs for the locks of the group only, because another process may have extended them by the group's id.
     BOOST_TEST(!on.idle());
     group = {};
     on.ready();
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_shutdown_leaves_behind_is_counted_as_unproven)
+BOOST_AUTO_TEST_CASE(unsettled_locks_of_a_shutdown_are_counted_as_unproven)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k");
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_claim_in_doubt_is_abandoned)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(who_listens_hears_of_the_release)
+BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
 {
     for (const auto ttl : {0ms, 30'000ms}) {
         rig on;
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(who_listens_hears_of_the_release)
     BOOST_TEST((on.run(held.lost()) == lost_reason::released));
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_hears_of_a_plain_release)
+BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 {
     const auto ears = std::make_shared<counting_observer>();
     rig on(behind::memory, {.observer = ears});
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(an_observer_hears_of_a_plain_release)
     BOOST_TEST(ears->releases == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_takes_its_deadline_out_of_the_timers)
+BOOST_AUTO_TEST_CASE(grant_removes_the_deadline_from_the_timers)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);

@@ -19,60 +19,60 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t many = 1000;
-/// Of those that are told of a shutdown, so many at a time.
-constexpr std::size_t part = 256;
+/// Number of waiters or locks that a shutdown processes per handler.
+constexpr std::size_t batch_size = 256;
 
 std::string key_of(std::size_t number)
 {
     return "k" + std::to_string(number);
 }
 
-/// Many that wait for keys that another locker holds.
-struct waiting_crowd : rig
+/// Many waiters for keys that another locker holds.
+struct many_waiters : rig
 {
-    colock::locker rival{memory};
+    colock::locker other_locker{memory};
     std::vector<lock> held;
-    std::size_t told = 0;
+    std::size_t notified = 0;
 
-    explicit waiting_crowd(std::size_t keys, behind kind = behind::scripted) : rig(kind)
+    explicit many_waiters(std::size_t keys, behind kind = behind::scripted) : rig(kind)
     {
         for (std::size_t n = 0; n < keys; ++n)
-            held.push_back(run(rival.acquire(key_of(n), {.ttl = 0ms})));
+            held.push_back(run(other_locker.acquire(key_of(n), {.ttl = 0ms})));
         for (std::size_t n = 0; n < many; ++n) {
             locker->async_acquire(key_of(n % keys), {.retry = retry_policy::fixed(24h).jitter(0)},
-                [this](error_code code, lock) { told += code == errc::shutting_down ? 1U : 0U; });
+                [this](error_code code, lock) { notified += code == errc::shutting_down ? 1U : 0U; });
         }
         ready();
     }
-    /// Until a first part has been told, and others have not.
+    /// Runs until a first batch has been notified, and others have not.
     void run_some()
     {
-        run_until(io(), [this] { return told > 0; });
-        BOOST_TEST(told < many);
+        run_until(io(), [this] { return notified > 0; });
+        BOOST_TEST(notified < many);
     }
-    void check_all_told()
+    void check_all_notified()
     {
         ready();
-        BOOST_TEST(told == many);
+        BOOST_TEST(notified == many);
         held.clear();
         check_clean();
     }
 };
 
-/// Many locks.
-struct holding_crowd : rig
+/// Many held locks.
+struct many_holders : rig
 {
     std::vector<lock> held;
 
-    explicit holding_crowd(behind kind) : rig(kind)
+    explicit many_holders(behind kind) : rig(kind)
     {
         for (std::size_t n = 0; n < many; ++n)
             held.push_back(acquire(key_of(n), {.ttl = 1h}));
     }
 };
 
-/// The most that `count` grows by from one turn of somebody else on the same loop to the next.
-std::size_t most_between_turns(asio::io_context& io, const std::function<std::size_t()>& count)
+/// Returns the maximum increase of `count` between two handlers of another task on the same loop.
+std::size_t max_between_handlers(asio::io_context& io, const std::function<std::size_t()>& count)
 {
     std::size_t most = 0;
     std::size_t before = count();
@@ -94,39 +94,39 @@ std::size_t most_between_turns(asio::io_context& io, const std::function<std::si
 
 BOOST_AUTO_TEST_SUITE(crowded_shutdowns)
 
-BOOST_AUTO_TEST_CASE(waiters_are_told_in_parts)
+BOOST_AUTO_TEST_CASE(waiters_are_notified_in_batches)
 {
     for (const std::size_t keys : {std::size_t(1), many}) {
-        waiting_crowd on(keys);
+        many_waiters on(keys);
         auto shutting = on.start(on.locker->shutdown(1min));
-        BOOST_TEST(most_between_turns(on.io(), [&] { return on.told; }) <= part);
+        BOOST_TEST(max_between_handlers(on.io(), [&] { return on.notified; }) <= batch_size);
         BOOST_TEST_REQUIRE(shutting.done());
         BOOST_TEST(shutting.get(on.io()).clean());
-        on.check_all_told();
+        on.check_all_notified();
     }
 }
 
-BOOST_AUTO_TEST_CASE(so_are_those_of_a_locker_that_nobody_has_any_more)
+BOOST_AUTO_TEST_CASE(waiters_of_a_destroyed_locker_are_notified_in_batches)
 {
-    waiting_crowd on(many);
+    many_waiters on(many);
     on.locker.reset();
-    BOOST_TEST(most_between_turns(on.io(), [&] { return on.told; }) <= part);
-    on.check_all_told();
+    BOOST_TEST(max_between_handlers(on.io(), [&] { return on.notified; }) <= batch_size);
+    on.check_all_notified();
 }
 
-BOOST_AUTO_TEST_CASE(so_are_locks_given_back)
+BOOST_AUTO_TEST_CASE(locks_are_released_in_batches)
 {
     for (const auto kind : {behind::scripted, behind::immediate}) {
-        holding_crowd on(kind);
+        many_holders on(kind);
         auto shutting = on.start(on.locker->shutdown(1min));
-        BOOST_TEST(most_between_turns(on.io(), [&] { return on.script->count(operation::release); }) <= part);
+        BOOST_TEST(max_between_handlers(on.io(), [&] { return on.script->count(operation::release); }) <= batch_size);
         BOOST_TEST_REQUIRE(shutting.done());
         BOOST_TEST(shutting.get(on.io()).clean());
         on.check_clean();
     }
 }
 
-BOOST_AUTO_TEST_CASE(bodies_are_told_each_once_and_what_is_behind_them_too)
+BOOST_AUTO_TEST_CASE(shutdown_stops_each_body_once_and_ends_the_locks_behind_it)
 {
     rig on(behind::scripted);
     std::vector<running<void>> bodies;
@@ -146,56 +146,56 @@ BOOST_AUTO_TEST_CASE(bodies_are_told_each_once_and_what_is_behind_them_too)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(all_are_told_within_a_deadline_that_has_passed)
+BOOST_AUTO_TEST_CASE(all_waiters_are_notified_if_the_deadline_has_passed)
 {
-    holding_crowd on(behind::memory);
+    many_holders on(behind::memory);
     BOOST_TEST(on.run(on.locker->shutdown(0ms)).clean());
     on.check_clean();
-    waiting_crowd others(many, behind::memory);
+    many_waiters others(many, behind::memory);
     static_cast<void>(others.run(others.locker->shutdown(0ms)));
-    others.check_all_told();
+    others.check_all_notified();
 }
 
-BOOST_AUTO_TEST_CASE(all_are_told_if_the_one_who_asked_has_left)
+BOOST_AUTO_TEST_CASE(all_waiters_are_notified_after_the_shutdown_was_cancelled)
 {
-    waiting_crowd on(many);
+    many_waiters on(many);
     asio::cancellation_signal cancel;
     error_code result;
     on.locker->async_shutdown(
         1h, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, shutdown_report) { result = code; }));
     on.run_some();
     cancel.emit(asio::cancellation_type::total);
-    on.check_all_told();
+    on.check_all_notified();
     BOOST_TEST((result == asio::error::operation_aborted));
 }
 
-BOOST_AUTO_TEST_CASE(a_second_one_waits_for_all_as_well)
+BOOST_AUTO_TEST_CASE(second_shutdown_waits_for_all_waiters)
 {
-    waiting_crowd on(many);
+    many_waiters on(many);
     auto first = on.start(on.locker->shutdown(1min));
     on.run_some();
     BOOST_TEST(on.run(on.locker->shutdown(1min)).clean());
-    BOOST_TEST(on.told == many);
+    BOOST_TEST(on.notified == many);
     BOOST_TEST(first.get(on.io()).clean());
-    on.check_all_told();
+    on.check_all_notified();
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_granted_before_being_told)
+BOOST_AUTO_TEST_CASE(no_waiter_is_granted_during_a_shutdown)
 {
-    waiting_crowd on(many);
+    many_waiters on(many);
     auto shutting = on.start(on.locker->shutdown(1min));
     on.run_some();
-    // All keys are free, and nobody here may take one.
+    // All keys are free, but no waiter of this locker may take one.
     on.held.clear();
-    on.check_all_told();
+    on.check_all_notified();
     BOOST_TEST(shutting.done());
     BOOST_TEST(on.locker->stats().grants == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(the_context_may_end_meanwhile)
+BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_a_shutdown)
 {
     for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere}) {
-        waiting_crowd on(many, kind);
+        many_waiters on(many, kind);
         auto mine = on.acquire("mine", {.ttl = 1h});
         auto shutting = on.start(on.locker->shutdown(1min));
         on.run_some();
@@ -206,9 +206,9 @@ BOOST_AUTO_TEST_CASE(the_context_may_end_meanwhile)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_fork_meanwhile_leaves_nobody_to_tell)
+BOOST_AUTO_TEST_CASE(fork_during_a_shutdown_ends_the_notifications)
 {
-    waiting_crowd on(many);
+    many_waiters on(many);
     auto mine = on.acquire("mine", {.ttl = 1h});
     auto shutting = on.start(on.locker->shutdown(1min));
     on.run_some();

@@ -26,14 +26,14 @@ namespace {
 
 const acquire_options once{.retry = retry_policy::never()};
 
-/// A locker whose key "k" is held by somebody else, who is called "cron".
+/// A locker whose key "k" is held by another one, which is named "cron".
 struct busy_rig : rig
 {
     colock::locker other{memory, {.owner = "cron"}};
     colock::lock held = run(other.acquire("k"));
 };
 
-/// That `failure` is the exception that the plain verb throws for the busy key.
+/// Checks that `failure` is the exception that the plain operation throws for the busy key.
 void check_is_rich(const std::exception_ptr& failure)
 {
     BOOST_TEST_REQUIRE((failure != nullptr));
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
         failure_of(on, [&] { return awaited(on.locker->async_acquire("k", once, with_diagnostics(asio::deferred))); }));
 }
 
-BOOST_AUTO_TEST_CASE(stands_inside_of_cancel_after_and_around_it)
+BOOST_AUTO_TEST_CASE(works_inside_and_around_cancel_after)
 {
     busy_rig on;
     const auto& locker = *on.locker;

@@ -18,15 +18,15 @@ namespace {
 
 using events = std::vector<std::string>;
 
-/// Writes down the events of locks, and calls `react` in each.
+/// Records the events of locks, and calls `react` in each.
 struct event_log : observer
 {
-    events told;
+    events recorded;
     std::function<void(std::string_view)> react;
 
     void note(std::string what)
     {
-        told.push_back(what);
+        recorded.push_back(what);
         if (react)
             react(what);
     }
@@ -43,7 +43,7 @@ BOOST_TEST_DONT_PRINT_LOG_VALUE(events)
 
 BOOST_AUTO_TEST_SUITE(event_order)
 
-BOOST_AUTO_TEST_CASE(a_loss_is_told_before_it_is_settled)
+BOOST_AUTO_TEST_CASE(loss_is_reported_before_it_is_settled)
 {
     for (const auto kind : {behind::memory, behind::scripted, behind::immediate}) {
         BOOST_TEST_CONTEXT(kind)
@@ -53,19 +53,19 @@ BOOST_AUTO_TEST_CASE(a_loss_is_told_before_it_is_settled)
             auto expiring = on.acquire("k", {.ttl = 10s});
             on.advance(11s);
             on.wind_down();
-            BOOST_TEST((log->told == events{"granted", "lost", "settled"}));
+            BOOST_TEST((log->recorded == events{"granted", "lost", "settled"}));
 
-            log->told.clear();
+            log->recorded.clear();
             auto broken = on.acquire("k", {.ttl = 10s});
             on.run(on.locker->break_lock("k"));
             on.wind_down();
-            BOOST_TEST((log->told == events{"granted", "lost", "settled"}));
+            BOOST_TEST((log->recorded == events{"granted", "lost", "settled"}));
             on.check_clean();
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_release_is_told_before_the_next_grant_of_the_key)
+BOOST_AUTO_TEST_CASE(release_is_reported_before_the_next_grant_of_the_key)
 {
     for (const auto kind : {behind::memory, behind::scripted, behind::immediate}) {
         for (const bool fifo : {true, false}) {
@@ -86,15 +86,15 @@ BOOST_AUTO_TEST_CASE(a_release_is_told_before_the_next_grant_of_the_key)
                 }
                 held = {};
                 on.ready();
-                BOOST_TEST((log->told == events{"granted", "released", "granted", "released", "granted", "released",
-                                             "granted", "released"}));
+                BOOST_TEST((log->recorded == events{"granted", "released", "granted", "released", "granted", "released",
+                                                 "granted", "released"}));
                 on.check_clean();
             }
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_a_call_of_the_observer_leads_to_is_told_after_it)
+BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_its_call)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         BOOST_TEST_CONTEXT(kind)
@@ -103,23 +103,23 @@ BOOST_AUTO_TEST_CASE(what_a_call_of_the_observer_leads_to_is_told_after_it)
             rig on(kind, {.observer = log});
             auto first = on.acquire("first");
             auto second = on.acquire("second");
-            log->told.clear();
+            log->recorded.clear();
             log->react = [&](std::string_view what) {
                 if (what == "released" && second) {
                     second = {};
-                    log->told.emplace_back("returned");
+                    log->recorded.emplace_back("returned");
                 }
             };
             first = {};
             on.ready();
-            BOOST_TEST((log->told == events{"released", "returned", "released"}));
+            BOOST_TEST((log->recorded == events{"released", "returned", "released"}));
             log->react = nullptr;
             on.check_clean();
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_release_that_fails_is_told_as_settled)
+BOOST_AUTO_TEST_CASE(failed_release_is_reported_as_settled)
 {
     for (const auto kind : {behind::scripted, behind::immediate}) {
         BOOST_TEST_CONTEXT(kind)
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_release_that_fails_is_told_as_settled)
             on.script->next(operation::release, step::fail(errc::unavailable));
             held = {};
             on.wind_down();
-            BOOST_TEST(log->told.back() == "settled");
+            BOOST_TEST(log->recorded.back() == "settled");
             on.check_clean();
         }
     }

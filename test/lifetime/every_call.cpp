@@ -13,18 +13,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Plays to the end, and lets what is held back arrive whenever nothing else is left to do.
-void play_out(const scenario& scene, stage& on)
+/// Runs the scenario to its end, and delivers held answers whenever nothing else is left to do.
+void run_to_end(const scenario& scene, scenario_run& run)
 {
-    auto& script = *on.on.script;
+    auto& script = *run.env.script;
     for (int rounds = 0; rounds < 200; ++rounds) {
-        while (one_step(scene, on)) {
+        while (one_step(scene, run)) {
         }
-        if (on.completions > 0 && script.held() == 0 && on.on.idle())
+        if (run.completions > 0 && script.held() == 0 && run.env.idle())
             return;
         if (rounds % 3 == 2 && script.deliver())
             continue;
-        on.on.clock.advance(on.on.io(), 1s);
+        run.env.clock.advance(run.env.io(), 1s);
     }
 }
 
@@ -52,27 +52,27 @@ std::vector<fault> faults()
         {"slower than the ttl", step::pass().delay(40s), all},
         {"busy", step::busy(), {operation::create, operation::hand_over, operation::adopt}},
         {"not held", step::not_held(), {operation::extend, operation::is_valid}},
-        {"deaf", step::hold(), {operation::wait}},
+        {"wait never ends", step::hold(), {operation::wait}},
     };
 }
 
-/// The operations that the backend is asked for when nothing goes wrong.
-std::vector<call> calls_of(const scenario& scene, family how)
+/// The operations that are called on the backend if nothing fails.
+std::vector<call> calls_of(const scenario& scene, call_form how)
 {
-    stage on(behind::scripted);
-    scene.prepare(on);
-    on.on.script->forget_calls();
-    begin(scene, how, on);
-    while (one_step(scene, on)) {
+    scenario_run run(behind::scripted);
+    scene.prepare(run);
+    run.env.script->forget_calls();
+    begin(scene, how, run);
+    while (one_step(scene, run)) {
     }
-    on.others.clear();
-    on.subject = {};
-    on.group = {};
-    on.on.ready();
-    return on.on.script->calls();
+    run.others.clear();
+    run.subject = {};
+    run.group = {};
+    run.env.ready();
+    return run.env.script->calls();
 }
 
-void fail_at_every_call(const scenario& scene, family how)
+void fail_at_every_call(const scenario& scene, call_form how)
 {
     const auto calls = calls_of(scene, how);
     std::array<std::size_t, operation_count> earlier{};
@@ -84,18 +84,18 @@ void fail_at_every_call(const scenario& scene, family how)
                 continue;
             BOOST_TEST_CONTEXT("call " << index << ", " << to_string(what) << ": " << each.name)
             {
-                stage on(behind::scripted);
-                scene.prepare(on);
+                scenario_run run(behind::scripted);
+                scene.prepare(run);
                 for (std::size_t n = 0; n < before; ++n)
-                    on.on.script->next(what, step::pass());
-                on.on.script->next(what, each.how);
-                begin(scene, how, on);
-                play_out(scene, on);
-                BOOST_TEST(on.completions == 1);
-                on.release_in_background();
-                play_out(scene, on);
-                BOOST_TEST(on.on.script->unused() == 0U);
-                on.on.check_clean();
+                    run.env.script->next(what, step::pass());
+                run.env.script->next(what, each.how);
+                begin(scene, how, run);
+                run_to_end(scene, run);
+                BOOST_TEST(run.completions == 1);
+                run.release_in_background();
+                run_to_end(scene, run);
+                BOOST_TEST(run.env.script->unused() == 0U);
+                run.env.check_clean();
             }
         }
     }
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_SUITE(faults_at_every_call)
 
 BOOST_AUTO_TEST_CASE(leave_nothing_behind)
 {
-    for_every_scenario([](const scenario& scene, family how) { fail_at_every_call(scene, how); });
+    for_every_scenario([](const scenario& scene, call_form how) { fail_at_every_call(scene, how); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -7,49 +7,49 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Starts the operation and makes `steps` steps. False if it came to rest before.
-bool play(const scenario& scene, family how, stage& on, std::size_t steps)
+/// Starts the operation and makes `steps` steps. Returns false if nothing was left to do before.
+bool run_steps(const scenario& scene, call_form how, scenario_run& run, std::size_t steps)
 {
-    scene.prepare(on);
-    begin(scene, how, on);
+    scene.prepare(run);
+    begin(scene, how, run);
     for (std::size_t step = 0; step < steps; ++step) {
-        if (!one_step(scene, on))
+        if (!one_step(scene, run))
             return false;
     }
     return true;
 }
 
-constexpr std::size_t far_too_many = 500;
+constexpr std::size_t max_steps = 500;
 
-void cancel_at_every_step(const scenario& scene, family how, behind kind, asio::cancellation_type type)
+void cancel_at_every_step(const scenario& scene, call_form how, behind kind, asio::cancellation_type type)
 {
     bool reached = true;
     for (std::size_t steps = 0; reached; ++steps) {
-        BOOST_TEST_REQUIRE(steps < far_too_many);
+        BOOST_TEST_REQUIRE(steps < max_steps);
         BOOST_TEST_CONTEXT("after " << steps << " handlers")
         {
-            stage on(kind);
-            reached = play(scene, how, on, steps);
+            scenario_run run(kind);
+            reached = run_steps(scene, how, run, steps);
             if (reached) {
-                on.cancel.emit(type);
-                on.on.ready();
-                // Promptly: whoever stands in the way has not moved. Before its first step, the verb's own caller has
-                // not said yet which types it lets through.
-                if (steps > 0 || how == family::front)
-                    BOOST_TEST(on.completions == 1);
+                run.cancel.emit(type);
+                run.env.ready();
+                // The operation must end promptly, because the other holder has not released the lock. Before the first
+                // step, the caller of an awaitable has not set yet which cancellation types it accepts.
+                if (steps > 0 || how == call_form::async_function)
+                    BOOST_TEST(run.completions == 1);
             }
-            while (one_step(scene, on)) {
+            while (one_step(scene, run)) {
             }
-            on.others.clear();
-            on.on.wind_down();
-            BOOST_TEST(on.completions == 1);
-            if (on.result)
-                BOOST_TEST((on.result == asio::error::operation_aborted), on.result.message());
-            on.release_in_background();
-            on.on.wind_down();
-            on.on.check_clean();
+            run.others.clear();
+            run.env.wind_down();
+            BOOST_TEST(run.completions == 1);
+            if (run.result)
+                BOOST_TEST((run.result == asio::error::operation_aborted), run.result.message());
+            run.release_in_background();
+            run.env.wind_down();
+            run.env.check_clean();
             if (!reached)
-                BOOST_TEST(!on.result, "without a cancellation it ends with " << on.result.message());
+                BOOST_TEST(!run.result, "without a cancellation it ends with " << run.result.message());
         }
     }
 }
@@ -59,7 +59,7 @@ void cancel_everything(behind kind)
     for (const auto type :
         {asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total})
     {
-        for_every_scenario([&](const scenario& scene, family how) {
+        for_every_scenario([&](const scenario& scene, call_form how) {
             BOOST_TEST_CONTEXT("type " << static_cast<unsigned>(type))
             {
                 cancel_at_every_step(scene, how, kind, type);
@@ -68,41 +68,41 @@ void cancel_everything(behind kind)
     }
 }
 
-/// What is there when the context dies.
-enum class survivors : unsigned char
+/// What still exists when the context is destroyed.
+enum class kept_objects : unsigned char
 {
     handles,
     none,
 };
 
-void destroy_at_every_step(const scenario& scene, family how, behind kind, survivors alive)
+void destroy_at_every_step(const scenario& scene, call_form how, behind kind, kept_objects kept)
 {
     bool reached = true;
     for (std::size_t steps = 0; reached; ++steps) {
-        BOOST_TEST_REQUIRE(steps < far_too_many);
+        BOOST_TEST_REQUIRE(steps < max_steps);
         BOOST_TEST_CONTEXT("after " << steps << " handlers")
         {
-            stage on(kind);
-            reached = play(scene, how, on, steps);
-            if (alive == survivors::none) {
-                on.others.clear();
-                on.subject = {};
-                on.rival.reset();
-                on.on.locker.reset();
-                on.on.script.reset();
-                on.on.memory.reset();
+            scenario_run run(kind);
+            reached = run_steps(scene, how, run, steps);
+            if (kept == kept_objects::none) {
+                run.others.clear();
+                run.subject = {};
+                run.other_locker.reset();
+                run.env.locker.reset();
+                run.env.script.reset();
+                run.env.memory.reset();
             }
-            on.on.context.reset();
-            BOOST_TEST(on.completions <= 1);
-            if (alive == survivors::handles) {
-                // What outlives its context is inert, not broken.
+            run.env.context.reset();
+            BOOST_TEST(run.completions <= 1);
+            if (kept == kept_objects::handles) {
+                // Handles that outlive their context have no effect, but are valid.
                 asio::io_context other;
-                BOOST_CHECK_NO_THROW(run_coro(other, on.subject.release()));
-                BOOST_TEST(!on.subject.held());
-                BOOST_TEST(!on.on.locker->get_executor());
-                COLOCK_THROWS(create_error, errc::shutting_down, run_coro(other, on.on.locker->acquire("k")));
-                COLOCK_THROWS(create_error, errc::shutting_down, run_coro(other, on.on.locker->try_acquire("k")));
-                BOOST_TEST(on.on.locker->stats().settling == 0U);
+                BOOST_CHECK_NO_THROW(run_coro(other, run.subject.release()));
+                BOOST_TEST(!run.subject.held());
+                BOOST_TEST(!run.env.locker->get_executor());
+                COLOCK_THROWS(create_error, errc::shutting_down, run_coro(other, run.env.locker->acquire("k")));
+                COLOCK_THROWS(create_error, errc::shutting_down, run_coro(other, run.env.locker->try_acquire("k")));
+                BOOST_TEST(run.env.locker->stats().settling == 0U);
             }
         }
     }
@@ -110,11 +110,11 @@ void destroy_at_every_step(const scenario& scene, family how, behind kind, survi
 
 void destroy_everything(behind kind)
 {
-    for (const auto alive : {survivors::handles, survivors::none}) {
-        for_every_scenario([&](const scenario& scene, family how) {
-            BOOST_TEST_CONTEXT((alive == survivors::handles ? "handles survive" : "nothing survives"))
+    for (const auto kept : {kept_objects::handles, kept_objects::none}) {
+        for_every_scenario([&](const scenario& scene, call_form how) {
+            BOOST_TEST_CONTEXT((kept == kept_objects::handles ? "handles survive" : "nothing survives"))
             {
-                destroy_at_every_step(scene, how, kind, alive);
+                destroy_at_every_step(scene, how, kind, kept);
             }
         });
     }
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(over_a_remote_backend)
     destroy_everything(behind::scripted);
 }
 
-BOOST_AUTO_TEST_CASE(over_a_backend_that_lives_on)
+BOOST_AUTO_TEST_CASE(over_a_backend_that_outlives_the_context)
 {
     destroy_everything(behind::elsewhere);
 }

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
 BOOST_AUTO_TEST_CASE(a_handler_is_never_called_inside_the_call_that_starts_it)
 {
     rig on;
-    // From inside the context, where a careless dispatch would run it at once.
+    // Inside the context, where a dispatch would run the handler at once.
     asio::post(on.io(), [&] {
         bool returned = false;
         on.locker->async_acquire("k", [&returned](error_code, lock) { BOOST_TEST(returned); });
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(result_that_is_ready_uses_the_immediate_executor)
         called = true;
     }));
     BOOST_TEST(std::exchange(called, false));
-    // One that waits is called by its own executor.
+    // An operation that waits calls the handler on its own executor.
     on.locker->async_acquire("k", at_once([&](error_code code, const lock& granted) {
         BOOST_TEST(!code);
         BOOST_TEST(granted.held());
@@ -247,9 +247,9 @@ BOOST_AUTO_TEST_CASE(cancellation_inside_the_function_that_starts_an_operation_e
         asio::cancellation_signal* signal = nullptr;
         void waiting(std::string_view) noexcept override { signal->emit(asio::cancellation_type::terminal); }
     };
-    const auto ears = std::make_shared<canceller>();
-    ears->signal = &cancel;
-    rig on(behind::memory, {.observer = ears});
+    const auto observed = std::make_shared<canceller>();
+    observed->signal = &cancel;
+    rig on(behind::memory, {.observer = observed});
     lock held = on.acquire("k");
     bool called = false;
     on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) {
@@ -367,11 +367,11 @@ BOOST_AUTO_TEST_SUITE(observers)
 
 namespace {
 
-/// Writes down every event, and asks the locker in each: it would dead-lock if a mutex were held.
+/// Records every event, and uses the locker in each. This would deadlock if a mutex were held.
 struct recorder : observer
 {
     std::optional<colock::locker> subject;
-    std::vector<std::string> heard;
+    std::vector<std::string> recorded;
 
     void note(std::string what)
     {
@@ -379,9 +379,9 @@ struct recorder : observer
             static_cast<void>(subject->stats());
             static_cast<void>(subject->held_locks());
         }
-        heard.push_back(std::move(what));
+        recorded.push_back(std::move(what));
     }
-    [[nodiscard]] auto times(std::string_view what) const { return std::ranges::count(heard, what); }
+    [[nodiscard]] auto count(std::string_view what) const { return std::ranges::count(recorded, what); }
 
     void ready(std::string_view) noexcept override { note("ready"); }
     void suspended(std::string_view, const error_code&) noexcept override { note("suspended"); }
@@ -417,31 +417,31 @@ struct recorder : observer
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(every_event_is_told_outside_of_every_mutex)
+BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        const auto ears = std::make_shared<recorder>();
-        rig on(kind, {.observer = ears});
-        ears->subject = *on.locker;
+        const auto observed = std::make_shared<recorder>();
+        rig on(kind, {.observer = observed});
+        observed->subject = *on.locker;
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         auto waiting = on.start(on.locker->acquire("k"));
         on.ready();
-        BOOST_TEST(ears->times("granted k") == 1);
-        BOOST_TEST(ears->times("waiting k") == 1);
+        BOOST_TEST(observed->count("granted k") == 1);
+        BOOST_TEST(observed->count("waiting k") == 1);
         on.advance_by_steps(25s, 1s);
-        BOOST_TEST(ears->times("renewed k") == 2);
+        BOOST_TEST(observed->count("renewed k") == 2);
         held = {};
         auto next = waiting.get(on.io());
-        BOOST_TEST(ears->times("released k") == 1);
-        BOOST_TEST(ears->times("granted k") == 2);
+        BOOST_TEST(observed->count("released k") == 1);
+        BOOST_TEST(observed->count("granted k") == 2);
         on.run(on.locker->break_lock("k"));
         on.wind_down();
-        BOOST_TEST(ears->times("lost k broken") == 1);
-        BOOST_TEST(ears->times("settled k") == 1);
-        // With an observer, somebody listens: a local timer finds the expiry.
+        BOOST_TEST(observed->count("lost k broken") == 1);
+        BOOST_TEST(observed->count("settled k") == 1);
+        // With an observer, the end of the lease must be detected: a local timer finds the expiry.
         auto expiring = on.acquire("e", {.ttl = 10s});
         on.advance(11s);
-        BOOST_TEST(ears->times("lost e expired") == 1);
+        BOOST_TEST(observed->count("lost e expired") == 1);
         on.wind_down();
         if (on.script) {
             on.script->notify_ready();
@@ -449,12 +449,12 @@ BOOST_AUTO_TEST_CASE(every_event_is_told_outside_of_every_mutex)
             on.script->notify_reconnected();
             on.script->notify_warning("look here");
             for (const auto* event : {"ready", "suspended", "reconnected", "warning"})
-                BOOST_TEST(ears->times(event) == 1);
+                BOOST_TEST(observed->count(event) == 1);
             BOOST_TEST(on.locker->stats().reconnects == 1U);
             auto risky = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
             on.script->next(operation::extend, step::fail(errc::unavailable));
             on.advance_by_steps(11s, 1s);
-            BOOST_TEST(ears->times("at_risk r") == 1);
+            BOOST_TEST(observed->count("at_risk r") == 1);
             risky = {};
             on.ready();
             asio::cancellation_signal cancel;
@@ -465,11 +465,11 @@ BOOST_AUTO_TEST_CASE(every_event_is_told_outside_of_every_mutex)
             on.ready();
             on.script->deliver();
             on.ready();
-            BOOST_TEST(ears->times("settled s") == 1);
+            BOOST_TEST(observed->count("settled s") == 1);
         }
         on.check_clean();
-        // Not kept by the locker that it keeps.
-        ears->subject.reset();
+        // The locker must not keep itself alive through its observer.
+        observed->subject.reset();
     }
 }
 

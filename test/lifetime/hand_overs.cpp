@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(hand_overs)
 
-BOOST_AUTO_TEST_CASE(who_follows_stands_in_line_as_soon_as_a_hand_over_is_sent)
+BOOST_AUTO_TEST_CASE(next_waiter_becomes_head_when_a_hand_over_is_sent)
 {
     constexpr auto x = lock_mode::exclusive;
     constexpr auto s = lock_mode::shared;
@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(who_follows_stands_in_line_as_soon_as_a_hand_over_is_sent)
         for (const auto& [behind, asked] : {std::pair{std::vector{x, x}, 1U}, std::pair{std::vector{s, s, x}, 2U},
                  std::pair{std::vector{s, x, s}, 1U}})
         {
-            table on(fifo);
+            two_lockers on(fifo);
             auto held = on.acquire("k");
             auto next = on.wait_for("k");
             std::vector<running<lock>> line;
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(who_follows_stands_in_line_as_soon_as_a_hand_over_is_sent)
             on.script->next(operation::hand_over, step::hold());
             held = {};
             on.ready();
-            // In the turn in which it was sent: both can travel together.
+            // The create is sent in the same handler as the hand-over, so that both can be sent together.
             BOOST_TEST(on.count(operation::hand_over) == 1U);
             BOOST_TEST(on.count(operation::create) == (fifo ? asked : 0U));
             on.script->deliver();
@@ -42,10 +42,10 @@ BOOST_AUTO_TEST_CASE(who_follows_stands_in_line_as_soon_as_a_hand_over_is_sent)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_hand_over_that_fails_leaves_both_in_line_in_their_order)
+BOOST_AUTO_TEST_CASE(failed_hand_over_keeps_the_order_of_the_queue)
 {
     for (const auto& failing : {step::lose_request(), step::lose_reply(), step::busy()}) {
-        table on(true);
+        two_lockers on(true);
         auto held = on.acquire("k");
         auto next = on.wait_for("k", {.retry = retry_policy::fixed(10ms)});
         auto following = on.wait_for("k");
@@ -69,12 +69,12 @@ BOOST_AUTO_TEST_CASE(a_hand_over_that_fails_leaves_both_in_line_in_their_order)
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_follows_may_leave_while_a_hand_over_is_under_way)
+BOOST_AUTO_TEST_CASE(next_waiter_may_leave_during_a_hand_over)
 {
-    table on(true);
+    two_lockers on(true);
     auto held = on.acquire("k");
     auto next = on.wait_for("k");
-    auto& following = on.guest("k");
+    auto& following = on.add_waiter("k");
     auto last = on.wait_for("k");
     on.script->next(operation::hand_over, step::hold());
     held = {};
@@ -89,9 +89,9 @@ BOOST_AUTO_TEST_CASE(who_follows_may_leave_while_a_hand_over_is_under_way)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(after_a_hand_over_the_next_in_line_does_not_ask)
+BOOST_AUTO_TEST_CASE(next_waiter_sends_no_request_after_a_hand_over)
 {
-    table on(false);
+    two_lockers on(false);
     auto held = on.acquire("k");
     auto first = on.wait_for("k");
     auto second = on.wait_for("k");
@@ -107,12 +107,12 @@ BOOST_AUTO_TEST_CASE(after_a_hand_over_the_next_in_line_does_not_ask)
     BOOST_TEST(on.count(operation::create) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_hand_over_that_finds_the_key_taken_is_no_attempt_of_the_next_one)
+BOOST_AUTO_TEST_CASE(hand_over_that_finds_the_key_taken_does_not_count_as_an_attempt)
 {
-    table on(false);
-    auto held = on.run(on.rival.acquire("k", endless));
+    two_lockers on(false);
+    auto held = on.run(on.other_locker.acquire("k", endless));
     auto first = on.wait_for("k");
-    // Counted once, on its arrival behind the head.
+    // Counted once, when it enters the queue behind the head.
     auto second = on.wait_for("k", {.retry = retry_policy::fixed(24h).jitter(0).times(1)});
     held = {};
     held = first.get(on.io());
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_hand_over_that_finds_the_key_taken_is_no_attempt_of_the_n
     held = {};
     on.ready();
     BOOST_TEST(on.count(operation::hand_over) == 1U);
-    // The release woke it, which is no attempt either. It has spoken to the backend now: it listens.
+    // The release woke the waiter, which is no attempt either. The waiter has sent a request now, so it listens.
     BOOST_TEST(on.count(operation::create) == 1U);
     BOOST_TEST(on.count(operation::wait) == 1U);
     BOOST_TEST(!second.done());
@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(a_hand_over_that_finds_the_key_taken_is_no_attempt_of_the_n
 
 BOOST_AUTO_TEST_CASE(each_queue_counts_its_own_hand_overs)
 {
-    table on(false);
-    // How often in a row the lock goes straight to the next one.
+    two_lockers on(false);
+    // Returns how many consecutive hand-overs are made.
     const auto pass_on = [&](const std::string& key, int waiters) {
         on.script->forget_calls();
         auto held = on.acquire(key);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(each_queue_counts_its_own_hand_overs)
     };
     BOOST_TEST(pass_on("a", 10) == 10U);
     BOOST_TEST(pass_on("b", 16) == 16U);
-    // The others' turn comes once in seventeen.
+    // Every seventeenth release gives other lockers a chance.
     BOOST_TEST(pass_on("c", 40) == 38U);
     on.check_clean();
 }
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive
         for (const auto& [from, to, handed_over] :
             {row{x, {x}, true}, row{x, {s}, false}, row{x, {s, s}, false}, row{s, {x}, false}})
         {
-            table on(fifo);
+            two_lockers on(fifo);
             auto held = on.acquire("k", {.mode = from});
             std::vector<running<lock>> line;
             for (const auto mode : to)
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive
 BOOST_AUTO_TEST_CASE(nothing_is_handed_over_to_a_claim_in_doubt_nor_by_one_that_was_lost_or_never_granted)
 {
     {
-        table on(false);
+        two_lockers on(false);
         auto held = on.acquire("k");
         on.script->next(operation::create, step::lose_request());
         auto doubtful = on.wait_for("k");
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_handed_over_to_a_claim_in_doubt_nor_by_one_that_
         BOOST_TEST(on.count(operation::release) == 1U);
     }
     {
-        table on(false);
+        two_lockers on(false);
         on.script->open_session(lease_clock::now() + 1h);
         auto held = on.acquire("k");
         auto waiting = on.wait_for("k");
@@ -208,9 +208,9 @@ BOOST_AUTO_TEST_CASE(nothing_is_handed_over_to_a_claim_in_doubt_nor_by_one_that_
         BOOST_TEST(waiting.done());
     }
     {
-        table on(true);
-        auto held = on.run(on.rival.acquire("k", endless));
-        auto& head = on.guest("k");
+        two_lockers on(true);
+        auto held = on.run(on.other_locker.acquire("k", endless));
+        auto& head = on.add_waiter("k");
         auto waiting = on.wait_for("k");
         on.stop(head);
         BOOST_TEST(on.count(operation::hand_over) == 0U);

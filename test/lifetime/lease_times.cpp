@@ -12,13 +12,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What is left of a ttl that began then, as its holder counts it: less a hundredth and 2 ms.
+/// The end of a lease that began at `from`, as its holder counts it: less 1 % and 2 ms.
 lease_clock::time_point end_of(std::chrono::milliseconds ttl, lease_clock::time_point from)
 {
     return from + ttl - ttl / 100 - 2ms;
 }
 
-/// Real time goes on underneath the virtual one.
+/// Real time passes in addition to virtual time.
 bool about(lease_clock::time_point time, lease_clock::time_point expected)
 {
     return time >= expected && time < expected + 900ms;
@@ -35,7 +35,7 @@ struct counting_observer : observer
     void lost(std::string_view, lost_reason) noexcept override { ++losses; }
 };
 
-/// Checks whether a grant of 30 s is kept that is answered so late.
+/// Checks whether a grant of 30 s is kept if its answer is that late.
 void check_late_grant(rig& on, lease_clock::duration late, bool is_kept)
 {
     on.script->next(operation::create, step::pass().after([&on, late] { on.clock.skip(late); }));
@@ -54,7 +54,7 @@ void check_late_grant(rig& on, lease_clock::duration late, bool is_kept)
 
 BOOST_AUTO_TEST_SUITE(lease_times)
 
-BOOST_AUTO_TEST_CASE(a_grant_counts_from_when_it_was_asked_for)
+BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
 {
     for (const bool tries : {false, true}) {
         for (const auto kind : {behind::immediate, behind::scripted}) {
@@ -68,12 +68,12 @@ BOOST_AUTO_TEST_CASE(a_grant_counts_from_when_it_was_asked_for)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_that_was_waited_for_counts_from_the_attempt_that_got_it)
+BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
 {
     for (const bool handed_over : {false, true}) {
         rig on(behind::scripted);
-        colock::locker rival(on.memory);
-        auto holder = on.run((handed_over ? *on.locker : rival).acquire("k", {.ttl = 1h}));
+        colock::locker other_locker(on.memory);
+        auto holder = on.run((handed_over ? *on.locker : other_locker).acquire("k", {.ttl = 1h}));
         auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s}));
         on.advance(20s);
         on.script->next(
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_grant_that_was_waited_for_counts_from_the_attempt_that_go
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_extension_counts_from_when_it_was_asked_for)
+BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
         rig on(kind);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(an_extension_counts_from_when_it_was_asked_for)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_renewal_counts_from_when_it_was_asked_for)
+BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
         rig on(kind);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_counts_from_when_it_was_asked_for)
         BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
         BOOST_TEST((held.expires_at() <= end_of(30s, sent)));
         BOOST_TEST((held.expires_at() > end_of(30s, sent) - 900ms));
-        // The next one is due a third of the ttl after this one was asked for, not after its answer.
+        // The next renewal is due a third of the TTL after this one was requested, not after its answer.
         on.advance(1s);
         BOOST_TEST(on.script->count(operation::extend) == 1U);
         on.advance(2s);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_a_grant_with_a_longer_ttl)
     BOOST_TEST(about(held.expires_at(), start + 25s));
 }
 
-BOOST_AUTO_TEST_CASE(a_renewal_asks_for_no_more_than_max_hold_leaves)
+BOOST_AUTO_TEST_CASE(renewal_does_not_exceed_max_hold)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
@@ -199,7 +199,7 @@ namespace {
 
 constexpr auto lead = 5s;
 
-/// What is left of a ttl where the backend's clock may get ahead by `lead`.
+/// The end of a lease if the backend's clock may jump ahead by `lead`.
 lease_clock::time_point early_end_of(std::chrono::milliseconds ttl, lease_clock::time_point from)
 {
     return end_of(ttl, from) - lead;
@@ -207,7 +207,7 @@ lease_clock::time_point early_end_of(std::chrono::milliseconds ttl, lease_clock:
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(every_way_to_a_lease_counts_the_lead)
+BOOST_AUTO_TEST_CASE(every_kind_of_lease_is_shortened_by_the_lead)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
         rig on(kind);
@@ -279,12 +279,12 @@ BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_the_lead_before_its_expiry)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_that_the_lead_leaves_too_little_of_is_given_back)
+BOOST_AUTO_TEST_CASE(grant_that_the_lead_makes_too_short_is_released)
 {
     for (const bool granted : {true, false}) {
         rig on(behind::scripted);
         on.script->set_max_clock_lead(lead);
-        // Of 30 s, 24.7 are good, and a tenth has to be left.
+        // Of 30 s, 24.7 s are usable, and a tenth must be left.
         check_late_grant(on, granted ? 20s : 22s, granted);
     }
 }
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_below_four_leads_is_refused)
     on.run(held.extend(20s));
     COLOCK_THROWS(validation_error, errc::invalid_ttl, colock::locker(on.script, {.ttl = 19'999ms}));
     colock::locker ample(on.script, {.ttl = 20s});
-    // Of 20 s, 14.8 are good.
+    // Of 20 s, 14.8 s are usable.
     COLOCK_THROWS(
         validation_error, errc::invalid_options, colock::locker(on.script, {.ttl = 20s, .minimum_validity = 14'798ms}));
     colock::locker demanding(on.script, {.ttl = 20s, .minimum_validity = 14'797ms});
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_before_max_hold_asks_for_no_ttl_below_four_leads)
     BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
     const auto ends = held.expires_at();
     BOOST_TEST(about(ends, early_end_of(25s, start + 10s)));
-    // What is left at the next renewal, 15 s, would be cut too much.
+    // At the next renewal 15 s are left, which the lead would shorten too much.
     on.advance_by_steps(10s, 1s);
     BOOST_TEST(on.script->count(operation::extend) == 1U);
     BOOST_TEST((held.expires_at() == ends));
@@ -356,9 +356,9 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(margins)
 
-BOOST_AUTO_TEST_CASE(a_minimum_validity_of_ones_own_decides_about_a_late_grant)
+BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
 {
-    // By default a tenth of the ttl has to be left.
+    // By default a tenth of the TTL must be left.
     struct row
     {
         std::optional<std::chrono::milliseconds> least;
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_grant_without_ttl_never_comes_too_late)
     BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
 }
 
-BOOST_AUTO_TEST_CASE(a_stop_margin_of_ones_own_decides_when_a_body_stops)
+BOOST_AUTO_TEST_CASE(configured_stop_margin_decides_when_a_body_stops)
 {
     struct row
     {
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(a_stop_margin_of_ones_own_decides_when_a_body_stops)
         std::chrono::milliseconds ttl;
         lease_clock::duration stops;
     };
-    // By default a tenth of the ttl, at most a second.
+    // By default a tenth of the TTL, at most a second.
     for (const auto& [margin, ttl, stops] :
         {row{{}, 30s, 28698ms}, row{{}, 5s, 4448ms}, row{8s, 30s, 21698ms}, row{0ms, 30s, 29698ms}})
     {
@@ -437,7 +437,7 @@ BOOST_AUTO_TEST_CASE(a_session_bounds_what_it_grants)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_lives_on_moves_the_loss)
+BOOST_AUTO_TEST_CASE(extended_session_delays_the_loss)
 {
     rig on(behind::scripted);
     const auto start = lease_clock::now();
@@ -458,7 +458,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_lives_on_moves_the_loss)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_has_passed_stays_passed)
+BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
 {
     rig on(behind::scripted);
     on.script->open_session(lease_clock::now() + 10s);
@@ -474,7 +474,7 @@ BOOST_AUTO_TEST_CASE(a_session_that_has_passed_stays_passed)
     on.advance(0s);
     BOOST_TEST_REQUIRE(lost.done());
     BOOST_TEST((lost.get(on.io()) == lost_reason::session));
-    // It comes back as another one.
+    // The backend opens another session.
     on.script->open_session(lease_clock::now() + 10s);
     BOOST_TEST(!early.held());
     auto later = on.acquire("m", {.ttl = 1h});
@@ -491,18 +491,18 @@ BOOST_AUTO_TEST_CASE(a_grant_needs_enough_of_its_session)
     COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));
     on.ready();
     BOOST_TEST(on.stored().empty());
-    // A session may be short: it is raised all the time.
+    // A session may be short, because it is extended continuously.
     on.script->open_session(lease_clock::now() + 200ms);
     BOOST_TEST(on.acquire("k", {.ttl = 30s, .retry = retry_policy::never()}).held());
 }
 
-BOOST_AUTO_TEST_CASE(where_the_backend_expires_nothing_the_core_does)
+BOOST_AUTO_TEST_CASE(core_ends_leases_if_the_backend_expires_nothing)
 {
     rig on(behind::scripted);
     auto can = on.script->capabilities();
     can.expires = false;
     on.script->set_capabilities(can);
-    // Which only lockers that are made from now on ask for.
+    // Only lockers that are made from now on use the new capabilities.
     on.locker.emplace(on.script);
     auto held = on.acquire("k", {.ttl = 30s});
     on.advance(31s);
@@ -511,7 +511,7 @@ BOOST_AUTO_TEST_CASE(where_the_backend_expires_nothing_the_core_does)
     BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(where_the_backend_expires_nothing_it_is_asked_until_it_answers)
+BOOST_AUTO_TEST_CASE(release_is_repeated_until_answered_if_the_backend_expires_nothing)
 {
     rig on(behind::scripted);
     auto can = on.script->capabilities();
@@ -552,7 +552,7 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(lost_contact_is_told_for_each_lock_and_renewals_are_due_at_once)
+BOOST_AUTO_TEST_CASE(lost_contact_is_reported_for_each_lock_and_renewals_are_due_at_once)
 {
     const auto listener = std::make_shared<counting_observer>();
     rig on(behind::scripted, {.observer = listener});
@@ -566,10 +566,10 @@ BOOST_AUTO_TEST_CASE(lost_contact_is_told_for_each_lock_and_renewals_are_due_at_
     BOOST_TEST(listener->renewals == 1);
     BOOST_TEST(renewed.held());
     BOOST_TEST(manual.held());
-    // The next renewal is due after a third of the ttl.
+    // The next renewal is due after a third of the TTL.
     on.advance_by_steps(21s, 1s);
     BOOST_TEST(listener->renewals == 2);
-    // Attempts to connect that fail while there is no contact are no further loss of it.
+    // Connection attempts that fail while there is no contact do not report another loss of contact.
     on.script->notify_unreachable(make_failure(errc::unavailable), "here:1");
     on.ready();
     BOOST_TEST(listener->risks == 2);
@@ -597,7 +597,7 @@ BOOST_AUTO_TEST_CASE(failed_connection_after_an_idle_time_is_a_loss_of_contact)
     BOOST_TEST(listener->risks == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_has_ended_takes_its_locks_with_it)
+BOOST_AUTO_TEST_CASE(end_of_a_session_ends_its_locks)
 {
     const auto ears = std::make_shared<counting_observer>();
     rig on(behind::scripted, {.observer = ears});

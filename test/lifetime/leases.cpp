@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "shielded.hpp"
+#include "cancellable_acquire.hpp"
 
 #include <optional>
 
@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(leases)
 
-BOOST_AUTO_TEST_CASE(a_renewed_lock_stays_and_costs_nothing_when_it_is_gone)
+BOOST_AUTO_TEST_CASE(renewed_lock_stays_and_leaves_no_timer_after_its_release)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
         BOOST_TEST(held.held());
         BOOST_TEST((held.expires_at() <= connected + 5s));
         BOOST_TEST((held.expires_at() > connected + 4900ms));
-        // Of a later connection it is not known what was sent before.
+        // For a later connection, it is unknown which requests were sent before.
         on.script->notify_suspended(errc::unavailable);
         on.script->next(operation::create, step::hold());
         auto late = on.start(on.locker->try_acquire("late", {.ttl = 5s}));
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(renewal_survives_single_errors)
     for (const auto& how : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable),
              step::fail(errc::access_denied), step::pass().delay(4s)})
     {
-        shielded on;
+        cancellable_acquire on;
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         on.script->next(operation::extend, how);
         on.advance_by_steps(2min, 500ms);
@@ -76,10 +76,10 @@ BOOST_AUTO_TEST_CASE(renewal_survives_single_errors)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_that_cannot_be_renewed_is_lost_before_the_backend_lets_it_go)
+BOOST_AUTO_TEST_CASE(lease_that_cannot_be_renewed_is_lost_before_it_expires_in_the_backend)
 {
     for (const auto& how : {step::fail(errc::unavailable), step::lose_request(), step::hold()}) {
-        shielded on;
+        cancellable_acquire on;
         const auto start = lease_clock::now();
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         on.script->always(operation::extend, how);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_lease_that_cannot_be_renewed_is_lost_before_the_backend_l
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_is_found_by_a_local_timer_only_while_somebody_listens)
+BOOST_AUTO_TEST_CASE(loss_is_detected_by_a_local_timer_only_while_a_coroutine_waits_for_it)
 {
     rig on;
     auto held = on.acquire("k", {.ttl = 10s});
@@ -117,12 +117,12 @@ BOOST_AUTO_TEST_CASE(a_loss_is_found_by_a_local_timer_only_while_somebody_listen
 
 BOOST_AUTO_TEST_CASE(a_loss_is_sticky)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k", {.ttl = 10s});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(1h));
     on.ready();
-    // Nobody listens and the answer is late: for a moment the lock was not held, and so it stays.
+    // Nobody waits for the end, and the answer is late. The lock was not held for a moment, so it stays lost.
     on.clock.skip(9950ms);
     BOOST_TEST(!held.held());
     on.script->deliver();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_loss_is_sticky)
 BOOST_AUTO_TEST_CASE(a_renewal_is_awaited_before_the_release_is_sent)
 {
     for (const bool by_verb : {true, false}) {
-        shielded on;
+        cancellable_acquire on;
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         on.script->next(operation::extend, step::hold());
         on.advance(11s);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_is_awaited_before_the_release_is_sent)
 
 BOOST_AUTO_TEST_CASE(an_extend_waits_for_a_renewal)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.script->next(operation::extend, step::hold());
     on.advance(11s);
@@ -179,21 +179,21 @@ BOOST_AUTO_TEST_CASE(an_extend_waits_for_a_renewal)
 
 BOOST_AUTO_TEST_CASE(a_renewal_that_finds_another_holder_is_a_loss)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     auto lost = on.start(held.lost());
-    colock::locker rival(on.memory);
-    on.run(rival.break_lock("k"));
-    auto thief = on.run(rival.acquire("k"));
+    colock::locker other_locker(on.memory);
+    on.run(other_locker.break_lock("k"));
+    auto thief = on.run(other_locker.acquire("k"));
     on.advance(11s);
     BOOST_TEST_REQUIRE(lost.done());
-    // The store tells of the break itself; a remote one only answers the renewal.
+    // The memory store reports the break itself. A remote backend reports it only in the answer to the renewal.
     BOOST_TEST((lost.get(on.io()) != lost_reason::released));
     on.wind_down();
     BOOST_TEST(thief.held());
     BOOST_TEST(on.run(thief.is_locked()));
 
-    shielded other;
+    cancellable_acquire other;
     auto mine = other.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     other.script->next(operation::extend, step::not_held());
     auto taken = other.start(mine.lost());
@@ -221,9 +221,9 @@ BOOST_AUTO_TEST_CASE(max_hold_ends_a_renewed_lock)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(an_adapter_may_tell_of_a_loss_or_a_shorter_session)
+BOOST_AUTO_TEST_CASE(adapter_may_report_a_loss_or_a_shorter_session)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k", {.ttl = 1h});
     auto lost = on.start(held.lost());
     on.ready();
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(giving_back)
 
-BOOST_AUTO_TEST_CASE(quiet_never_throws_and_raise_tells)
+BOOST_AUTO_TEST_CASE(quiet_release_never_throws_and_raising_release_does)
 {
     const struct
     {
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(quiet_never_throws_and_raise_tells)
     };
     for (const auto& row : table) {
         for (const auto report : {on_failure::quiet, on_failure::raise}) {
-            shielded on;
+            cancellable_acquire on;
             auto held = on.acquire("k");
             on.script->next(operation::release, row.how);
             if (report == on_failure::quiet)
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(quiet_never_throws_and_raise_tells)
             on.check_clean();
         }
     }
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k");
     on.script->next(operation::release, step::not_held());
     COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(quiet_never_throws_and_raise_tells)
 BOOST_AUTO_TEST_CASE(a_release_that_is_not_answered_ends_after_the_operation_timeout)
 {
     for (const auto report : {on_failure::quiet, on_failure::raise}) {
-        shielded on({.operation_timeout = 2s});
+        cancellable_acquire on({.operation_timeout = 2s});
         auto held = on.acquire("k");
         on.script->next(operation::release, step::hold());
         auto releasing = on.start(held.release(report));
@@ -297,13 +297,13 @@ BOOST_AUTO_TEST_CASE(a_release_that_is_not_answered_ends_after_the_operation_tim
 
 BOOST_AUTO_TEST_CASE(a_retried_release_never_removes_a_newer_lock)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k");
     on.script->next(operation::release, step::lose_reply());
     held = {};
     on.ready();
-    colock::locker rival(on.memory);
-    auto newer = on.run(rival.acquire("k"));
+    colock::locker other_locker(on.memory);
+    auto newer = on.run(other_locker.acquire("k"));
     on.wind_down();
     BOOST_TEST(on.count(operation::release) > 1U);
     BOOST_TEST(on.run(newer.is_locked()));
@@ -326,9 +326,9 @@ BOOST_AUTO_TEST_CASE(an_expired_lock_is_released_without_touching_its_successor)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_question_or_an_extend_that_is_not_answered_ends_after_the_operation_timeout)
+BOOST_AUTO_TEST_CASE(unanswered_query_or_extend_ends_after_the_operation_timeout)
 {
-    shielded on({.operation_timeout = 2s});
+    cancellable_acquire on({.operation_timeout = 2s});
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(1h));

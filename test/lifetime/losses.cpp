@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Hears of losses.
-struct ears : observer
+/// Records losses.
+struct event_recorder : observer
 {
     std::vector<lost_reason> losses;
     void lost(std::string_view, lost_reason reason) noexcept override { losses.push_back(reason); }
@@ -28,8 +28,8 @@ step fails()
     return step::fail(errc::unavailable, "nobody listens");
 }
 
-/// Everything that the script holds back is let go, and all is cleaned up.
-void cleanup_queue(rig& on)
+/// Delivers everything that the script holds back, and waits for the clean-up.
+void finish_cleanup(rig& on)
 {
     if (on.script) {
         on.script->reset();
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_SUITE(losses_of_bodies)
 
 namespace {
 
-asio::awaitable<void> works_for_ever()
+asio::awaitable<void> works_forever()
 {
     lease_timer timer(co_await asio::this_coro::executor, 24h);
     co_await timer.async_wait(asio::use_awaitable);
@@ -54,7 +54,7 @@ asio::awaitable<void> works_for_ever()
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(each_is_counted_and_the_observer_hears_of_it)
+BOOST_AUTO_TEST_CASE(each_loss_is_counted_and_reported_to_the_observer)
 {
     struct
     {
@@ -91,15 +91,15 @@ BOOST_AUTO_TEST_CASE(each_is_counted_and_the_observer_hears_of_it)
             for (const bool observed : {false, true}) {
                 BOOST_TEST_CONTEXT(each.name << " " << kind << ", observed: " << observed)
                 {
-                    const auto listener = std::make_shared<ears>();
+                    const auto listener = std::make_shared<event_recorder>();
                     rig on(kind, {.observer = observed ? listener : nullptr});
-                    auto working = on.start(on.locker->with_lock("k", each.options, works_for_ever));
+                    auto working = on.start(on.locker->with_lock("k", each.options, works_forever));
                     on.ready();
                     each.happens(on);
                     on.advance_by_steps(10s, 50ms);
                     BOOST_TEST_REQUIRE(working.done());
                     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
-                    cleanup_queue(on);
+                    finish_cleanup(on);
                     const auto counted = on.locker->stats();
                     for (std::size_t reason = 0; reason < counted.losses.size(); ++reason)
                         BOOST_TEST(
@@ -113,10 +113,10 @@ BOOST_AUTO_TEST_CASE(each_is_counted_and_the_observer_hears_of_it)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_value_that_came_too_late_is_a_loss_and_one_in_time_is_none)
+BOOST_AUTO_TEST_CASE(late_value_is_a_loss_and_value_in_time_is_none)
 {
     for (const bool late : {false, true}) {
-        const auto listener = std::make_shared<ears>();
+        const auto listener = std::make_shared<event_recorder>();
         rig on(behind::memory, {.observer = listener});
         const auto work = [&] { on.clock.skip(late ? 20s : 5s); };
         auto working = on.start(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, work));
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_came_too_late_is_a_loss_and_one_in_time_is_non
 BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 {
     rig on(behind::scripted);
-    // The answer is there in time, but its coroutine goes on only after the lease has ended.
+    // The answer arrives in time, but its coroutine is resumed only after the lease has ended.
     on.script->next(operation::create, step::pass().after([&] { on.clock.skip(1s); }));
     bool begun = false;
     auto working = on.start(on.locker->with_lock("k", {.ttl = 10s}, [&] { begun = true; }));
@@ -147,14 +147,14 @@ BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
     BOOST_TEST_REQUIRE(working.done());
     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
     BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
-BOOST_AUTO_TEST_CASE(what_shutdown_leaves_behind_is_left_to_its_ttl)
+BOOST_AUTO_TEST_CASE(lock_of_a_running_body_expires_by_its_ttl_after_a_shutdown)
 {
     rig on(behind::scripted);
     auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, []() -> asio::awaitable<void> {
-        // Deaf to its cancellation.
+        // The body ignores its cancellation.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         lease_timer timer(co_await asio::this_coro::executor, 1min);
         co_await timer.async_wait(asio::use_awaitable);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(what_shutdown_leaves_behind_is_left_to_its_ttl)
     BOOST_TEST(on.stored().empty());
     on.advance(1min);
     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_shorten_its_lease)
     rig on(behind::scripted);
     on.script->always(operation::extend, step::pass().delay(500ms));
     auto body = on.start(on.locker->with_lock("k", {.ttl = 1h}, [](lock& held) -> asio::awaitable<bool> {
-        // A second is the margin of an hour, and would be all of this.
+        // The default margin for an hour is a second, which would be all of this lease.
         co_await held.extend(1s);
         co_return held.held() && held.ttl() == 1s;
     }));
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        // A second is the margin of a long ttl, and would be all of this one.
+        // The default margin for a long TTL is a second, which would be all of this max_hold.
         const acquire_options options{.ttl = 30s, .max_hold = 1s};
         auto body = on.start(on.locker->with_lock("k", options, []() -> asio::awaitable<int> {
             co_await sleep_for(500ms);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_has_held_for_max_hold_has_given_back)
+BOOST_AUTO_TEST_CASE(lock_is_released_after_max_hold)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind, {.max_hold = 1min});
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(who_has_held_for_max_hold_has_given_back)
         BOOST_TEST(!manual.held());
         BOOST_TEST(!renewed.held());
         BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 2U);
-        // What has no ttl is held until it is released.
+        // A lock without a TTL is held until it is released.
         BOOST_TEST(endless.held());
         BOOST_TEST(on.stored().size() == 1U);
         endless = {};
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_follows_an_extension_that_failed_before_the_short
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(an_expiry_that_comes_sooner_is_heard_by_who_is_being_answered)
+BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 {
     rig on(behind::scripted);
     auto pretended = on.memory->capabilities();
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(an_expiry_that_comes_sooner_is_heard_by_who_is_being_answer
     on.script->next(operation::create, step::busy(6h).delay(20s));
     auto waiting = on.start(by.acquire("k", {.retry = retry_policy::fixed(24h)}));
     on.ready();
-    // Said busy for six hours by an answer that is on its way when the lease is shortened.
+    // The answer in flight says that the key is busy for six hours, and the lease is shortened meanwhile.
     on.run(held.extend(1min));
     on.advance(21s);
     BOOST_TEST(!waiting.done());
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(group_ends)
 
-BOOST_AUTO_TEST_CASE(what_a_group_gives_back_does_not_outlast_its_total_time)
+BOOST_AUTO_TEST_CASE(release_of_a_group_does_not_extend_its_total_time)
 {
     rig on(behind::scripted);
     take_one_by_one(on, true, {.operation_timeout = 20s});
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_a_group_holding_nothing)
         retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::runtime_error("no"); });
     auto group = on.start(on.locker->acquire_all({"a", "b", "z"}, {.retry = policy}));
     on.ready();
-    // It does not wait for what is given back.
+    // The group does not wait for the releases.
     BOOST_TEST_REQUIRE(group.done());
     BOOST_CHECK_THROW(static_cast<void>(group.get(on.io())), std::runtime_error);
     on.advance(2s);
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(after_the_context)
 
-BOOST_AUTO_TEST_CASE(verbs_of_a_lock_end_on_another_context)
+BOOST_AUTO_TEST_CASE(operations_of_a_lock_end_on_another_context)
 {
     for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere}) {
         rig on(kind);

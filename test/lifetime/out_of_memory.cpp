@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// ThreadSanitizer brings operators of its own, which cannot be replaced; one thread has nothing to show it.
+// ThreadSanitizer brings its own operators, which cannot be replaced. A test with one thread has nothing to show it.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define COLOCK_KEEPS_OPERATOR_NEW
@@ -19,7 +19,7 @@
 
 namespace {
 
-/// How many allocations of this thread succeed before one fails; negative: all do.
+/// Number of allocations of this thread that succeed before one fails; negative: all succeed.
 constinit thread_local long allocations_left = -1;
 
 } // namespace
@@ -32,7 +32,7 @@ void* operator new(std::size_t size)
         return memory;
     throw std::bad_alloc();
 }
-// All of them that are not aligned, so that what one of these gives is never taken back by one of the sanitizer's.
+// All operators without alignment are replaced, so that memory of these is never freed by an operator of the sanitizer.
 void* operator new[](std::size_t size)
 {
     return operator new(size);
@@ -76,7 +76,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Does `work` while the n-th allocation from now fails; false if it needed no more than n.
+/// Runs `work` while the n-th allocation from now fails. Returns false if `work` needed no more than n.
 template <class Work>
 [[nodiscard]] bool fails_at(long n, Work&& work)
 {
@@ -90,7 +90,69 @@ template <class Work>
     return std::exchange(allocations_left, -1) < 0;
 }
 
-/// With a second thread in its past, a process has real mutexes: one that is taken twice is found.
+/// Has no memory to send the next operation of one kind.
+class exhausted_adapter : public scripted_adapter
+{
+public:
+    using scripted_adapter::scripted_adapter;
+
+    /// The kind of the operation that fails once.
+    std::optional<operation> failing;
+
+    void start_create(claim_ptr claim, completion<create_outcome> done) override
+    {
+        fail_once(operation::create);
+        scripted_adapter::start_create(std::move(claim), std::move(done));
+    }
+    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    {
+        fail_once(operation::release);
+        scripted_adapter::start_release(std::move(claim), std::move(done));
+    }
+    void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
+    {
+        fail_once(operation::extend);
+        scripted_adapter::start_extend(std::move(claim), ttl, std::move(done));
+    }
+    void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
+    {
+        fail_once(operation::is_valid);
+        scripted_adapter::start_is_valid(std::move(claim), std::move(done));
+    }
+    void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
+    {
+        fail_once(operation::hand_over);
+        scripted_adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
+    }
+    void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
+    {
+        fail_once(operation::create_all);
+        scripted_adapter::start_create_all(std::move(claims), std::move(done));
+    }
+
+private:
+    void fail_once(operation what)
+    {
+        if (failing != what)
+            return;
+        failing.reset();
+        throw std::bad_alloc();
+    }
+};
+
+struct exhausted_fixture : rig
+{
+    std::shared_ptr<exhausted_adapter> exhausted =
+        std::make_shared<exhausted_adapter>(memory, context->get_executor(), timing::posted);
+
+    exhausted_fixture() : rig(behind::scripted)
+    {
+        script = exhausted;
+        locker.emplace(script);
+    }
+};
+
+/// After a second thread has existed, a process uses real mutexes. A mutex that is locked twice is then detected.
 void have_had_threads()
 {
     std::thread([] {}).join();
@@ -108,7 +170,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails_leaves_nothing)
         rig on(behind::memory);
         failed = 0;
         on.run([](rig& by, long at, long& count) -> asio::awaitable<void> {
-            // What is allocated while the verb is made and awaited, and not what surrounds it.
+            // Counts only allocations while the operation is made and awaited.
             lock held;
             allocations_left = at;
             try {
@@ -124,7 +186,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails_leaves_nothing)
     }
 }
 
-BOOST_AUTO_TEST_CASE(async_function_that_fails_says_why_and_leaves_nothing)
+BOOST_AUTO_TEST_CASE(async_function_that_fails_reports_the_error_and_leaves_nothing)
 {
     have_had_threads();
     for (long n = 0, failed = 1; failed != 0; ++n) {
@@ -171,7 +233,7 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
             virtual_clock clock;
             asio::io_context io;
             driver on(io, memory::make_adapter(io.get_executor()));
-            // One that does not write down what it hears: that would allocate, too.
+            // A driver that does not record events, because recording would allocate, too.
             const auto held = sent_now(claim_ptr(new claim({.key = "k", .ttl = 2s})));
             on.grant(held);
             int woken_readers = 0;
@@ -185,7 +247,7 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
             if (&operate == &operations[3])
                 clock.skip(3s);
             failed = fails_at(n, [&] { operate(on.backend(), held); }) ? 1 : 0;
-            // Whatever the failure has kept from being done, can be done now.
+            // What the failure has prevented can be done now.
             static_cast<void>(on.abandon(sent_now(held)));
             for (const auto& reader : readers) {
                 BOOST_TEST((on.create(sent_now(reader)).status == create_status::granted));
@@ -195,6 +257,73 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
             BOOST_TEST(on.list().empty());
         }
     }
+}
+
+BOOST_FIXTURE_TEST_CASE(acquire_without_memory_for_its_request_is_tried_again, exhausted_fixture)
+{
+    exhausted->failing = operation::create;
+    auto acquiring = start(locker->acquire("k"));
+    ready();
+    BOOST_TEST(!exhausted->failing.has_value());
+    advance(5s);
+    auto held = acquiring.get(io());
+    exhausted->failing = operation::create_all;
+    auto group = start(locker->acquire_all({"a", "b"}));
+    advance(5s);
+    run(group.get(io()).release());
+    run(held.release(on_failure::raise));
+    check_clean();
+}
+
+BOOST_FIXTURE_TEST_CASE(try_without_memory_for_its_request_is_unavailable, exhausted_fixture)
+{
+    exhausted->failing = operation::create;
+    BOOST_CHECK_EXCEPTION(run(locker->try_acquire("k")), create_error, [](const create_error& failed) {
+        return failed.code() == errc::unavailable && failed.cause() == boost::system::errc::not_enough_memory;
+    });
+    check_clean();
+}
+
+BOOST_FIXTURE_TEST_CASE(extend_without_memory_for_its_request_keeps_the_lock, exhausted_fixture)
+{
+    auto held = acquire("k", {.ttl = 10s});
+    exhausted->failing = operation::extend;
+    BOOST_CHECK_EXCEPTION(run(held.extend(20s)), extend_error, [](const extend_error& failed) {
+        return failed.code() == errc::unavailable && failed.cause() == boost::system::errc::not_enough_memory;
+    });
+    exhausted->failing = operation::is_valid;
+    BOOST_CHECK_THROW(run(held.is_locked()), error);
+    BOOST_TEST(held.held());
+    run(held.extend(20s));
+    run(held.release(on_failure::raise));
+    check_clean();
+}
+
+BOOST_FIXTURE_TEST_CASE(release_without_memory_for_its_request_is_settled, exhausted_fixture)
+{
+    auto held = acquire("k", {.ttl = 1h});
+    exhausted->failing = operation::release;
+    held = {};
+    BOOST_TEST(!exhausted->failing.has_value());
+    wind_down();
+    BOOST_TEST(locker->stats().settled == 1U);
+    BOOST_TEST(stored().empty());
+    check_clean();
+}
+
+BOOST_FIXTURE_TEST_CASE(hand_over_without_memory_for_its_request_grants_the_waiter_later, exhausted_fixture)
+{
+    auto held = acquire("k", {.ttl = 1h});
+    auto waiting = start(locker->acquire("k", {.ttl = 1h}));
+    ready();
+    exhausted->failing = operation::hand_over;
+    held = {};
+    BOOST_TEST(!exhausted->failing.has_value());
+    advance(10s);
+    run(waiting.get(io()).release(on_failure::raise));
+    wind_down();
+    BOOST_TEST(stored().empty());
+    check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -20,8 +20,8 @@ BOOST_AUTO_TEST_SUITE(queues)
 
 namespace {
 
-/// Writes down in which order waiters get the lock.
-struct line
+/// Records the order in which waiters get the lock.
+struct grant_order
 {
     rig& on;
     std::vector<int> order;
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_are_served_in_arrival_order)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        line waiters{on, {}, {}};
+        grant_order waiters{on, {}, {}};
         auto held = on.acquire("k");
         for (int n = 0; n < 5; ++n)
             waiters.join(n);
@@ -65,12 +65,12 @@ BOOST_AUTO_TEST_CASE(local_waiters_are_served_in_arrival_order)
     }
 }
 
-BOOST_AUTO_TEST_CASE(only_heads_speak_to_the_backend)
+BOOST_AUTO_TEST_CASE(only_heads_send_requests_to_the_backend)
 {
     rig on(behind::scripted);
-    line waiters{on, {}, {}};
-    colock::locker rival(on.memory);
-    auto held = on.run(rival.acquire("k", endless));
+    grant_order waiters{on, {}, {}};
+    colock::locker other_locker(on.memory);
+    auto held = on.run(other_locker.acquire("k", endless));
     for (int n = 0; n < 10; ++n)
         waiters.join(n);
     BOOST_TEST(on.script->count(operation::create) == 1U);
@@ -85,13 +85,13 @@ BOOST_AUTO_TEST_CASE(only_heads_speak_to_the_backend)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(the_run_of_shared_claims_in_front_are_heads_together)
+BOOST_AUTO_TEST_CASE(consecutive_shared_claims_at_the_front_are_heads_together)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        line waiters{on, {}, {}};
-        colock::locker rival(on.memory);
-        auto held = on.run(rival.acquire("k", endless));
+        grant_order waiters{on, {}, {}};
+        colock::locker other_locker(on.memory);
+        auto held = on.run(other_locker.acquire("k", endless));
         waiters.join(1, shared);
         waiters.join(2, shared);
         waiters.join(3);
@@ -112,12 +112,12 @@ BOOST_AUTO_TEST_CASE(the_run_of_shared_claims_in_front_are_heads_together)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_grows_when_the_exclusive_claim_behind_it_leaves)
+BOOST_AUTO_TEST_CASE(shared_heads_increase_when_the_exclusive_claim_behind_them_leaves)
 {
     rig on(behind::scripted);
-    line waiters{on, {}, {}};
-    colock::locker rival(on.memory);
-    auto held = on.run(rival.acquire("k", endless));
+    grant_order waiters{on, {}, {}};
+    colock::locker other_locker(on.memory);
+    auto held = on.run(other_locker.acquire("k", endless));
     waiters.join(1, shared);
     asio::cancellation_signal cancel;
     on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
@@ -139,8 +139,8 @@ BOOST_AUTO_TEST_CASE(cancelling_readers_and_writers_takes_no_longer_than_cancell
     constexpr std::size_t count = 10'000;
     const auto cancel_all = [](std::size_t readers, bool newest_first) {
         rig on;
-        colock::locker rival(on.memory);
-        const auto held = on.run(rival.acquire("k", endless));
+        colock::locker other_locker(on.memory);
+        const auto held = on.run(other_locker.acquire("k", endless));
         std::vector<asio::cancellation_signal> stop(2 * count);
         std::size_t ended = 0;
         for (std::size_t n = 0; n < stop.size(); ++n) {
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(cancelling_readers_and_writers_takes_no_longer_than_cancell
     for (const bool newest_first : {true, false}) {
         auto writers = cancel_all(0, newest_first);
         auto both = cancel_all(count, newest_first);
-        // The shortest of three, because the machine may be busy with something else.
+        // The shortest of three, because the machine may be busy.
         for (int n = 0; n < 2; ++n) {
             writers = std::min(writers, cancel_all(0, newest_first));
             both = std::min(both, cancel_all(count, newest_first));
@@ -172,9 +172,9 @@ BOOST_AUTO_TEST_CASE(cancelling_readers_and_writers_takes_no_longer_than_cancell
 BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_leaves_join_those_in_front)
 {
     rig on(behind::scripted);
-    colock::locker rival(on.memory);
-    auto held = on.run(rival.acquire("k", endless));
-    line waiters{on, {}, {}};
+    colock::locker other_locker(on.memory);
+    auto held = on.run(other_locker.acquire("k", endless));
+    grant_order waiters{on, {}, {}};
     waiters.join(1, shared);
     waiters.join(2, shared);
     asio::cancellation_signal first, second;
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_leaves_join_those_in_front)
     waiters.join(3, shared);
     on.locker->async_acquire("k", asio::bind_cancellation_slot(second.slot(), [](error_code, lock) {}));
     waiters.join(4, shared);
-    // Not the writer that stands in front of the last reader alone.
+    // A writer that is not directly in front of the last reader.
     second.emit(asio::cancellation_type::terminal);
     on.ready();
     BOOST_TEST(on.script->count(operation::create) == 2U);
@@ -200,15 +200,15 @@ BOOST_AUTO_TEST_CASE(try_acquire_never_overtakes_a_local_waiter)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        line waiters{on, {}, {}};
-        colock::locker rival(on.memory);
-        auto held = on.run(rival.acquire("k", endless));
+        grant_order waiters{on, {}, {}};
+        colock::locker other_locker(on.memory);
+        auto held = on.run(other_locker.acquire("k", endless));
         if (on.script)
             on.script->always(operation::wait, step::hold());
         waiters.join(1);
         const auto asked = on.script ? on.script->count(operation::create) : 0;
         if (on.script) {
-            // The lock is free, but its waiter has not heard of it yet.
+            // The lock is free, but its waiter has not been notified yet.
             held = {};
             on.ready();
         }
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(hand_overs_are_capped_where_the_backend_keeps_no_queue)
         can.fifo = fifo;
         on.script->set_capabilities(can);
         on.locker.emplace(on.backend());
-        line waiters{on, {}, {}};
+        grant_order waiters{on, {}, {}};
         auto held = on.acquire("k");
         for (int n = 0; n < count; ++n)
             waiters.join(n);
@@ -261,9 +261,9 @@ BOOST_AUTO_TEST_CASE(a_release_wakes_the_next_without_a_timer)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        line waiters{on, {}, {}};
-        colock::locker rival(on.memory);
-        auto held = on.run(rival.acquire("k", endless));
+        grant_order waiters{on, {}, {}};
+        colock::locker other_locker(on.memory);
+        auto held = on.run(other_locker.acquire("k", endless));
         waiters.join(1);
         on.run(held.release());
         on.ready();
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_local_release_wakes_a_head_whose_attempt_was_under_way)
     auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0)}));
     on.advance(11s);
     BOOST_TEST_REQUIRE(on.script->held() == 1U);
-    // Its second attempt finds the holder, who leaves before the answer is there.
+    // The second attempt finds the holder, which releases before the answer arrives.
     on.script->next(operation::create, step::pass());
     on.script->deliver();
     held = {};
@@ -298,9 +298,9 @@ BOOST_AUTO_TEST_CASE(a_local_release_wakes_a_head_whose_attempt_was_under_way)
 BOOST_AUTO_TEST_CASE(an_expiry_that_wakes_nobody_bounds_the_wait)
 {
     rig on(behind::scripted);
-    line waiters{on, {}, {}};
-    colock::locker rival(on.memory);
-    auto held = on.run(rival.acquire("k", {.ttl = 10s}));
+    grant_order waiters{on, {}, {}};
+    colock::locker other_locker(on.memory);
+    auto held = on.run(other_locker.acquire("k", {.ttl = 10s}));
     on.script->always(operation::wait, step::hold());
     on.locker->async_acquire("k", {.retry = retry_policy::fixed(1h)}, [&](error_code code, lock granted) {
         BOOST_TEST(!code);
@@ -360,11 +360,11 @@ BOOST_AUTO_TEST_CASE(without_events_the_core_polls_by_the_policy_alone)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_behind_the_head_counts_by_its_own_delays_without_a_word)
+BOOST_AUTO_TEST_CASE(waiter_behind_the_head_counts_by_its_own_delays_without_requests)
 {
     rig on(behind::scripted);
-    colock::locker rival(on.memory);
-    auto held = on.run(rival.acquire("k", endless));
+    colock::locker other_locker(on.memory);
+    auto held = on.run(other_locker.acquire("k", endless));
     auto head = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(24h)}));
     on.ready();
     auto behind_it = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0).times(3)}));
@@ -385,8 +385,8 @@ BOOST_AUTO_TEST_CASE(an_immediate_retry_does_not_starve_the_loop)
         {retry_policy::fixed(0s).jitter(0), retry_policy::custom([](const retry_attempt&) { return 0s; })})
     {
         rig on;
-        colock::locker rival(on.memory);
-        auto held = on.run(rival.acquire("k", endless));
+        colock::locker other_locker(on.memory);
+        auto held = on.run(other_locker.acquire("k", endless));
         on.locker->async_acquire("k", {.retry = policy}, [](error_code, lock) {});
         int others = 0;
         std::function<void()> again = [&] {

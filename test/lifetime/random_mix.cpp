@@ -10,21 +10,21 @@ namespace {
 
 constexpr std::uint32_t mixes = 100;
 
-/// Far more than all of a mix takes, and far less than until somebody who was not woken looks again.
-constexpr auto watch_dog = 10min;
+/// Much longer than a whole mix takes, and much shorter than the time until a waiter that was not woken checks again.
+constexpr auto deadlock_timeout = 10min;
 
-/// A turn of somebody may take dozens of steps: with longer ones a few such turns would last until the watch dog barks.
-constexpr colock::lease_clock::duration longest_step = 100ms;
+/// One task may take dozens of steps. With longer steps, a few such tasks would last until the watchdog fires.
+constexpr colock::lease_clock::duration max_step = 100ms;
 
-/// The clock is turned in ever longer steps while nobody gets on.
+/// Advances the clock in ever longer steps while there is no progress.
 void run(random_mix& mix)
 {
-    const auto deadline = colock::lease_clock::now() + watch_dog;
+    const auto deadline = colock::lease_clock::now() + deadlock_timeout;
     colock::lease_clock::duration step = 50us;
     try {
         for (std::size_t turns = 0; !mix.ended() && colock::lease_clock::now() < deadline;) {
             virtual_clock::advance(mix.io(), step);
-            step = mix.turns() == turns ? std::min(2 * step, longest_step) : 50us;
+            step = mix.turns() == turns ? std::min(2 * step, max_step) : 50us;
             turns = mix.turns();
         }
     } catch (const stuck& busy) {
@@ -37,7 +37,7 @@ void run(random_mix& mix)
 
 BOOST_AUTO_TEST_SUITE(random_mixes)
 
-BOOST_AUTO_TEST_CASE(whatever_is_done_at_random_comes_to_an_end)
+BOOST_AUTO_TEST_CASE(random_operations_complete)
 {
     const auto first = random_mix::first_seed();
     for (std::uint32_t n = 0; n < mixes; ++n) {

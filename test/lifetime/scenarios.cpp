@@ -8,32 +8,32 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void nothing(stage&) {}
+void nothing(scenario_run&) {}
 
-void rival_holds(stage& on)
+void other_locker_holds(scenario_run& run)
 {
-    on.others.push_back(run_coro(on.on.io(), on.rival->acquire("k")));
+    run.others.push_back(run_coro(run.env.io(), run.other_locker->acquire("k")));
 }
 
-void mate_holds(stage& on)
+void same_locker_holds(scenario_run& run)
 {
-    on.others.push_back(on.on.acquire("k"));
+    run.others.push_back(run.env.acquire("k"));
 }
 
-void others_release(stage& on)
+void others_release(scenario_run& run)
 {
-    on.others.clear();
+    run.others.clear();
 }
 
-void rival_gives_up(stage& on)
+void other_locker_detaches(scenario_run& run)
 {
-    auto held = run_coro(on.on.io(), on.rival->acquire("k", {.ttl = 10h}));
-    on.ticket = run_coro(on.on.io(), held.detach());
+    auto held = run_coro(run.env.io(), run.other_locker->acquire("k", {.ttl = 10h}));
+    run.ticket = run_coro(run.env.io(), held.detach());
 }
 
-void hold_subject(stage& on)
+void hold_subject(scenario_run& run)
 {
-    on.subject = on.on.acquire("k", {.ttl = 10h});
+    run.subject = run.env.acquire("k", {.ttl = 10h});
 }
 
 asio::awaitable<int> busy_body(lock&)
@@ -57,163 +57,165 @@ asio::awaitable<void> releasing_body(lock& held)
 
 std::vector<scenario> make_scenarios()
 {
-    const auto acquire_verb = [](stage& s) { s.spawn(s.on.locker->acquire("k")); };
-    const auto acquire_front = [](stage& s) { s.on.locker->async_acquire("k", s.handler()); };
-    const auto shared_verb = [](stage& s) { s.spawn(s.on.locker->acquire("k", shared)); };
-    const auto shared_front = [](stage& s) { s.on.locker->async_acquire("k", shared, s.handler()); };
-    const auto try_verb = [](stage& s) { s.spawn(s.on.locker->try_acquire("k")); };
-    const auto try_front = [](stage& s) { s.on.locker->async_try_acquire("k", s.handler()); };
-    const auto all_verb = [](stage& s) { s.spawn(s.on.locker->acquire_all({"a", "k", "z"})); };
-    const auto all_front = [](stage& s) {
-        s.on.locker->async_acquire_all(std::vector<std::string>{"a", "k", "z"}, s.handler());
+    const auto acquire_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->acquire("k")); };
+    const auto acquire_async = [](scenario_run& s) { s.env.locker->async_acquire("k", s.handler()); };
+    const auto shared_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->acquire("k", shared)); };
+    const auto shared_async = [](scenario_run& s) { s.env.locker->async_acquire("k", shared, s.handler()); };
+    const auto try_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->try_acquire("k")); };
+    const auto try_async = [](scenario_run& s) { s.env.locker->async_try_acquire("k", s.handler()); };
+    const auto all_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->acquire_all({"a", "k", "z"})); };
+    const auto all_async = [](scenario_run& s) {
+        s.env.locker->async_acquire_all(std::vector<std::string>{"a", "k", "z"}, s.handler());
     };
-    const auto all_shared_verb = [](stage& s) { s.spawn(s.on.locker->acquire_all({"a", "k", "z"}, shared)); };
-    const auto all_shared_front = [](stage& s) {
-        s.on.locker->async_acquire_all(std::vector<std::string>{"a", "k", "z"}, shared, s.handler());
+    const auto all_shared_awaitable = [](scenario_run& s) {
+        s.spawn(s.env.locker->acquire_all({"a", "k", "z"}, shared));
     };
-    const auto with_verb = [](auto body) {
-        return [body](stage& s) { s.spawn(s.on.locker->with_lock("k", {.ttl = 10h}, body)); };
+    const auto all_shared_async = [](scenario_run& s) {
+        s.env.locker->async_acquire_all(std::vector<std::string>{"a", "k", "z"}, shared, s.handler());
     };
-    const auto with_front = [](auto body) {
-        return [body](stage& s) { s.on.locker->async_with_lock("k", {.ttl = 10h}, body, s.handler()); };
+    const auto with_awaitable = [](auto body) {
+        return [body](scenario_run& s) { s.spawn(s.env.locker->with_lock("k", {.ttl = 10h}, body)); };
     };
-    const auto skip_minutes = [](stage& s) { s.on.clock.advance(s.on.io(), 2min); };
-    const auto skip_seconds = [](stage& s) { s.on.clock.advance(s.on.io(), 5s); };
-    // What nobody adopts is let go of.
-    const auto detach_verb = [](stage& s) {
-        s.spawn([](stage& on) -> asio::awaitable<void> { on.ticket = co_await on.subject.detach(); }(s));
+    const auto with_async = [](auto body) {
+        return [body](scenario_run& s) { s.env.locker->async_with_lock("k", {.ttl = 10h}, body, s.handler()); };
     };
-    const auto detach_front = [](stage& s) {
+    const auto skip_minutes = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 2min); };
+    const auto skip_seconds = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 5s); };
+    // A detached lock that nobody adopts is released.
+    const auto detach_awaitable = [](scenario_run& s) {
+        s.spawn([](scenario_run& run) -> asio::awaitable<void> { run.ticket = co_await run.subject.detach(); }(s));
+    };
+    const auto detach_async = [](scenario_run& s) {
         s.subject.async_detach(asio::bind_cancellation_slot(s.cancel.slot(), [&s](error_code code, std::string ticket) {
             ++s.completions;
             s.result = code;
             s.ticket = std::move(ticket);
         }));
     };
-    const auto adopt_verb = [](stage& s) { s.spawn(s.on.locker->adopt(s.ticket)); };
-    const auto adopt_front = [](stage& s) { s.on.locker->async_adopt(s.ticket, s.handler()); };
-    const auto local_queue = [](stage& s) {
-        mate_holds(s);
+    const auto adopt_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->adopt(s.ticket)); };
+    const auto adopt_async = [](scenario_run& s) { s.env.locker->async_adopt(s.ticket, s.handler()); };
+    const auto local_queue = [](scenario_run& s) {
+        same_locker_holds(s);
         s.join_queue();
         s.join_queue(shared);
-        s.on.ready();
+        s.env.ready();
     };
-    const auto hold_group = [](stage& s) { s.group = s.on.run(s.on.locker->acquire_all({"a", "k", "z"})); };
-    const auto busy_locker = [](stage& s) {
+    const auto hold_group = [](scenario_run& s) { s.group = s.env.run(s.env.locker->acquire_all({"a", "k", "z"})); };
+    const auto busy_locker = [](scenario_run& s) {
         hold_subject(s);
         s.join_queue();
-        s.others.push_back(run_coro(s.on.io(), s.rival->acquire("r")));
+        s.others.push_back(run_coro(s.env.io(), s.other_locker->acquire("r")));
         asio::co_spawn(
-            s.on.io(),
-            [](locker by) -> asio::awaitable<void> { static_cast<void>(co_await by.acquire("r")); }(*s.on.locker),
+            s.env.io(),
+            [](locker by) -> asio::awaitable<void> { static_cast<void>(co_await by.acquire("r")); }(*s.env.locker),
             asio::detached);
-        s.on.ready();
+        s.env.ready();
     };
     return {
-        {"acquire, free", nothing, acquire_verb, acquire_front, {}},
-        {"acquire, held by another process", rival_holds, acquire_verb, acquire_front, {others_release}},
-        {"acquire, held by the same locker", mate_holds, acquire_verb, acquire_front, {others_release}},
-        {"acquire, behind local waiters", local_queue, acquire_verb, acquire_front, {others_release}},
+        {"acquire, free", nothing, acquire_awaitable, acquire_async, {}},
+        {"acquire, held by another process", other_locker_holds, acquire_awaitable, acquire_async, {others_release}},
+        {"acquire, held by the same locker", same_locker_holds, acquire_awaitable, acquire_async, {others_release}},
+        {"acquire, behind local waiters", local_queue, acquire_awaitable, acquire_async, {others_release}},
         {"acquire, behind local waiters of a lock held elsewhere",
-            [](stage& s) {
-                rival_holds(s);
+            [](scenario_run& s) {
+                other_locker_holds(s);
                 s.join_queue();
                 s.join_queue();
-                s.on.ready();
+                s.env.ready();
             },
-            acquire_verb, acquire_front, {others_release}},
-        {"acquire, shared, free", nothing, shared_verb, shared_front, {}},
+            acquire_awaitable, acquire_async, {others_release}},
+        {"acquire, shared, free", nothing, shared_awaitable, shared_async, {}},
         {"acquire, shared, behind others",
-            [](stage& s) {
-                rival_holds(s);
+            [](scenario_run& s) {
+                other_locker_holds(s);
                 s.join_queue(shared);
-                s.on.ready();
+                s.env.ready();
             },
-            shared_verb, shared_front, {others_release}},
-        {"try_acquire, free", nothing, try_verb, try_front, {}},
-        {"try_acquire, busy", rival_holds, try_verb, try_front, {}},
-        {"with_lock, free", nothing, with_verb(busy_body), with_front(busy_body), {}},
-        {"with_lock, held by another process", rival_holds, with_verb(busy_body), with_front(busy_body),
+            shared_awaitable, shared_async, {others_release}},
+        {"try_acquire, free", nothing, try_awaitable, try_async, {}},
+        {"try_acquire, busy", other_locker_holds, try_awaitable, try_async, {}},
+        {"with_lock, free", nothing, with_awaitable(busy_body), with_async(busy_body), {}},
+        {"with_lock, held by another process", other_locker_holds, with_awaitable(busy_body), with_async(busy_body),
             {others_release}},
-        {"with_lock, held by the same locker", mate_holds, with_verb(busy_body), with_front(busy_body),
+        {"with_lock, held by the same locker", same_locker_holds, with_awaitable(busy_body), with_async(busy_body),
             {others_release}},
-        {"with_lock, sleeping body", nothing, with_verb(sleeping_body), with_front(sleeping_body), {skip_minutes}},
-        {"with_lock, releasing body", nothing, with_verb(releasing_body), with_front(releasing_body), {}},
-        {"acquire_all, free", nothing, all_verb, all_front, {}},
-        {"acquire_all, one held by another process", rival_holds, all_verb, all_front, {others_release}},
+        {"with_lock, sleeping body", nothing, with_awaitable(sleeping_body), with_async(sleeping_body), {skip_minutes}},
+        {"with_lock, releasing body", nothing, with_awaitable(releasing_body), with_async(releasing_body), {}},
+        {"acquire_all, free", nothing, all_awaitable, all_async, {}},
+        {"acquire_all, one held by another process", other_locker_holds, all_awaitable, all_async, {others_release}},
         {"acquire_all, two held by another process",
-            [](stage& s) {
-                rival_holds(s);
-                s.others.push_back(run_coro(s.on.io(), s.rival->acquire("z")));
+            [](scenario_run& s) {
+                other_locker_holds(s);
+                s.others.push_back(run_coro(s.env.io(), s.other_locker->acquire("z")));
             },
-            all_verb, all_front, {[](stage& s) { s.others.erase(s.others.begin()); }, others_release}},
-        {"acquire_all, a lease lost on the way", rival_holds, all_verb, all_front,
-            {[](stage& s) { static_cast<void>(run_coro(s.on.io(), s.rival->break_lock("a"))); }, others_release,
-                skip_seconds}},
-        {"acquire_all, one held by the same locker", mate_holds, all_verb, all_front, {others_release}},
-        {"acquire_all, behind local waiters", local_queue, all_verb, all_front, {others_release}},
-        {"acquire_all, one by one, free", nothing, all_shared_verb, all_shared_front, {}},
-        {"acquire_all, one by one, one held by another process", rival_holds, all_shared_verb, all_shared_front,
-            {others_release}},
+            all_awaitable, all_async, {[](scenario_run& s) { s.others.erase(s.others.begin()); }, others_release}},
+        {"acquire_all, a lease lost on the way", other_locker_holds, all_awaitable, all_async,
+            {[](scenario_run& s) { static_cast<void>(run_coro(s.env.io(), s.other_locker->break_lock("a"))); },
+                others_release, skip_seconds}},
+        {"acquire_all, one held by the same locker", same_locker_holds, all_awaitable, all_async, {others_release}},
+        {"acquire_all, behind local waiters", local_queue, all_awaitable, all_async, {others_release}},
+        {"acquire_all, one by one, free", nothing, all_shared_awaitable, all_shared_async, {}},
+        {"acquire_all, one by one, one held by another process", other_locker_holds, all_shared_awaitable,
+            all_shared_async, {others_release}},
         {"group.acquire",
-            [](stage& s) {
-                rival_holds(s);
-                s.group = s.on.run(s.on.locker->acquire_all({"a", "b"}));
+            [](scenario_run& s) {
+                other_locker_holds(s);
+                s.group = s.env.run(s.env.locker->acquire_all({"a", "b"}));
             },
-            [](stage& s) { s.spawn(s.group.acquire("k")); }, {}, {others_release}},
-        {"group.extend", hold_group, [](stage& s) { s.spawn(s.group.extend(20s)); }, {}, {}},
-        {"group.release", hold_group, [](stage& s) { s.spawn(s.group.release()); }, {}, {}},
-        {"extend", hold_subject, [](stage& s) { s.spawn(s.subject.extend(20s)); },
-            [](stage& s) { s.subject.async_extend(20s, s.handler()); }, {}},
-        {"release", hold_subject, [](stage& s) { s.spawn(s.subject.release()); },
-            [](stage& s) { s.subject.async_release(s.handler()); }, {}},
+            [](scenario_run& s) { s.spawn(s.group.acquire("k")); }, {}, {others_release}},
+        {"group.extend", hold_group, [](scenario_run& s) { s.spawn(s.group.extend(20s)); }, {}, {}},
+        {"group.release", hold_group, [](scenario_run& s) { s.spawn(s.group.release()); }, {}, {}},
+        {"extend", hold_subject, [](scenario_run& s) { s.spawn(s.subject.extend(20s)); },
+            [](scenario_run& s) { s.subject.async_extend(20s, s.handler()); }, {}},
+        {"release", hold_subject, [](scenario_run& s) { s.spawn(s.subject.release()); },
+            [](scenario_run& s) { s.subject.async_release(s.handler()); }, {}},
         {"release to a local waiter",
-            [](stage& s) {
+            [](scenario_run& s) {
                 hold_subject(s);
                 s.join_queue();
-                s.on.ready();
+                s.env.ready();
             },
-            [](stage& s) { s.spawn(s.subject.release(on_failure::raise)); },
-            [](stage& s) { s.subject.async_release(on_failure::raise, s.handler()); }, {}},
-        {"detach", hold_subject, detach_verb, detach_front, {}},
+            [](scenario_run& s) { s.spawn(s.subject.release(on_failure::raise)); },
+            [](scenario_run& s) { s.subject.async_release(on_failure::raise, s.handler()); }, {}},
+        {"detach", hold_subject, detach_awaitable, detach_async, {}},
         {"detach before a local waiter",
-            [](stage& s) {
+            [](scenario_run& s) {
                 hold_subject(s);
                 s.join_queue();
-                s.on.ready();
+                s.env.ready();
             },
-            detach_verb, detach_front, {[](stage& s) { s.release_in_background(); }}},
-        {"adopt", rival_gives_up, adopt_verb, adopt_front, {}},
+            detach_awaitable, detach_async, {[](scenario_run& s) { s.release_in_background(); }}},
+        {"adopt", other_locker_detaches, adopt_awaitable, adopt_async, {}},
         {"adopt before others that wait",
-            [](stage& s) {
-                rival_gives_up(s);
+            [](scenario_run& s) {
+                other_locker_detaches(s);
                 s.join_queue();
-                s.on.ready();
+                s.env.ready();
             },
-            adopt_verb, adopt_front, {}},
-        {"lost", hold_subject, [](stage& s) { s.spawn(s.subject.lost()); },
-            [](stage& s) { s.subject.async_lost(s.handler()); },
-            {[](stage& s) { static_cast<void>(run_coro(s.on.io(), s.rival->break_lock("k"))); },
-                [](stage& s) { s.on.clock.advance(s.on.io(), 20h); }}},
-        {"lock.is_locked", hold_subject, [](stage& s) { s.spawn(s.subject.is_locked()); },
-            [](stage& s) { s.subject.async_is_locked(s.handler()); }, {}},
-        {"is_locked", hold_subject, [](stage& s) { s.spawn(s.on.locker->is_locked("k")); },
-            [](stage& s) { s.on.locker->async_is_locked("k", s.handler()); }, {}},
-        {"list", hold_subject, [](stage& s) { s.spawn(s.on.locker->list()); },
-            [](stage& s) { s.on.locker->async_list({}, s.handler()); }, {}},
-        {"purge", hold_subject, [](stage& s) { s.spawn(s.on.locker->purge()); },
-            [](stage& s) { s.on.locker->async_purge(0, s.handler()); }, {}},
-        {"break_lock", hold_subject, [](stage& s) { s.spawn(s.on.locker->break_lock("k")); },
-            [](stage& s) { s.on.locker->async_break_lock("k", s.handler()); }, {}},
-        {"shutdown", busy_locker, [](stage& s) { s.spawn(s.on.locker->shutdown(1min)); },
-            [](stage& s) { s.on.locker->async_shutdown(1min, s.handler()); }, {}},
+            adopt_awaitable, adopt_async, {}},
+        {"lost", hold_subject, [](scenario_run& s) { s.spawn(s.subject.lost()); },
+            [](scenario_run& s) { s.subject.async_lost(s.handler()); },
+            {[](scenario_run& s) { static_cast<void>(run_coro(s.env.io(), s.other_locker->break_lock("k"))); },
+                [](scenario_run& s) { s.env.clock.advance(s.env.io(), 20h); }}},
+        {"lock.is_locked", hold_subject, [](scenario_run& s) { s.spawn(s.subject.is_locked()); },
+            [](scenario_run& s) { s.subject.async_is_locked(s.handler()); }, {}},
+        {"is_locked", hold_subject, [](scenario_run& s) { s.spawn(s.env.locker->is_locked("k")); },
+            [](scenario_run& s) { s.env.locker->async_is_locked("k", s.handler()); }, {}},
+        {"list", hold_subject, [](scenario_run& s) { s.spawn(s.env.locker->list()); },
+            [](scenario_run& s) { s.env.locker->async_list({}, s.handler()); }, {}},
+        {"purge", hold_subject, [](scenario_run& s) { s.spawn(s.env.locker->purge()); },
+            [](scenario_run& s) { s.env.locker->async_purge(0, s.handler()); }, {}},
+        {"break_lock", hold_subject, [](scenario_run& s) { s.spawn(s.env.locker->break_lock("k")); },
+            [](scenario_run& s) { s.env.locker->async_break_lock("k", s.handler()); }, {}},
+        {"shutdown", busy_locker, [](scenario_run& s) { s.spawn(s.env.locker->shutdown(1min)); },
+            [](scenario_run& s) { s.env.locker->async_shutdown(1min, s.handler()); }, {}},
         {"shutdown with a body that runs",
-            [](stage& s) {
-                s.on.locker->async_with_lock("k", {.ttl = 10h}, sleeping_body, [](std::exception_ptr) {});
-                s.on.ready();
+            [](scenario_run& s) {
+                s.env.locker->async_with_lock("k", {.ttl = 10h}, sleeping_body, [](std::exception_ptr) {});
+                s.env.ready();
             },
-            [](stage& s) { s.spawn(s.on.locker->shutdown(1min)); },
-            [](stage& s) { s.on.locker->async_shutdown(1min, s.handler()); }, {}},
+            [](scenario_run& s) { s.spawn(s.env.locker->shutdown(1min)); },
+            [](scenario_run& s) { s.env.locker->async_shutdown(1min, s.handler()); }, {}},
     };
 }
 
@@ -225,21 +227,21 @@ const std::vector<scenario>& scenarios()
     return all;
 }
 
-bool one_step(const scenario& scene, stage& on)
+bool one_step(const scenario& scene, scenario_run& run)
 {
-    on.on.io().restart();
-    if (on.on.io().poll_one() != 0)
+    run.env.io().restart();
+    if (run.env.io().poll_one() != 0)
         return true;
-    if (on.completions > 0 || on.moved == scene.moves.size())
+    if (run.completions > 0 || run.moved == scene.moves.size())
         return false;
-    scene.moves[on.moved++](on);
+    scene.moves[run.moved++](run);
     return true;
 }
 
-void begin(const scenario& scene, family how, stage& on)
+void begin(const scenario& scene, call_form how, scenario_run& run)
 {
-    (how == family::verb ? scene.verb : scene.front)(on);
-    BOOST_TEST(on.completions == 0, "completed inside the call that starts it");
+    (how == call_form::awaitable ? scene.start_awaitable : scene.start_async)(run);
+    BOOST_TEST(run.completions == 0, "completed inside the call that starts it");
 }
 
 } // namespace colock::testing

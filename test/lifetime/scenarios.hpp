@@ -20,38 +20,38 @@
 
 namespace colock::testing {
 
-/// How a verb is called.
-enum class family : unsigned char
+/// How an operation is called.
+enum class call_form : unsigned char
 {
-    /// The awaitable, from a coroutine that lets every cancellation type through.
-    verb,
-    /// The `async_` front, with a callback.
-    front,
+    /// The awaitable, in a coroutine that accepts every cancellation type.
+    awaitable,
+    /// The `async_` function, with a callback.
+    async_function,
 };
 
-inline std::ostream& operator<<(std::ostream& out, family how)
+inline std::ostream& operator<<(std::ostream& out, call_form how)
 {
-    return out << (how == family::verb ? "verb" : "front");
+    return out << (how == call_form::awaitable ? "awaitable" : "async function");
 }
 
-/// What one scenario plays on.
-struct stage
+/// The environment of one scenario.
+struct scenario_run
 {
-    rig on;
+    rig env;
     asio::cancellation_signal cancel;
     std::size_t moved = 0;
-    /// How often the operation completed, and with what.
+    /// How often the operation has completed, and with which error.
     int completions = 0;
     error_code result;
-    /// Another locker on the same store: another process.
-    std::optional<colock::locker> rival;
+    /// Another locker on the same store. It acts as another process.
+    std::optional<colock::locker> other_locker;
     std::vector<lock> others;
     lock subject;
     lock_group group;
-    /// Of a lock that was given up.
+    /// The ticket of a detached lock.
     std::string ticket;
 
-    explicit stage(behind kind) : on(kind), rival(on.memory) {}
+    explicit scenario_run(behind kind) : env(kind), other_locker(env.memory) {}
 
     void complete(std::exception_ptr failure)
     {
@@ -66,31 +66,31 @@ struct stage
     }
 
     template <class T>
-    void spawn(asio::awaitable<T> verb)
+    void spawn(asio::awaitable<T> started)
     {
         const auto wrapper = [](asio::awaitable<T> inner) -> asio::awaitable<void> {
             co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-            // A lock that is granted dies with this frame.
+            // A granted lock is released when this frame is destroyed.
             static_cast<void>(co_await std::move(inner));
         };
-        asio::co_spawn(on.io(), wrapper(std::move(verb)),
+        asio::co_spawn(env.io(), wrapper(std::move(started)),
             asio::bind_cancellation_slot(
                 cancel.slot(), [this](std::exception_ptr failure) { complete(std::move(failure)); }));
     }
-    void spawn(asio::awaitable<void> verb)
+    void spawn(asio::awaitable<void> started)
     {
         const auto wrapper = [](asio::awaitable<void> inner) -> asio::awaitable<void> {
             co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
             co_await std::move(inner);
         };
-        asio::co_spawn(on.io(), wrapper(std::move(verb)),
+        asio::co_spawn(env.io(), wrapper(std::move(started)),
             asio::bind_cancellation_slot(
                 cancel.slot(), [this](std::exception_ptr failure) { complete(std::move(failure)); }));
     }
 
     struct coded
     {
-        stage* self;
+        scenario_run* self;
         template <class... Result>
         void operator()(error_code code, Result...)
         {
@@ -105,7 +105,7 @@ struct stage
     };
     [[nodiscard]] auto handler() { return asio::bind_cancellation_slot(cancel.slot(), coded{this}); }
 
-    /// Lets go of all that is held, and of what nobody has adopted.
+    /// Releases everything that is held, including a detached lock that nobody has adopted.
     void release_in_background()
     {
         others.clear();
@@ -113,51 +113,51 @@ struct stage
         group = {};
         try {
             if (!ticket.empty())
-                static_cast<void>(run_coro(on.io(), rival->adopt(std::exchange(ticket, {}))));
+                static_cast<void>(run_coro(env.io(), other_locker->adopt(std::exchange(ticket, {}))));
         } catch (const error&) {
-            // Somebody has.
+            // Another caller has adopted it.
         }
     }
-    /// Waits for the key, and drops it in the next handler.
+    /// Waits for the key, and releases it in the next handler.
     void join_queue(acquire_options options = {})
     {
         asio::co_spawn(
-            on.io(),
+            env.io(),
             [](locker by, acquire_options how) -> asio::awaitable<void> {
                 const auto held = co_await by.acquire("k", std::move(how));
                 co_await asio::post(asio::deferred);
-            }(*on.locker, std::move(options)),
+            }(*env.locker, std::move(options)),
             asio::detached);
     }
 };
 
-using act = std::function<void(stage&)>;
+using act = std::function<void(scenario_run&)>;
 
-/// One operation, from when it is started to its end.
+/// One operation, from its start to its end.
 struct scenario
 {
     std::string name;
     act prepare;
-    act verb;
-    /// Empty where there is none.
-    act front;
-    /// What the world does whenever the context has nothing left to run, one after the other.
+    act start_awaitable;
+    /// Empty if the operation has no `async_` function.
+    act start_async;
+    /// External events, made one after the other whenever the context has nothing left to run.
     std::vector<act> moves;
 };
 
-/// One of each verb, and of each way in which it may go on.
+/// Returns scenarios for each operation, and for each way in which it may continue.
 [[nodiscard]] const std::vector<scenario>& scenarios();
 
-/// Runs one handler or makes one move; false if there is nothing more.
-bool one_step(const scenario& scene, stage& on);
-void begin(const scenario& scene, family how, stage& on);
+/// Runs one handler or makes one move. Returns false if nothing is left.
+bool one_step(const scenario& scene, scenario_run& run);
+void begin(const scenario& scene, call_form how, scenario_run& run);
 
 template <class Check>
 void for_every_scenario(Check check)
 {
     for (const auto& scene : scenarios()) {
-        for (const auto how : {family::verb, family::front}) {
-            if (how == family::front && !scene.front)
+        for (const auto how : {call_form::awaitable, call_form::async_function}) {
+            if (how == call_form::async_function && !scene.start_async)
                 continue;
             BOOST_TEST_CONTEXT(scene.name << ", " << how)
             {

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "shielded.hpp"
+#include "cancellable_acquire.hpp"
 #include "usual_options.hpp"
 
 #include <vector>
@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(shield)
 
 BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_wait_and_its_clean_up_does_not_overtake_the_create)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::hold());
     on.begin();
     on.stop();
@@ -31,9 +31,9 @@ BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_wait_and_its_clean_up_does_not
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_create_that_arrives_after_the_clean_up_began_is_taken_back)
+BOOST_AUTO_TEST_CASE(create_that_arrives_during_the_clean_up_is_released)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->always(operation::wait, step::hold());
     on.script->next(operation::create, step::hold_unknown());
     on.begin({.retry = retry_policy::fixed(1h)});
@@ -51,9 +51,9 @@ BOOST_AUTO_TEST_CASE(a_create_that_arrives_after_the_clean_up_began_is_taken_bac
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_create_that_arrives_after_the_release_is_taken_back)
+BOOST_AUTO_TEST_CASE(create_that_arrives_after_the_release_is_released)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::hold_unknown());
     on.begin({.retry = every_second});
     on.advance(2s);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_create_that_arrives_after_the_release_is_taken_back)
 BOOST_AUTO_TEST_CASE(a_cancelled_waiter_that_was_granted_in_the_same_instant_holds_nothing_or_has_the_lock)
 {
     for (const bool cancel_first : {true, false}) {
-        shielded on;
+        cancellable_acquire on;
         on.script->next(operation::create, step::hold());
         on.begin();
         if (cancel_first)
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_waiter_that_was_granted_in_the_same_instant_hol
 BOOST_AUTO_TEST_CASE(a_deadline_and_a_grant_in_the_same_instant_have_one_result)
 {
     for (const bool deliver_first : {true, false}) {
-        shielded on;
+        cancellable_acquire on;
         on.script->next(operation::create, step::hold());
         on.begin({.ttl = 1h, .retry = retry_policy::forever().total_time(1min)});
         if (deliver_first)
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_and_a_grant_in_the_same_instant_have_one_result)
 
 BOOST_AUTO_TEST_CASE(a_repeated_create_has_the_same_token_and_finds_its_own_grant)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::lose_reply());
     on.script->next(operation::create, step::lose_request());
     on.begin({.retry = every_second});
@@ -127,10 +127,10 @@ BOOST_AUTO_TEST_CASE(a_repeated_create_has_the_same_token_and_finds_its_own_gran
     BOOST_TEST(on.locker->stats().attempts == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(a_tainted_claim_ends_with_abandon_even_if_it_was_granted)
+BOOST_AUTO_TEST_CASE(claim_in_doubt_ends_with_abandon_even_if_it_was_granted)
 {
     for (const bool by_verb : {true, false}) {
-        shielded on;
+        cancellable_acquire on;
         on.script->next(operation::create, step::lose_request());
         on.begin({.retry = every_second});
         on.advance(2s);
@@ -145,9 +145,9 @@ BOOST_AUTO_TEST_CASE(a_tainted_claim_ends_with_abandon_even_if_it_was_granted)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_tainted_claim_is_not_handed_over)
+BOOST_AUTO_TEST_CASE(claim_in_doubt_is_not_handed_over)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::lose_request());
     on.begin({.retry = every_second});
     on.advance(2s);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_tainted_claim_is_not_handed_over)
 
 BOOST_AUTO_TEST_CASE(a_clean_claim_ends_with_release)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::fail(errc::unavailable));
     on.begin({.retry = every_second});
     on.advance(2s);
@@ -172,9 +172,9 @@ BOOST_AUTO_TEST_CASE(a_clean_claim_ends_with_release)
     BOOST_TEST(on.count(operation::abandon) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_hand_over_of_unknown_outcome_taints_both_claims)
+BOOST_AUTO_TEST_CASE(hand_over_with_unknown_outcome_leaves_both_claims_in_doubt)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k");
     on.begin({.retry = every_second});
     on.script->next(operation::hand_over, step::lose_reply());
@@ -190,9 +190,9 @@ BOOST_AUTO_TEST_CASE(a_hand_over_of_unknown_outcome_taints_both_claims)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_that_comes_too_late_is_given_back_and_counts_as_an_attempt)
+BOOST_AUTO_TEST_CASE(late_grant_is_released_and_counts_as_an_attempt)
 {
-    shielded on;
+    cancellable_acquire on;
     const auto late = [&] { return step::pass().after([&] { on.clock.skip(9s); }); };
     on.script->next(operation::create, late());
     on.begin({.ttl = 10s, .retry = retry_policy::fixed(1s).times(0)});
@@ -214,9 +214,9 @@ BOOST_AUTO_TEST_CASE(a_grant_that_comes_too_late_is_given_back_and_counts_as_an_
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_of_a_tainted_claim_is_abandoned_in_the_end)
+BOOST_AUTO_TEST_CASE(late_grant_of_a_claim_in_doubt_is_abandoned)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::hold_unknown());
     on.script->next(operation::create, step::pass().after([&] { on.clock.skip(9500ms); }));
     on.begin({.ttl = 10s, .retry = retry_policy::fixed(1s).jitter(0).times(1)});
@@ -230,15 +230,15 @@ BOOST_AUTO_TEST_CASE(a_late_grant_of_a_tainted_claim_is_abandoned_in_the_end)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(what_no_backend_can_prove_is_given_up_after_ttl_and_operation_timeout_and_counted)
+BOOST_AUTO_TEST_CASE(unproven_release_is_given_up_after_ttl_and_operation_timeout_and_counted)
 {
     struct listener : observer
     {
-        void settled(std::string_view, bool proven) noexcept override { heard.push_back(proven); }
-        std::vector<bool> heard;
+        void settled(std::string_view, bool proven) noexcept override { settlements.push_back(proven); }
+        std::vector<bool> settlements;
     };
-    const auto ears = std::make_shared<listener>();
-    shielded on({.operation_timeout = 5s, .observer = ears});
+    const auto observed = std::make_shared<listener>();
+    cancellable_acquire on({.operation_timeout = 5s, .observer = observed});
     on.script->always(operation::abandon, step::fail(errc::unavailable));
     on.script->next(operation::create, step::lose_request());
     const auto sent = lease_clock::now();
@@ -252,16 +252,17 @@ BOOST_AUTO_TEST_CASE(what_no_backend_can_prove_is_given_up_after_ttl_and_operati
     BOOST_TEST(on.locker->stats().settling == 0U);
     BOOST_TEST(on.locker->stats().settled == 1U);
     BOOST_TEST(on.locker->stats().unproven == 1U);
-    BOOST_TEST((ears->heard == std::vector<bool>{false}));
+    BOOST_TEST((observed->settlements == std::vector<bool>{false}));
     on.check_clean();
     BOOST_TEST(on.run(on.locker->shutdown(1s)).unproven == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(the_clean_up_goes_on_for_the_longest_ttl_that_may_stand)
+BOOST_AUTO_TEST_CASE(clean_up_continues_for_the_longest_possible_ttl)
 {
-    // A max_hold, or an extend that shortens but is lost, ends the lease here long before it ends in the backend.
+    // The lease ends here long before it ends in the backend, because of a max_hold, or of a shortening extend that is
+    // lost.
     for (const bool by_max_hold : {true, false}) {
-        shielded on({.operation_timeout = 5s});
+        cancellable_acquire on({.operation_timeout = 5s});
         acquire_options options{.ttl = 1h};
         if (by_max_hold)
             options.max_hold = 1s;
@@ -288,7 +289,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_thrown_at_once_with_its_cause)
 {
     const auto cause = make_error_code(boost::system::errc::permission_denied);
     for (const auto code : {errc::access_denied, errc::misconfigured_backend, errc::unsupported}) {
-        shielded on;
+        cancellable_acquire on;
         on.script->next(operation::create, step::fail(code, "because", cause));
         const auto thrown = thrown_by<create_error>([&] { static_cast<void>(on.acquire("k")); });
         BOOST_TEST_REQUIRE(thrown.has_value());
@@ -304,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_is_thrown_at_once_with_its_cause)
 BOOST_AUTO_TEST_CASE(a_policy_that_ends_on_an_error_throws_that_error)
 {
     for (const auto code : {errc::unavailable, errc::outcome_unknown}) {
-        shielded on;
+        cancellable_acquire on;
         on.script->next(operation::create, step::busy());
         on.script->always(operation::wait, step::hold());
         on.script->next(operation::create, step::fail(code, "the last one"));

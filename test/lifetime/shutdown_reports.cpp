@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One acquire, whatever the verb; its lock is given back at once.
+/// Acquires a lock by either operation, and releases it at once.
 asio::awaitable<void> ask(colock::locker by, bool only_tries)
 {
     if (only_tries)
@@ -20,7 +20,7 @@ asio::awaitable<void> ask(colock::locker by, bool only_tries)
 
 BOOST_AUTO_TEST_SUITE(shutdowns_in_doubt)
 
-BOOST_AUTO_TEST_CASE(what_may_still_be_granted_is_reported)
+BOOST_AUTO_TEST_CASE(shutdown_reports_locks_that_may_still_be_granted)
 {
     for (const bool only_tries : {false, true}) {
         rig on(behind::scripted);
@@ -35,13 +35,13 @@ BOOST_AUTO_TEST_CASE(what_may_still_be_granted_is_reported)
         on.ready();
         COLOCK_THROWS(create_error, errc::shutting_down, asking.get(on.io()));
         BOOST_TEST(on.stored().empty());
-        // It was given back since.
+        // The lock has been released since then.
         BOOST_TEST(on.run(on.locker->shutdown(0ms)).clean());
         on.check_clean();
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_was_granted_after_the_end_and_is_not_given_back_yet_is_reported)
+BOOST_AUTO_TEST_CASE(shutdown_reports_an_unreleased_late_grant)
 {
     rig on(behind::scripted);
     on.script->next(operation::create, step::hold());
@@ -62,23 +62,23 @@ BOOST_AUTO_TEST_CASE(what_was_granted_after_the_end_and_is_not_given_back_yet_is
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(who_only_waits_is_not_in_doubt)
+BOOST_AUTO_TEST_CASE(plain_waiter_is_not_reported_as_unsettled)
 {
     rig on(behind::scripted);
     auto can = on.script->capabilities();
     can.fifo = false;
     on.script->set_capabilities(can);
     colock::locker by(on.script);
-    auto rival = on.acquire("k", {.ttl = 0ms});
+    auto holder = on.acquire("k", {.ttl = 0ms});
     auto asking = on.start(ask(by, false));
     on.ready();
     BOOST_TEST(on.run(by.shutdown(0ms)).clean());
     COLOCK_THROWS(create_error, errc::shutting_down, asking.get(on.io()));
-    rival = {};
+    holder = {};
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_second_one_tells_what_the_first_has_left_behind)
+BOOST_AUTO_TEST_CASE(second_shutdown_reports_the_unsettled_locks_of_the_first)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 1h});

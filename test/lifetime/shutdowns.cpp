@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "shielded.hpp"
+#include "cancellable_acquire.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -43,9 +43,9 @@ BOOST_AUTO_TEST_CASE(everything_ends_and_the_report_is_clean)
     }
 }
 
-BOOST_AUTO_TEST_CASE(it_reports_what_is_unsettled_and_late_answers_find_nobody)
+BOOST_AUTO_TEST_CASE(shutdown_reports_unsettled_locks_and_ignores_late_answers)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::release, step::hold());
     auto shutting = on.start(on.locker->shutdown(3s));
@@ -66,9 +66,9 @@ BOOST_AUTO_TEST_CASE(it_reports_what_is_unsettled_and_late_answers_find_nobody)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(it_reports_a_body_that_does_not_stop)
+BOOST_AUTO_TEST_CASE(shutdown_reports_a_body_that_does_not_stop)
 {
-    shielded on;
+    cancellable_acquire on;
     bool go_on = true;
     auto body = on.start(on.locker->with_lock("k", {.ttl = 1h}, [&go_on]() -> asio::awaitable<void> {
         co_await asio::this_coro::throw_if_cancelled(false);
@@ -93,9 +93,9 @@ BOOST_AUTO_TEST_CASE(it_reports_a_body_that_does_not_stop)
     COLOCK_THROWS(lost_error, errc::lost, body.get(on.io()));
 }
 
-BOOST_AUTO_TEST_CASE(it_waits_for_creates_that_are_under_way)
+BOOST_AUTO_TEST_CASE(shutdown_waits_for_creates_in_flight)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::hold());
     on.begin();
     auto shutting = on.start(on.locker->shutdown(1min));
@@ -110,9 +110,9 @@ BOOST_AUTO_TEST_CASE(it_waits_for_creates_that_are_under_way)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_try_that_is_granted_during_it_holds_nothing_afterwards)
+BOOST_AUTO_TEST_CASE(try_that_is_granted_during_a_shutdown_holds_nothing_afterwards)
 {
-    shielded on;
+    cancellable_acquire on;
     on.script->next(operation::create, step::hold());
     auto trying = on.start(on.locker->try_acquire("k"));
     on.ready();
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_try_that_is_granted_during_it_holds_nothing_afterwards)
 
 BOOST_AUTO_TEST_CASE(each_has_its_own_deadline)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::release, step::hold());
     auto brief = on.start(on.locker->shutdown(5s));
@@ -143,9 +143,9 @@ BOOST_AUTO_TEST_CASE(each_has_its_own_deadline)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_cancelled_leaves_no_timer)
+BOOST_AUTO_TEST_CASE(cancelled_shutdown_leaves_no_timer)
 {
-    shielded on;
+    cancellable_acquire on;
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::release, step::hold());
     asio::cancellation_signal cancel;

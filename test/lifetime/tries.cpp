@@ -18,7 +18,7 @@ const acquire_options reading{.ttl = 0ms, .mode = lock_mode::shared};
 
 BOOST_AUTO_TEST_SUITE(tries)
 
-BOOST_AUTO_TEST_CASE(a_reader_tries_beside_one_that_is_being_answered)
+BOOST_AUTO_TEST_CASE(try_of_a_reader_runs_in_parallel_with_that_of_another_reader)
 {
     rig on(behind::scripted);
     on.script->next(operation::create, step::hold());
@@ -34,11 +34,11 @@ BOOST_AUTO_TEST_CASE(a_reader_tries_beside_one_that_is_being_answered)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_does_not_try_past_who_waits_or_writes)
+BOOST_AUTO_TEST_CASE(try_of_a_reader_does_not_overtake_waiters_or_writers)
 {
     rig on(behind::scripted);
-    colock::locker rival(on.memory);
-    auto held = on.run(rival.acquire("k", {.ttl = 0ms}));
+    colock::locker other_locker(on.memory);
+    auto held = on.run(other_locker.acquire("k", {.ttl = 0ms}));
     auto waiting = on.start(on.locker->acquire("k", reading));
     on.ready();
     BOOST_TEST(!on.run(on.locker->try_acquire("k", reading)).has_value());
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_reader_does_not_try_past_who_waits_or_writes)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_cancellation_that_was_only_recorded_is_noticed_before_anything_is_sent)
+BOOST_AUTO_TEST_CASE(recorded_cancellation_is_detected_before_a_request_is_sent)
 {
     for (const bool only_tries : {false, true}) {
         rig on(behind::scripted);

@@ -18,8 +18,8 @@ namespace {
 
 const error_code refused = make_error_code(boost::system::errc::connection_refused);
 
-/// What an acquire came to, in words: a code, and behind it a cause and a detail if there is one.
-std::string told_by(rig& on, running<lock>& acquiring)
+/// The result of an acquire as text: a code, followed by a cause and a detail, if any.
+std::string result_of(rig& on, running<lock>& acquiring)
 {
     try {
         static_cast<void>(acquiring.get(on.io()));
@@ -28,19 +28,19 @@ std::string told_by(rig& on, running<lock>& acquiring)
                                ? dynamic_cast<const retry_error*>(&failed) != nullptr
                                : dynamic_cast<const create_error*>(&failed) != nullptr;
         BOOST_TEST(typed, failed.what());
-        std::string told = failed.code() == errc::retry_exhausted   ? "busy"
-                           : failed.code() == errc::unavailable     ? "unavailable"
-                           : failed.code() == errc::outcome_unknown ? "unknown"
-                                                                    : failed.code().message();
+        std::string result = failed.code() == errc::retry_exhausted   ? "busy"
+                             : failed.code() == errc::unavailable     ? "unavailable"
+                             : failed.code() == errc::outcome_unknown ? "unknown"
+                                                                      : failed.code().message();
         if (failed.cause() == refused)
-            told += ", refused";
-        return told + (failed.detail().empty() ? "" : ": " + failed.detail());
+            result += ", refused";
+        return result + (failed.detail().empty() ? "" : ": " + failed.detail());
     }
     return "granted";
 }
 
-/// Everything that the script holds back is let go, and all is cleaned up.
-void cleanup_queue(rig& on)
+/// Delivers everything that the script holds back, and waits for the clean-up.
+void finish_cleanup(rig& on)
 {
     on.script->reset();
     while (on.script->deliver())
@@ -58,24 +58,24 @@ failure_ptr no_connection()
     return make_failure(errc::unavailable, "no connection", refused);
 }
 
-/// Hears of the backend, and who waits and loses.
-struct ears : observer
+/// Records events of the backend, waits and losses.
+struct event_recorder : observer
 {
-    std::vector<std::string> heard;
+    std::vector<std::string> events;
 
-    void ready(std::string_view) noexcept override { heard.emplace_back("ready"); }
-    void reconnected(std::string_view) noexcept override { heard.emplace_back("reconnected"); }
-    void suspended(std::string_view, const error_code&) noexcept override { heard.emplace_back("suspended"); }
+    void ready(std::string_view) noexcept override { events.emplace_back("ready"); }
+    void reconnected(std::string_view) noexcept override { events.emplace_back("reconnected"); }
+    void suspended(std::string_view, const error_code&) noexcept override { events.emplace_back("suspended"); }
     void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
     {
-        heard.push_back((why == refused ? "refused by " : "no ") + std::string(address));
+        events.push_back((why == refused ? "refused by " : "no ") + std::string(address));
     }
-    void waiting(std::string_view key) noexcept override { heard.push_back("waiting for " + std::string(key)); }
+    void waiting(std::string_view key) noexcept override { events.push_back("waiting for " + std::string(key)); }
     void lost(std::string_view, lost_reason reason) noexcept override
     {
-        heard.push_back(std::string("lost: ") + to_string(reason));
+        events.push_back(std::string("lost: ") + to_string(reason));
     }
-    [[nodiscard]] std::vector<std::string> take() { return std::exchange(heard, {}); }
+    [[nodiscard]] std::vector<std::string> take() { return std::exchange(events, {}); }
 };
 
 using words = std::vector<std::string>;
@@ -118,13 +118,13 @@ BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
             auto acquiring = on.start(on.locker->acquire("k", {.retry = each.policy}));
             on.advance_by_steps(10s, 50ms);
             BOOST_TEST_REQUIRE(acquiring.done());
-            BOOST_TEST(told_by(on, acquiring) == each.expected);
-            cleanup_queue(on);
+            BOOST_TEST(result_of(on, acquiring) == each.expected);
+            finish_cleanup(on);
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_attempt_that_was_never_answered_is_counted_and_told_with_what_is_known)
+BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_cause)
 {
     for (const bool known : {false, true}) {
         rig on(behind::scripted);
@@ -142,21 +142,21 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_was_never_answered_is_counted_and_told_with
         BOOST_TEST((thrown->cause() == (known ? refused : error_code())));
         BOOST_TEST(thrown->attempts() == 1U);
         BOOST_TEST((thrown->elapsed() >= 3s));
-        cleanup_queue(on);
+        finish_cleanup(on);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_or_returns_changes_what_is_known)
+BOOST_AUTO_TEST_CASE(loss_and_return_of_a_connection_change_the_reported_error)
 {
     rig on(behind::scripted);
     on.script->always(operation::create, step::hold());
     const auto end_of_one = [&] {
         auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
         on.advance(4s);
-        auto told = told_by(on, acquiring);
+        auto result = result_of(on, acquiring);
         while (on.script->discard())
             on.ready();
-        return told;
+        return result;
     };
     on.script->notify_suspended(refused);
     BOOST_TEST(end_of_one() == "unavailable, refused: the connection was lost");
@@ -166,29 +166,29 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_lost_or_returns_changes_what_is_known)
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
     on.script->notify_ready();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
 BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt)
 {
     rig on(behind::scripted);
-    const auto listener = std::make_shared<ears>();
+    const auto listener = std::make_shared<event_recorder>();
     on.script->attach(listener);
     on.script->always(operation::create, step::hold());
     const auto end_of_one = [&] {
         auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
         on.advance(4s);
-        auto told = told_by(on, acquiring);
+        auto result = result_of(on, acquiring);
         while (on.script->discard())
             on.ready();
-        return told;
+        return result;
     };
     const std::string not_connected = "unavailable: no connection to here:1 has been established yet";
     on.script->notify_connecting("here:1");
     BOOST_TEST(end_of_one() == not_connected);
     on.script->notify_ready();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    // Closed for want of use, and made again.
+    // The connection was closed because it was unused, and is opened again.
     on.script->notify_connecting("here:1");
     BOOST_TEST(end_of_one() == not_connected);
     on.script->end_connecting();
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
     on.script->notify_reconnected();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     BOOST_TEST(listener->take() == words({"ready", "refused by here:1", "reconnected"}));
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
 BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
     rig on(behind::scripted);
     on.script->next(operation::create, fails());
     auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).times(1)}));
-    // The repeated attempt does not count: one of the policy is left after it has failed, too.
+    // The repeated attempt does not count: one attempt of the policy is left, even after it has failed.
     on.script->next(operation::create, fails());
     for (const auto attempts : {1U, 2U}) {
         on.ready();
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
         on.script->notify_reconnected();
     }
     acquiring.get(on.io()) = {};
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
 BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
@@ -235,10 +235,10 @@ BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
     BOOST_TEST(on.script->count(operation::create) == 2U);
     on.locker.reset();
     COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
-BOOST_AUTO_TEST_CASE(listening_waiters_look_again_when_contact_is_regained_unless_the_backend_keeps_the_queue)
+BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless_the_backend_keeps_a_queue)
 {
     for (const bool fifo : {false, true}) {
         rig on(behind::scripted);
@@ -259,11 +259,11 @@ BOOST_AUTO_TEST_CASE(listening_waiters_look_again_when_contact_is_regained_unles
             COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
         else
             acquiring.get(on.io()) = {};
-        cleanup_queue(on);
+        finish_cleanup(on);
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_behind_the_head_tells_what_the_head_was_told)
+BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
 {
     enum class end : unsigned char
     {
@@ -302,16 +302,16 @@ BOOST_AUTO_TEST_CASE(who_waits_behind_the_head_tells_what_the_head_was_told)
                     on.script->notify_unreachable(each.trouble, "here:1");
                 on.advance_by_steps(70s, 1s);
                 BOOST_TEST_REQUIRE(behind_it.done());
-                BOOST_TEST(told_by(on, behind_it) == each.expected);
+                BOOST_TEST(result_of(on, behind_it) == each.expected);
                 on.locker.reset();
                 COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-                cleanup_queue(on);
+                finish_cleanup(on);
             }
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(behind_a_young_request_the_lock_is_busy)
+BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
 {
     rig on(behind::scripted);
     on.script->always(operation::create, step::hold());
@@ -337,10 +337,10 @@ BOOST_AUTO_TEST_CASE(behind_a_young_request_the_lock_is_busy)
     while (on.script->deliver())
         on.ready();
     head.get(on.io()) = {};
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
-BOOST_AUTO_TEST_CASE(a_request_stays_young_for_twice_the_longest_of_the_last_answers)
+BOOST_AUTO_TEST_CASE(request_is_not_overdue_for_twice_the_longest_recent_answer_time)
 {
     rig on(behind::scripted);
     on.script->always(operation::wait, step::hold());
@@ -352,13 +352,13 @@ BOOST_AUTO_TEST_CASE(a_request_stays_young_for_twice_the_longest_of_the_last_ans
         auto one = end_of_one();
         on.ready();
         BOOST_TEST_REQUIRE(one.done());
-        BOOST_TEST(told_by(on, one) == "busy: another caller of this locker is first");
+        BOOST_TEST(result_of(on, one) == "busy: another caller of this locker is first");
         BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
         on.advance(old - young);
         one = end_of_one();
         on.ready();
         BOOST_TEST_REQUIRE(one.done());
-        BOOST_TEST(told_by(on, one) == "unavailable: the backend had not answered when the retry policy ended");
+        BOOST_TEST(result_of(on, one) == "unavailable: the backend had not answered when the retry policy ended");
         COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("k")));
         on.script->discard();
         on.advance(3s);
@@ -372,14 +372,14 @@ BOOST_AUTO_TEST_CASE(a_request_stays_young_for_twice_the_longest_of_the_last_ans
     slow.get(on.io()) = {};
     on.ready();
     check(5s, 7s);
-    // Sixteen answers later the slow one counts no more.
+    // After sixteen more answers the slow one does not count any more.
     for (int n = 0; n < 16; ++n)
         on.acquire("other") = {};
     check(0ms, 1s);
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_behind_a_head_that_is_not_answered_any_more_is_not_told_busy)
+BOOST_AUTO_TEST_CASE(waiter_behind_an_unanswered_head_does_not_report_busy)
 {
     rig on(behind::scripted);
     on.script->always(operation::wait, step::hold());
@@ -389,20 +389,20 @@ BOOST_AUTO_TEST_CASE(who_waits_behind_a_head_that_is_not_answered_any_more_is_no
     auto behind_it = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
     on.advance_by_steps(10s, 100ms);
     BOOST_TEST_REQUIRE(behind_it.done());
-    BOOST_TEST(told_by(on, behind_it) == "unavailable: the backend had not answered when the retry policy ended");
+    BOOST_TEST(result_of(on, behind_it) == "unavailable: the backend had not answered when the retry policy ended");
     on.locker.reset();
     COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
-BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_told_apart)
+BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_reported_separately)
 {
     rig on(behind::scripted);
     on.script->always(operation::create, step::busy());
     on.script->always(operation::wait, step::hold());
     auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(1)}));
     on.ready();
-    // Woken once between the two attempts that count.
+    // The waiter is woken once between the two attempts that count.
     on.script->deliver();
     on.advance_by_steps(2s, 100ms);
     BOOST_TEST_REQUIRE(acquiring.done());
@@ -412,10 +412,10 @@ BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_told_apart)
     BOOST_TEST(thrown->counted_attempts() == 2U);
     BOOST_TEST(std::string_view(thrown->what()).find("(3 requests, 2 attempts counted by the retry policy, ") !=
                std::string_view::npos);
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
-BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_it_is_busy)
+BOOST_AUTO_TEST_CASE(lock_held_by_the_same_locker_is_busy)
 {
     rig on(behind::scripted);
     on.script->next(operation::create, fails());
@@ -425,13 +425,13 @@ BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_it_is_busy)
     BOOST_TEST_REQUIRE(first.done());
     BOOST_TEST_REQUIRE(second.done());
     auto held = first.get(on.io());
-    BOOST_TEST(told_by(on, second).starts_with("busy"));
+    BOOST_TEST(result_of(on, second).starts_with("busy"));
     BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
     held = {};
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
-BOOST_AUTO_TEST_CASE(to_try_behind_a_head_that_fails_is_no_busy_lock)
+BOOST_AUTO_TEST_CASE(try_behind_a_failing_head_is_not_reported_as_busy)
 {
     rig on(behind::scripted);
     on.script->always(operation::wait, step::hold());
@@ -455,18 +455,18 @@ BOOST_AUTO_TEST_CASE(to_try_behind_a_head_that_fails_is_no_busy_lock)
     BOOST_TEST(try_it() == "busy");
     on.locker.reset();
     COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(unreachable_backends)
 
-BOOST_AUTO_TEST_CASE(each_cause_is_told_once_until_the_backend_returns)
+BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
 {
-    const auto listener = std::make_shared<ears>();
+    const auto listener = std::make_shared<event_recorder>();
     rig on(behind::scripted, {.observer = listener});
-    // The same observer for two lockers is told once.
+    // An observer of two lockers is notified once.
     const colock::locker second(on.backend(), {.observer = listener});
     const auto fail = [&](std::string_view address) { on.script->notify_unreachable(no_connection(), address); };
     fail("a:1");
@@ -475,8 +475,8 @@ BOOST_AUTO_TEST_CASE(each_cause_is_told_once_until_the_backend_returns)
     fail("a:1");
     fail("b:1");
     BOOST_TEST((listener->take() == words{"refused by a:1", "no a:1", "refused by b:1"}));
-    // Who comes later hears of it, too.
-    const auto late = std::make_shared<ears>();
+    // An observer that is attached later is notified, too.
+    const auto late = std::make_shared<event_recorder>();
     const colock::locker third(on.backend(), {.observer = late});
     fail("b:1");
     BOOST_TEST((listener->take() == words{}));
@@ -488,9 +488,9 @@ BOOST_AUTO_TEST_CASE(each_cause_is_told_once_until_the_backend_returns)
     BOOST_TEST((listener->take() == words{"ready", "refused by a:1", "reconnected", "refused by a:1"}));
 }
 
-BOOST_AUTO_TEST_CASE(to_wait_for_a_backend_is_not_to_wait_for_a_lock)
+BOOST_AUTO_TEST_CASE(wait_for_a_backend_is_not_reported_as_a_wait_for_a_lock)
 {
-    const auto listener = std::make_shared<ears>();
+    const auto listener = std::make_shared<event_recorder>();
     rig on(behind::scripted, {.observer = listener});
     on.script->always(operation::wait, step::hold());
     on.script->next(operation::create, step::hold());
@@ -500,11 +500,11 @@ BOOST_AUTO_TEST_CASE(to_wait_for_a_backend_is_not_to_wait_for_a_lock)
     on.script->discard();
     on.advance_by_steps(5s, 500ms);
     BOOST_TEST((listener->take() == words{}));
-    // Whoever comes behind waits for those before it.
+    // A later caller waits for the callers before it.
     auto second = on.start(on.locker->acquire("k"));
     on.advance(2s);
     BOOST_TEST((listener->take() == words{"waiting for k"}));
-    // Now it is the lock that they wait for; each is told of once.
+    // Now both wait for the lock. Each wait is reported once.
     on.script->always(operation::create, step::busy());
     on.advance_by_steps(5s, 500ms);
     BOOST_TEST((listener->take() == words{"waiting for k"}));
@@ -512,14 +512,14 @@ BOOST_AUTO_TEST_CASE(to_wait_for_a_backend_is_not_to_wait_for_a_lock)
     on.advance(2s);
     first.get(on.io()) = {};
     second.get(on.io()) = {};
-    cleanup_queue(on);
+    finish_cleanup(on);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(unanswered)
 
-BOOST_AUTO_TEST_CASE(a_question_leaves_nothing_in_doubt)
+BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
 {
     enum class asks : unsigned char
     {
@@ -575,24 +575,24 @@ BOOST_AUTO_TEST_CASE(a_question_leaves_nothing_in_doubt)
                     }
                     BOOST_TEST_REQUIRE(thrown.has_value());
                     const bool reads = what == asks::locker || what == asks::list || what == asks::lock;
-                    // A request that was lost is in doubt, whatever is known of the connection since.
+                    // A lost request is in doubt, whatever is known about the connection afterwards.
                     const bool certain = reads || (known && silent);
                     BOOST_TEST((thrown->code() == (certain ? errc::unavailable : errc::outcome_unknown)));
                     const error_code cause = known ? refused : error_code(asio::error::timed_out);
                     BOOST_TEST((thrown->cause() == (silent ? cause : error_code())));
                     BOOST_TEST(!thrown->detail().empty());
                     held = {};
-                    cleanup_queue(on);
+                    finish_cleanup(on);
                 }
             }
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_is_told_that_it_is_not_held_holds_it_no_more)
+BOOST_AUTO_TEST_CASE(not_held_answer_ends_the_lock)
 {
     for (const bool renews : {false, true}) {
-        const auto listener = std::make_shared<ears>();
+        const auto listener = std::make_shared<event_recorder>();
         rig on(behind::scripted, {.observer = listener});
         auto held = on.acquire("k", {.renewal = renews ? renewal::automatic : renewal::manual});
         auto lost = on.start(held.lost());
@@ -609,7 +609,7 @@ BOOST_AUTO_TEST_CASE(who_is_told_that_it_is_not_held_holds_it_no_more)
             co_return 1;
         }(held)));
         BOOST_TEST(on.script->count(operation::extend) == 0U);
-        cleanup_queue(on);
+        finish_cleanup(on);
     }
 }
 

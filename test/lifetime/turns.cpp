@@ -14,8 +14,8 @@ BOOST_AUTO_TEST_SUITE(turns)
 BOOST_AUTO_TEST_CASE(only_heads_ask_a_backend_that_answers_at_once)
 {
     rig on(behind::immediate);
-    colock::locker rival(on.memory);
-    auto held = on.run(rival.acquire("k", endless));
+    colock::locker other_locker(on.memory);
+    auto held = on.run(other_locker.acquire("k", endless));
     std::vector<running<lock>> waiting;
     for (int n = 0; n < 5; ++n) {
         waiting.push_back(on.start(on.locker->acquire("k", {.retry = rarely})));
@@ -29,18 +29,18 @@ BOOST_AUTO_TEST_CASE(only_heads_ask_a_backend_that_answers_at_once)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(behind_a_local_holder_a_head_asks_only_a_backend_with_a_queue)
+BOOST_AUTO_TEST_CASE(head_behind_a_local_holder_asks_only_a_backend_with_a_queue)
 {
     for (const bool fifo : {true, false}) {
-        table on(fifo);
-        auto held = on.run(on.rival.acquire("k", endless));
+        two_lockers on(fifo);
+        auto held = on.run(on.other_locker.acquire("k", endless));
         auto first = on.wait_for("k", {.ttl = 10s});
         auto second = on.wait_for("k");
         on.script->forget_calls();
         held = {};
         const auto holder = first.get(on.io());
         on.ready();
-        // The first one's own, and the second one's, which has its place kept.
+        // One create of the first waiter, and one of the second, which has a place in the backend's queue.
         BOOST_TEST(on.count(operation::create) == (fifo ? 2U : 1U));
         BOOST_TEST(on.count(operation::wait) == (fifo ? 1U : 0U));
         if (fifo)
@@ -57,13 +57,14 @@ BOOST_AUTO_TEST_CASE(behind_a_local_holder_a_head_asks_only_a_backend_with_a_que
     }
 }
 
-/// Others may enter while the first attempt of one is being made: it is a head then, but not in front.
-BOOST_AUTO_TEST_CASE(a_head_that_came_late_does_not_upset_those_in_front)
+/// Others may enter the queue while the first attempt of a waiter is being made. The waiter is then a head, but not at
+/// the front.
+BOOST_AUTO_TEST_CASE(late_head_does_not_disturb_the_heads_in_front)
 {
     for (const bool with_rival : {false, true}) {
         for (const std::size_t more : {0U, 1U, 2U, 3U}) {
             rig on(behind::immediate);
-            colock::locker rival(on.memory);
+            colock::locker other_locker(on.memory);
             std::size_t granted = 0;
             const auto pass_on = [&](colock::locker& by) {
                 by.async_acquire("k", {.retry = rarely}, [&granted](error_code failed, lock) {
@@ -79,11 +80,11 @@ BOOST_AUTO_TEST_CASE(a_head_that_came_late_does_not_upset_those_in_front)
             }));
             pass_on(*on.locker);
             if (with_rival)
-                pass_on(rival);
+                pass_on(other_locker);
             held = {};
             on.ready();
             BOOST_TEST(granted == 3 + more + (with_rival ? 1 : 0));
-            // Nothing of that line is left to the next one.
+            // Nothing of this queue affects the next one.
             held = on.acquire("k");
             for (int n = 0; n < 2; ++n)
                 pass_on(*on.locker);
@@ -95,12 +96,12 @@ BOOST_AUTO_TEST_CASE(a_head_that_came_late_does_not_upset_those_in_front)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_recycled_queue_knows_nothing_of_its_former_key)
+BOOST_AUTO_TEST_CASE(recycled_queue_has_no_data_of_its_former_key)
 {
-    table on(false);
-    auto held = on.run(on.rival.acquire("a", endless));
+    two_lockers on(false);
+    auto held = on.run(on.other_locker.acquire("a", endless));
     auto first = on.wait_for("a");
-    auto& second = on.guest("a");
+    auto& second = on.add_waiter("a");
     held = {};
     const auto holder = first.get(on.io());
     on.stop(second);
@@ -113,8 +114,8 @@ BOOST_AUTO_TEST_CASE(a_recycled_queue_knows_nothing_of_its_former_key)
 
 BOOST_AUTO_TEST_CASE(a_reader_behind_a_writer_is_no_head)
 {
-    table on(true);
-    auto held = on.run(on.rival.acquire("k", endless));
+    two_lockers on(true);
+    auto held = on.run(on.other_locker.acquire("k", endless));
     auto writer = on.wait_for("k");
     auto reader = on.wait_for("k", shared);
     BOOST_TEST(on.count(operation::create) == 1U);
@@ -125,12 +126,12 @@ BOOST_AUTO_TEST_CASE(a_reader_behind_a_writer_is_no_head)
     BOOST_TEST(reader.get(on.io()).held());
 }
 
-BOOST_AUTO_TEST_CASE(who_leaves_the_middle_lets_nobody_pass)
+BOOST_AUTO_TEST_CASE(waiter_leaving_the_middle_of_the_queue_promotes_nobody)
 {
-    table on(true);
-    auto held = on.run(on.rival.acquire("k", endless));
+    two_lockers on(true);
+    auto held = on.run(on.other_locker.acquire("k", endless));
     auto reader = on.wait_for("k", shared);
-    auto& writer = on.guest("k");
+    auto& writer = on.add_waiter("k");
     auto next_writer = on.wait_for("k");
     auto last = on.wait_for("k", shared);
     on.stop(writer);
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(who_leaves_the_middle_lets_nobody_pass)
     BOOST_TEST(!last.done());
 }
 
-BOOST_AUTO_TEST_CASE(behind_a_granted_writer_the_next_writer_or_the_whole_run_of_readers_asks)
+BOOST_AUTO_TEST_CASE(next_writer_or_all_readers_in_front_ask_after_a_granted_writer)
 {
     struct row
     {
@@ -153,8 +154,8 @@ BOOST_AUTO_TEST_CASE(behind_a_granted_writer_the_next_writer_or_the_whole_run_of
     constexpr auto x = lock_mode::exclusive;
     constexpr auto s = lock_mode::shared;
     for (const auto& [behind, ask] : {row{{x, s}, 1}, row{{x, x}, 1}, row{{s, s, x}, 2}, row{{s, x, s}, 1}}) {
-        table on(true);
-        auto held = on.run(on.rival.acquire("k", endless));
+        two_lockers on(true);
+        auto held = on.run(on.other_locker.acquire("k", endless));
         auto first = on.wait_for("k");
         std::vector<running<lock>> line;
         for (const auto mode : behind)
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(behind_a_granted_writer_the_next_writer_or_the_whole_run_of
 
 BOOST_AUTO_TEST_CASE(a_local_release_wakes_every_reader_in_front)
 {
-    table on(false);
+    two_lockers on(false);
     on.script->always(operation::wait, step::hold());
     auto held = on.acquire("k");
     auto first = on.wait_for("k", shared);
@@ -184,9 +185,9 @@ BOOST_AUTO_TEST_CASE(a_local_release_wakes_every_reader_in_front)
     BOOST_TEST(second.done());
 }
 
-BOOST_AUTO_TEST_CASE(a_release_in_doubt_lets_who_waits_look_for_itself)
+BOOST_AUTO_TEST_CASE(release_in_doubt_makes_waiters_ask_the_backend)
 {
-    table on(false);
+    two_lockers on(false);
     on.script->always(operation::wait, step::hold());
     auto held = on.acquire("k");
     auto reader = on.wait_for("k", shared);
@@ -196,9 +197,9 @@ BOOST_AUTO_TEST_CASE(a_release_in_doubt_lets_who_waits_look_for_itself)
     BOOST_TEST(reader.done());
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_lets_who_waits_look_for_itself)
+BOOST_AUTO_TEST_CASE(loss_makes_waiters_ask_the_backend)
 {
-    table on(false);
+    two_lockers on(false);
     on.script->open_session(lease_clock::now() + 1h);
     on.script->always(operation::wait, step::hold());
     auto held = on.acquire("k");
@@ -210,16 +211,16 @@ BOOST_AUTO_TEST_CASE(a_loss_lets_who_waits_look_for_itself)
     BOOST_TEST(on.count(operation::create) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(where_others_wait_too_the_own_waiters_let_them_go_first)
+BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
 {
     struct row
     {
         lease_clock::duration took;
         lease_clock::duration at_least;
     };
-    // Twice what the release took, within bounds.
+    // Twice the duration of the release, within bounds.
     for (const auto& [took, at_least] : {row{0ms, 500us}, row{500ms, 20ms}}) {
-        table on(false);
+        two_lockers on(false);
         on.script->always(operation::wait, step::hold());
         auto held = on.acquire("k");
         auto reader = on.wait_for("k", shared);
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(where_others_wait_too_the_own_waiters_let_them_go_first)
         }));
         held = {};
         on.ready();
-        // However long the machine took meanwhile.
+        // Enough for the bound, however long the machine took meanwhile.
         on.advance(25ms);
         BOOST_TEST_REQUIRE(reader.done());
         const auto calls = on.script->calls();
@@ -241,17 +242,17 @@ BOOST_AUTO_TEST_CASE(where_others_wait_too_the_own_waiters_let_them_go_first)
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_moves_up_is_not_counted_for_that)
+BOOST_AUTO_TEST_CASE(becoming_head_does_not_count_as_an_attempt)
 {
-    table on(true);
-    auto held = on.run(on.rival.acquire("k", endless));
-    auto& head = on.guest("k");
-    // Counted at 0 s and 10 s by its own delays.
+    two_lockers on(true);
+    auto held = on.run(on.other_locker.acquire("k", endless));
+    auto& head = on.add_waiter("k");
+    // Attempts counted at 0 s and 10 s by its own delays.
     auto counted = on.wait_for("k", {.retry = retry_policy::fixed(10s).jitter(0).times(3)});
     on.advance_by_steps(15s, 1s);
     on.stop(head);
     BOOST_TEST(on.count(operation::create) == 2U);
-    // At 20 s and 30 s it asks.
+    // At 20 s and 30 s the waiter sends requests.
     on.advance_by_steps(13s, 1s);
     BOOST_TEST(!counted.done());
     on.advance_by_steps(4s, 1s);
@@ -259,20 +260,20 @@ BOOST_AUTO_TEST_CASE(who_moves_up_is_not_counted_for_that)
     const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(counted.get(on.io())); });
     BOOST_TEST_REQUIRE(thrown.has_value());
     BOOST_TEST(thrown->counted_attempts() == 4U);
-    // When it moved up, and twice after that.
+    // One request when it became the head, and two after that.
     BOOST_TEST(thrown->attempts() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(a_backend_that_ends_every_wait_at_once_is_asked_at_growing_distances)
+BOOST_AUTO_TEST_CASE(waits_that_end_at_once_are_followed_by_growing_delays)
 {
     rig on(behind::scripted);
     auto can = on.script->capabilities();
     can.fifo = false;
     on.script->set_capabilities(can);
     colock::locker by(on.script);
-    colock::locker rival(on.memory);
+    colock::locker other_locker(on.memory);
     on.script->always(operation::wait, step::fail(errc::unavailable));
-    auto held = on.run(rival.acquire("k", {.ttl = 0ms}));
+    auto held = on.run(other_locker.acquire("k", {.ttl = 0ms}));
     auto waiting = on.start(by.acquire("k", {.ttl = 0ms}));
     on.ready();
     on.advance_by_steps(1s, 1ms);

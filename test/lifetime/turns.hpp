@@ -14,13 +14,13 @@ namespace colock::testing {
 
 using namespace std::chrono_literals;
 
-/// A locker whose waiters take turns over a backend with or without a queue of its own, and a rival beside it.
-struct table : rig
+/// A locker on a backend with or without a queue, and another locker on the same store.
+struct two_lockers : rig
 {
-    colock::locker rival{memory};
+    colock::locker other_locker{memory};
     std::list<asio::cancellation_signal> signals;
 
-    explicit table(bool fifo) : rig(behind::scripted)
+    explicit two_lockers(bool fifo) : rig(behind::scripted)
     {
         auto can = script->capabilities();
         can.fifo = fifo;
@@ -36,8 +36,8 @@ struct table : rig
         ready();
         return waiting;
     }
-    /// A waiter that leaves when it is told to.
-    asio::cancellation_signal& guest(std::string key, acquire_options options = {})
+    /// Starts a waiter that leaves when the returned signal is emitted.
+    asio::cancellation_signal& add_waiter(std::string key, acquire_options options = {})
     {
         if (!options.retry)
             options.retry = rarely;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(one_at_a_time)
 
-BOOST_AUTO_TEST_CASE(a_renewal_gives_way_to_a_question_and_follows_it)
+BOOST_AUTO_TEST_CASE(renewal_waits_for_a_query_in_flight)
 {
     rig on(behind::scripted);
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_gives_way_to_a_question_and_follows_it)
     BOOST_TEST(on.script->count(operation::extend) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_question_waits_for_a_renewal_and_for_another_question)
+BOOST_AUTO_TEST_CASE(query_waits_for_a_renewal_and_for_another_query)
 {
     rig on(behind::scripted);
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_question_waits_for_a_renewal_and_for_another_question)
     BOOST_TEST(second.get(on.io()));
 }
 
-BOOST_AUTO_TEST_CASE(a_release_follows_the_question_that_is_under_way)
+BOOST_AUTO_TEST_CASE(release_follows_the_query_in_flight)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k");
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_release_follows_the_question_that_is_under_way)
     on.script->deliver();
     releasing.get(on.io());
     BOOST_TEST(on.script->count(operation::release) == 1U);
-    // It was true when it was answered, but is not any more.
+    // The answer was true when it was made, but is not true any more.
     BOOST_TEST(!asking.get(on.io()));
     on.check_clean();
 }
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(unanswered)
 
-BOOST_AUTO_TEST_CASE(a_question_about_a_fresh_lock_ends_after_the_operation_timeout)
+BOOST_AUTO_TEST_CASE(query_of_a_new_lock_ends_after_the_operation_timeout)
 {
     rig on(behind::scripted);
     const auto held = on.acquire("k", {.ttl = 1h});
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_question_about_a_fresh_lock_ends_after_the_operation_time
     on.ready();
 }
 
-BOOST_AUTO_TEST_CASE(an_extension_of_a_lock_that_was_lost_meanwhile_ends_all_the_same)
+BOOST_AUTO_TEST_CASE(extension_of_a_lock_that_was_lost_meanwhile_ends)
 {
     rig on(behind::scripted);
     on.script->open_session(lease_clock::now() + 1h);
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(an_extension_of_a_lock_that_was_lost_meanwhile_ends_all_the
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_ends_what_waits_for_an_answer)
+BOOST_AUTO_TEST_CASE(shutdown_ends_operations_that_wait_for_an_answer)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 1h});
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_release_returns_with_its_first_answer)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(an_adapter_that_keeps_to_a_time_of_its_own_is_relied_upon_only_if_that_is_short_enough)
+BOOST_AUTO_TEST_CASE(timeout_of_the_adapter_is_used_only_if_it_is_short_enough)
 {
     struct row
     {
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(an_adapter_that_keeps_to_a_time_of_its_own_is_relied_upon_o
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_body_that_does_not_stop_keeps_nobody_busy)
+BOOST_AUTO_TEST_CASE(body_that_does_not_stop_causes_no_polling)
 {
     rig on;
     auto working =
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_does_not_stop_keeps_nobody_busy)
     COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
 }
 
-BOOST_AUTO_TEST_CASE(clean_up_is_tried_at_growing_distances)
+BOOST_AUTO_TEST_CASE(clean_up_is_repeated_with_growing_delays)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k");
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(without_a_ttl_clean_up_never_gives_up)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(clean_up_goes_on_for_a_longer_ttl_that_was_asked_for_and_not_answered)
+BOOST_AUTO_TEST_CASE(clean_up_continues_for_an_unanswered_longer_ttl)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 10s});
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(clean_up_goes_on_for_a_longer_ttl_that_was_asked_for_and_no
     BOOST_TEST(on.locker->stats().unproven == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_raising_release_tells_why_it_was_not_answered)
+BOOST_AUTO_TEST_CASE(raising_release_reports_why_it_was_not_answered)
 {
     const error_code refused = asio::error::connection_refused;
     for (const bool known : {false, true}) {

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Compiled and linked by a project that only uses colock; says nothing and returns 0 if it works there.
+// Compiled and linked by a project that only uses colock. Prints nothing and returns 0 on success.
 #include <colock/colock.hpp>
 #ifdef WITH_CONNECT
 #include <colock/connect.hpp>
@@ -34,7 +34,7 @@ int main()
     colock::locker locker(colock::memory::make_adapter(io.get_executor()));
 #endif
 #ifdef WITH_REDIS
-    // No I/O before the first use: what counts is that it links.
+    // An adapter does no I/O before its first use. The test only checks that the program links.
     colock::locker remote(colock::redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:1"}));
 #endif
 

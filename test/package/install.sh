@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What README.md says about installing, done in FOLDER as a user's home.
+# Runs the installation commands of README.md in FOLDER, as if FOLDER were a user's home.
 #
 #   test/package/install.sh FOLDER
 set -euo pipefail
@@ -7,7 +7,7 @@ source=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mkdir -p "$1"
 cd "$1"
 ln -sfn "$source" colock
-# The compiler cache stays where it is.
+# Keeps the compiler cache of the real home folder.
 export XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache} HOME=$PWD
 
 #[ install
@@ -17,6 +17,6 @@ cmake --install colock-build --prefix ~/.local
 #]
 
 [ ! -d colock-build/test ] && [ ! -d colock-build/examples ] || {
-    echo "install: error: not the library alone" >&2
+    echo "install: error: the build also contains tests or examples" >&2
     exit 1
 }

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// The contract suite, run by a project that only uses colock on a backend of its own.
+// Runs the contract tests against an external backend, in a project that only uses colock.
 //[ main
 #define BOOST_TEST_MODULE own_backend
 #include <boost/test/included/unit_test.hpp>
@@ -19,7 +19,7 @@
 
 namespace asio = boost::asio;
 
-/// A key's holder, and until when.
+/// The holder of each key, and the time of its expiry.
 using holders = std::map<std::string, std::pair<colock::token, colock::lease_clock::time_point>>;
 
 class map_adapter final : public colock::awaitable_adapter

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks that every script prints its help at once: without a compiler, a package manager or a build.
+# Checks that every script prints its help without a compiler, a package manager or a build.
 #
 #   test/scripts/help.sh [SCRIPT PROGRAM]...
 #
-# The help of SCRIPT must have every option of PROGRAM, which SCRIPT builds and runs.
+# The help of SCRIPT has to name every option of PROGRAM, which SCRIPT builds and runs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +13,7 @@ bad() {
     failed=1
 }
 
-# Only what the help itself needs can be found there.
+# This folder, used as PATH, contains only the tools that the help itself needs.
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 for tool in bash dirname sed timeout; do
@@ -23,7 +23,7 @@ done
 help_of() { env -i PATH="$tools" timeout 5 bash "$@"; }
 
 for script in scripts/*.sh .ci/run; do
-    # These are sourced.
+    # These two scripts are only sourced.
     case $script in scripts/environment.sh | scripts/usage.sh) continue ;; esac
     for option in --help -h; do
         text=$(help_of "$script" "$option") || bad "$script $option exits with $?"

@@ -7,7 +7,8 @@
 
 namespace colock::testing {
 
-/// On a backend with these abilities; the locker is made anew, for it has asked already.
+/// Makes the backend report these capabilities. Creates the locker again, because a locker reads the capabilities in
+/// its constructor.
 inline void pretend(rig& on, bool fifo, bool several, locker_options options = {})
 {
     auto able = on.script->capabilities();
@@ -17,7 +18,7 @@ inline void pretend(rig& on, bool fifo, bool several, locker_options options = {
     on.locker.emplace(on.backend(), std::move(options));
 }
 
-/// On a backend that cannot take several locks in one step.
+/// Makes the backend report that it cannot take several locks in one step.
 inline void take_one_by_one(rig& on, bool fifo = true, locker_options options = {})
 {
     pretend(on, fifo, false, std::move(options));

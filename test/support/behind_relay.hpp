@@ -11,7 +11,8 @@
 
 namespace colock::testing {
 
-/// For the contract of remote adapters, on a server of ours: all but what its backend says to it, and what it stores.
+/// Environment of the contract tests of a remote adapter: a server and a relay in front of it. A derived class adds the
+/// parts that depend on the backend's protocol.
 template <class Server>
 class behind_relay : public contract::remote_environment
 {
@@ -42,7 +43,8 @@ public:
     }
 
 protected:
-    /// What keeps a connection is still armed when all has been closed: whatever else would keep the context shows.
+    /// Implementations set a long idle timeout. An idle timer is then still armed after everything was closed, so that
+    /// a test notices anything that keeps the context running.
     virtual std::shared_ptr<adapter> make_at(std::uint16_t port, std::chrono::milliseconds timeout) = 0;
 
     [[nodiscard]] asio::io_context& io() noexcept { return io_; }

@@ -7,16 +7,17 @@
 
 namespace colock::testing {
 
-/// Certificates of an authority of our own: "right" for 127.0.0.1, "named" for named.example. Each is NAME.pem with its
-/// key in NAME.key; the authority's is ca.pem, and other.pem another's.
+/// Test certificates, issued by a private certificate authority: "right" for 127.0.0.1, "named" for named.example. The
+/// certificate NAME is in NAME.pem and its key in NAME.key. ca.pem is the certificate of the authority; other.pem is
+/// the certificate of an unrelated authority.
 struct certificates
 {
     certificates();
 
-    /// Another authority, and all certificates anew, in the same files.
+    /// Replaces the authorities and all certificates by new ones in the same files.
     void renew() const;
-    /// A shell's command line, in their folder.
-    /// \throws std::runtime_error if it fails
+    /// Runs a shell command in the folder of the certificates.
+    /// \throws std::runtime_error if the command fails
     void run(const std::string& command) const;
     [[nodiscard]] std::string file(const std::string& name) const;
 

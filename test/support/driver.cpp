@@ -36,7 +36,7 @@ asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, claim_p
 
 } // namespace
 
-// The line of the check is the helper's: the context names the caller's.
+// A failed check is reported with the line in the helper function. The context adds the line of the caller.
 #define COLOCK_CALLED_FROM(at) BOOST_TEST_CONTEXT("called from " << (at).file_name() << ":" << (at).line())
 
 std::vector<lock_status> stored_in(adapter& store)

@@ -16,7 +16,7 @@
 
 namespace colock::testing {
 
-/// A claim without a locker, that counts what its adapter told it.
+/// A claim without a locker. It records the losses that its adapter reports.
 class plain_claim : public claim
 {
 public:
@@ -28,7 +28,7 @@ public:
 };
 using plain_claim_ptr = boost::intrusive_ptr<plain_claim>;
 
-/// As the core does with a claim before it calls the adapter.
+/// Sets the send time of a claim, as the core does before it calls the adapter.
 template <class Claim>
 const Claim& sent_now(const Claim& claim)
 {
@@ -36,11 +36,11 @@ const Claim& sent_now(const Claim& claim)
     return claim;
 }
 
-/// What a store that answers at once holds now.
+/// Returns the locks that are stored in an adapter whose operations complete inside the call.
 [[nodiscard]] std::vector<lock_status> stored_in(adapter& store);
 
-/// Speaks to an adapter as the core does, one operation at a time, each run to its end on the calling thread. The
-/// checking members report through Boost.Test, with the caller's line as context.
+/// Calls an adapter as the core does, one operation at a time. Each operation runs to its end on the calling thread.
+/// The members that check something report through Boost.Test, with the caller's line as context.
 class driver
 {
 public:
@@ -56,10 +56,10 @@ public:
     [[nodiscard]] static plain_claim_ptr exclusive(std::string key, std::chrono::milliseconds ttl = long_ttl);
     [[nodiscard]] static plain_claim_ptr shared(
         std::string key, std::size_t max_holders = 0, std::chrono::milliseconds ttl = long_ttl);
-    /// Keeps no place in a queue.
+    /// The claim does not keep a place in a queue.
     [[nodiscard]] static plain_claim_ptr one_attempt(std::string key, lock_mode mode = lock_mode::exclusive);
 
-    /// Expires when nobody refers to the claim any more.
+    /// Returns a weak pointer that expires when nothing refers to the claim any more.
     [[nodiscard]] static std::weak_ptr<const void> watch(const claim_ptr& claim) { return claim->shared_owner(); }
 
     create_outcome create(const claim_ptr& claim, where at = where::current()) const;
@@ -72,30 +72,30 @@ public:
     create_outcome adopt(std::string ticket, const claim_ptr& claim, where at = where::current()) const;
     std::vector<lock_status> inspect(std::string key, where at = where::current()) const;
     std::vector<lock_status> break_key(std::string key, where at = where::current()) const;
-    /// Of all pages.
+    /// Returns the locks of all pages.
     std::vector<lock_status> list(const filter& which = {}, where at = where::current()) const;
     group_outcome group(
         std::string id, group_action what, std::chrono::milliseconds ttl = {}, where at = where::current()) const;
     std::vector<lock_status> release_group(std::string id, where at = where::current()) const;
     std::vector<lock_status> extend_group(
         std::string id, std::chrono::milliseconds ttl, where at = where::current()) const;
-    /// In all steps.
+    /// Runs all steps of a purge.
     std::vector<lock_status> purge(std::size_t limit = 0, where at = where::current()) const;
-    /// Creates and waits in turns, as the core does with a claim that may wait for ever.
+    /// Starts a loop of create and wait, as the core runs it for a claim without a time limit.
     [[nodiscard]] running<std::uint64_t> start_acquire(const claim_ptr& claim) const;
 
-    /// Creates, and checks that it was granted; returns the fence.
+    /// Creates the claim, and checks that it was granted. \returns the fence
     std::uint64_t grant(const claim_ptr& claim, where at = where::current()) const;
-    /// The same of several at once.
+    /// Creates several claims at once, and checks that they were granted. \returns the fences
     std::vector<std::uint64_t> grant_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
-    /// Creates, and checks that it is busy.
+    /// Creates the claim, and checks that the key is busy.
     create_outcome refuse(const claim_ptr& claim, where at = where::current()) const;
     create_all_outcome refuse_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
-    /// Adopts, and checks that it was granted; returns the fence.
+    /// Adopts the ticket, and checks that the claim was granted. \returns the fence
     std::uint64_t take_over(std::string ticket, const claim_ptr& claim, where at = where::current()) const;
-    /// Releases, and checks that there was something to release.
+    /// Releases the claim, and checks that it was held.
     void give_back(const claim_ptr& claim, where at = where::current()) const;
-    /// Checks what the backend says of the claim.
+    /// Asks the backend whether the claim is valid, and checks the answer.
     void check_held(const claim_ptr& claim, where at = where::current()) const;
     void check_not_held(const claim_ptr& claim, where at = where::current()) const;
 

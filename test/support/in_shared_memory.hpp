@@ -11,7 +11,7 @@
 
 namespace colock::testing {
 
-/// An object that several processes see.
+/// An object in memory that several processes share.
 template <class T>
 class in_shared_memory
 {
@@ -35,7 +35,7 @@ private:
     T* const object_;
 };
 
-/// What one process tells and another waits for; in shared memory.
+/// A notification between processes. The object has to be in shared memory.
 class news
 {
 public:
@@ -45,7 +45,8 @@ public:
     news& operator=(const news&) = delete;
 
     void tell() { ::sem_post(&told_); }
-    /// Until it is true, which is looked at whenever something is told; false if it is not true after half a minute.
+    /// Waits until `reached` returns true. The condition is checked again after each notification. Returns false if the
+    /// condition is still false after 30 seconds.
     [[nodiscard]] bool wait_until(const std::function<bool()>& reached)
     {
         timespec limit{};

@@ -7,7 +7,7 @@
 
 namespace colock::testing {
 
-/// What may be wrong with a link for a while: set, and mended again.
+/// A fault of a connection. `set` starts and ends the fault.
 struct link_fault
 {
     const char* name;

@@ -7,7 +7,7 @@
 
 namespace colock::testing {
 
-/// A precondition: a bare machine may have neither a hosts file nor anything else that knows this name.
+/// Precondition of a test: the name "localhost" can be resolved. A minimal system may have no hosts file.
 inline boost::test_tools::assertion_result knows_localhost(boost::unit_test::test_unit_id)
 {
     namespace asio = boost::asio;

@@ -10,8 +10,9 @@
 
 namespace colock::testing {
 
-/// The wall clock of a program that a test starts: the real one, plus an offset that the test may change meanwhile.
-/// What takes time is left alone. The program has to end before this object.
+/// The wall clock of a program that a test starts: the real clock plus an offset. The test may change the offset while
+/// the program runs. Durations and timers of the program are not affected. The program has to end before this object is
+/// destroyed.
 class movable_clock
 {
 public:
@@ -20,15 +21,15 @@ public:
     movable_clock& operator=(const movable_clock&) = delete;
     ~movable_clock();
 
-    /// The environment that the program has to be started with.
+    /// Environment variables that the program has to be started with.
     [[nodiscard]] std::vector<std::string> environment() const;
 
-    /// Negative: the clock is behind.
+    /// Sets the offset. A negative offset sets the clock back.
     void set_ahead(std::chrono::milliseconds by) noexcept;
 
 private:
     temporary_folder folder_;
-    /// Shared with the program.
+    /// Memory that is shared with the program.
     std::int64_t* ahead_ = nullptr;
 };
 

@@ -10,7 +10,7 @@
 
 namespace colock::testing {
 
-/// Keeps what it was told.
+/// Observer that records all events.
 class notes final : public observer
 {
 public:
@@ -31,7 +31,7 @@ public:
 
     int readies = 0;
     int suspensions = 0;
-    /// The last suspension's reason.
+    /// Reason of the last suspension.
     error_code loss;
     int reconnections = 0;
     int risks = 0;

@@ -26,7 +26,7 @@ auto all_pages(PageAt page_at)
     return pages;
 }
 
-/// Number of locks on the pages. Checks that no page has more than `max_size`.
+/// Returns the number of locks on the pages. Checks that no page has more than `max_size`.
 template <class Pages>
 std::size_t count_locks(const Pages& pages, std::size_t max_size)
 {
@@ -38,7 +38,7 @@ std::size_t count_locks(const Pages& pages, std::size_t max_size)
     return count;
 }
 
-/// How often each key is on the pages. Checks that no key is there twice.
+/// Returns how often each key is on the pages. Checks that no key occurs twice.
 template <class Pages>
 std::map<std::string, int> distinct_keys(const Pages& pages)
 {

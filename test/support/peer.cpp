@@ -42,7 +42,7 @@ asio::awaitable<bool> peer::talk::hear(std::string_view word)
 
 asio::awaitable<void> peer::talk::say(std::string_view text)
 {
-    // Who has gone is found out at the next hearing.
+    // An error is ignored here: the next read reports a closed connection.
     co_await asio::async_write(socket_, asio::buffer(text), as_result);
 }
 
@@ -61,10 +61,10 @@ struct peer::state
                 co_return;
             ++self->connections;
             const auto place = self->open.emplace(self->open.end(), std::move(socket));
-            asio::co_spawn(self->listener.get_executor(), talk_in(self, place), asio::detached);
+            asio::co_spawn(self->listener.get_executor(), serve_connection(self, place), asio::detached);
         }
     }
-    static asio::awaitable<void> talk_in(std::shared_ptr<state> self, std::list<talk>::iterator place)
+    static asio::awaitable<void> serve_connection(std::shared_ptr<state> self, std::list<talk>::iterator place)
     {
         co_await self->serve(*place);
         self->open.erase(place);

@@ -16,8 +16,8 @@ namespace colock::testing {
 
 namespace asio = boost::asio;
 
-/// A server of the test's own, on a port of 127.0.0.1: each of its connections is what `serve` says in it, and ends
-/// with that.
+/// A server inside the test, on a port of 127.0.0.1. `serve` handles each connection; the connection is closed when
+/// `serve` returns.
 class peer
 {
 public:
@@ -26,9 +26,10 @@ public:
     public:
         explicit talk(asio::ip::tcp::socket socket) : socket_(std::move(socket)) {}
 
-        /// What has arrived, in addition to what had; false at the end.
+        /// Reads what arrives next and appends it to the received text. Returns false at the end of the stream.
         asio::awaitable<bool> hear();
-        /// Until `word` has been heard; false at the end. Nothing that was heard before counts again.
+        /// Reads until `word` has arrived, and removes the text up to and including `word`. Returns false at the end of
+        /// the stream.
         asio::awaitable<bool> hear(std::string_view word);
         asio::awaitable<void> say(std::string_view text);
 
@@ -47,7 +48,7 @@ public:
     [[nodiscard]] std::uint16_t port() const;
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
     [[nodiscard]] std::size_t connections() const noexcept;
-    /// Ends all connections, and refuses new ones.
+    /// Closes all connections and refuses new ones.
     void close();
 
 private:

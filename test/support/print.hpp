@@ -6,7 +6,7 @@
 #include <chrono>
 #include <ostream>
 
-/// How Boost.Test shows colock's values.
+/// Functions by which Boost.Test prints values of colock.
 namespace colock {
 
 inline std::ostream& operator<<(std::ostream& out, create_status status)

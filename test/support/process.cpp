@@ -101,17 +101,17 @@ std::string child_process::last_words() const
 {
     std::ifstream log(log_);
     std::string all{std::istreambuf_iterator<char>(log), {}};
-    constexpr std::size_t most = 2000;
-    return all.size() <= most ? all : all.substr(all.size() - most);
+    constexpr std::size_t max_size = 2000;
+    return all.size() <= max_size ? all : all.substr(all.size() - max_size);
 }
 
 void child_process::signal(int number) const
 {
-    // Of what has ended: no process of anybody else's.
+    // After the end of the process its id may belong to another process.
     if (id_ <= 0)
         return;
     ::kill(id_, number);
-    // Until then its threads go on.
+    // A stop is asynchronous: the threads of the process continue until it is reported.
     ::siginfo_t stopped;
     if (number == SIGSTOP)
         ::waitid(P_PID, static_cast<::id_t>(id_), &stopped, WSTOPPED | WEXITED | WNOWAIT);

@@ -11,23 +11,24 @@
 
 namespace colock::testing {
 
-/// Where scripts/setup.sh puts what cannot be installed.
+/// Folder into which scripts/setup.sh puts files that cannot be installed as packages.
 [[nodiscard]] std::filesystem::path cache_folder();
 
-/// What the variable says, unless it is empty.
+/// Returns the value of an environment variable, or `otherwise` if the variable is unset or empty.
 [[nodiscard]] std::string from_environment(const char* name, std::string otherwise);
 
-/// Runs `act` in a process of its own, which ends with it.
+/// Runs `act` in a child process, which exits when `act` returns.
 pid_t in_child(const std::function<void()>& act);
-/// What waitpid tells of its end: 0 if `act` returned.
+/// Waits for the end of the process. Returns the status of waitpid: 0 if `act` returned.
 int wait_for(pid_t child);
 
-/// Another program, killed with its object.
+/// A child process that runs another program. The destructor kills the process.
 class child_process
 {
 public:
     child_process() = default;
-    /// `talk`: a socket that becomes its standard input and output; without, what it prints goes to the log too.
+    /// \param talk a socket that becomes the standard input and output of the program. Without it, standard output goes
+    /// to the log.
     explicit child_process(
         const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk = {});
     child_process(child_process&& other) noexcept;
@@ -36,10 +37,10 @@ public:
 
     [[nodiscard]] pid_t id() const noexcept { return id_; }
     [[nodiscard]] bool alive();
-    /// The end of its log.
+    /// Returns the end of the log.
     [[nodiscard]] std::string last_words() const;
     void signal(int number) const;
-    /// SIGKILL, and waits for its end.
+    /// Sends SIGKILL and waits for the end of the process.
     void kill() noexcept;
 
 private:

@@ -9,7 +9,7 @@
 
 namespace colock::testing {
 
-/// A Toxiproxy between a client and one server on 127.0.0.1.
+/// A Toxiproxy server between a client and one server on 127.0.0.1.
 class proxy
 {
 public:
@@ -19,10 +19,10 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-    /// `stream` is "upstream" (to the server) or "downstream"; `attributes` as JSON.
+    /// Adds a fault ("toxic"). `stream` is "upstream" (to the server) or "downstream"; `attributes` is JSON.
     void add(std::string_view name, std::string_view type, std::string_view stream, std::string_view attributes);
     void remove(std::string_view name);
-    /// Refuses and cuts, or serves again.
+    /// If `enabled` is false: closes all connections and refuses new ones.
     void enable(bool enabled);
 
 private:

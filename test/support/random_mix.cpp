@@ -20,13 +20,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// More than any number of holders.
-constexpr int alone = -1'000'000;
+/// Added to the count of holders by an exclusive lock; its absolute value is greater than any count.
+constexpr int exclusive_weight = -1'000'000;
 
-/// What lasts as long as this has been forgotten: nobody waits for a timer but by a policy of its own.
+/// A TTL and a retry delay that no test reaches: a waiter that needs a timer of this length has missed its wake-up.
 constexpr auto never = 1h;
 
-constexpr auto longest_trip = 300us;
+constexpr auto max_delay = 300us;
 
 template <class... Parts>
 std::string text(const Parts&... parts)
@@ -39,28 +39,28 @@ std::string text(const Parts&... parts)
 } // namespace
 
 visitors::visit::visit(visitors& all, const lock& held)
-    : all_(&all), spot_(static_cast<std::size_t>(held.key().back() - '0')), mode_(held.mode())
+    : all_(&all), key_number_(static_cast<std::size_t>(held.key().back() - '0')), mode_(held.mode())
 {
-    auto& place = all.spots_[spot_];
+    auto& state = all.key_states_[key_number_];
     const auto fence = held.fence();
     if (mode_ == lock_mode::exclusive) {
-        const int before = place.inside.fetch_add(alone);
+        const int before = state.inside.fetch_add(exclusive_weight);
         if (before != 0)
-            all.note(text("an exclusive lock on ", held.key(), " beside ", before));
-        if (fence <= place.greatest_fence)
-            all.note(text("fence ", fence, " of ", held.key(), " after ", place.greatest_fence));
-        place.exclusive_fence = fence;
+            all.note(text("an exclusive lock on ", held.key(), " at the same time as ", before, " holders"));
+        if (fence <= state.greatest_fence)
+            all.note(text("fence ", fence, " of ", held.key(), " after ", state.greatest_fence));
+        state.exclusive_fence = fence;
     } else {
-        const int before = place.inside.fetch_add(1);
+        const int before = state.inside.fetch_add(1);
         if (before < 0)
-            all.note(text("a shared lock on ", held.key(), " beside an exclusive one"));
-        if (spot_ == semaphore && before >= static_cast<int>(places))
+            all.note(text("a shared lock on ", held.key(), " at the same time as an exclusive one"));
+        if (key_number_ == semaphore && before >= static_cast<int>(places))
             all.note(text(before + 1, " holders of the semaphore"));
-        if (fence <= place.exclusive_fence)
-            all.note(text("fence ", fence, " of ", held.key(), " after an exclusive ", place.exclusive_fence));
+        if (fence <= state.exclusive_fence)
+            all.note(text("fence ", fence, " of ", held.key(), " after an exclusive ", state.exclusive_fence));
     }
-    for (auto known = place.greatest_fence.load(); fence > known;) {
-        if (place.greatest_fence.compare_exchange_weak(known, fence))
+    for (auto known = state.greatest_fence.load(); fence > known;) {
+        if (state.greatest_fence.compare_exchange_weak(known, fence))
             break;
     }
 }
@@ -68,7 +68,7 @@ visitors::visit::visit(visitors& all, const lock& held)
 visitors::visit::~visit()
 {
     if (all_)
-        all_->spots_[spot_].inside.fetch_sub(mode_ == lock_mode::exclusive ? alone : 1);
+        all_->key_states_[key_number_].inside.fetch_sub(mode_ == lock_mode::exclusive ? exclusive_weight : 1);
 }
 
 void visitors::note(std::string wrong)
@@ -92,15 +92,17 @@ std::uint32_t random_mix::first_seed()
 }
 
 random_mix::random_mix(std::uint32_t seed, int threads)
-    : seed_(seed), draw_(seed), fate_(draw_.seed()), io_(threads), store_(memory::make_adapter(io_.get_executor()))
+    : seed_(seed), draw_(seed), fault_dice_(draw_.seed()), io_(threads),
+      store_(memory::make_adapter(io_.get_executor()))
 {
     draw_setting(threads == 1);
     locker_options options{.ttl = never, .retry = retry_policy::fixed(never)};
-    // Without events somebody has to look again; after a fault, too.
+    // Without events, or after a fault, a waiter has to check again by itself.
     if (!setting_.can.events || setting_.has_faults)
         options.retry = retry_policy::fixed(1ms);
     lockers_.emplace_back(make_backend(), options);
-    // What one gives back in its shutdown, although somebody is still inside, another would be granted.
+    // A mix with an early shutdown has one locker: the shutdown may release a lock that is in use, and a second
+    // locker could then be granted this lock.
     if (!setting_.ends_early && draw_.once_in(2))
         lockers_.emplace_back(make_backend(), options);
     for (std::uint32_t n = 0; n < setting_.workers; ++n)
@@ -117,7 +119,7 @@ void random_mix::draw_setting(bool with_faults)
     if (setting_.kind != behind::memory) {
         setting_.can.immediate = setting_.kind == behind::immediate;
         setting_.can.fifo = draw_.once_in(2);
-        // The store keeps a queue, whatever is said of it: groups that do not know would stand in each other's way.
+        // The store always queues its claims. Groups that do not know of the queue would block each other.
         setting_.can.several = setting_.can.fifo && setting_.can.several;
         setting_.can.events = !draw_.once_in(6);
         setting_.can.expires = !draw_.once_in(6);
@@ -136,7 +138,7 @@ std::string random_mix::describe() const
         setting_.can.events ? "" : ", no events", setting_.can.expires ? "" : ", expires nothing",
         setting_.is_slow ? ", slow" : "", setting_.has_faults ? ", faults" : "",
         setting_.ends_early ? ", shut down early" : "", "; ", setting_.workers, " workers on ", lockers_.size(),
-        " lockers; ", unended_.load(), " have not ended, ", turns_.load(), " turns taken; of the first locker ",
+        " lockers; ", running_.load(), " have not ended, ", turns_.load(), " turns taken; of the first locker ",
         stats.held, " held, ", stats.waiting, " waiting, ", stats.settling, " settling, ", stats.attempts, " attempts");
 }
 
@@ -160,12 +162,12 @@ std::shared_ptr<adapter> random_mix::make_backend()
 
 step random_mix::draw_step(operation what)
 {
-    const std::lock_guard guard(fate_mutex_);
-    if (setting_.has_faults && fate_.once_in(8)) {
+    const std::lock_guard guard(fault_mutex_);
+    if (setting_.has_faults && fault_dice_.once_in(8)) {
         if (what == operation::wait)
             return step::fail(errc::unavailable);
         const bool may_be_busy = what == operation::create || what == operation::hand_over;
-        switch (fate_.below(may_be_busy ? 4 : 3)) {
+        switch (fault_dice_.below(may_be_busy ? 4 : 3)) {
         case 0:
             return step::lose_request();
         case 1:
@@ -176,8 +178,8 @@ step random_mix::draw_step(operation what)
             return step::busy();
         }
     }
-    if (setting_.is_slow && what != operation::wait && !fate_.once_in(4))
-        return step::pass().delay(fate_.time_below(longest_trip));
+    if (setting_.is_slow && what != operation::wait && !fault_dice_.once_in(4))
+        return step::pass().delay(fault_dice_.time_below(max_delay));
     return step::pass();
 }
 
@@ -209,17 +211,17 @@ acquire_options random_mix::draw_options(dice& draw, const std::vector<std::stri
 
 bool random_mix::is_expected(const boost::system::system_error& failed) const
 {
-    // What was held or wanted during a shutdown may end in any way.
+    // Faults and a shutdown may end locks and acquires with any error of colock.
     if (setting_.has_faults || setting_.ends_early)
         return dynamic_cast<const error*>(&failed) != nullptr;
-    // An acquire whose time is over may leave before it has heard that the key is busy.
+    // An acquire may reach its time limit before it is reported that the key is busy.
     constexpr errc ends[] = {errc::retry_exhausted, errc::outcome_unknown, errc::unavailable};
     return std::ranges::any_of(ends, [&](errc end) { return failed.code() == end; });
 }
 
 void random_mix::spawn(asio::awaitable<void> work)
 {
-    ++unended_;
+    ++running_;
     asio::co_spawn(asio::make_strand(io_), std::move(work), [this](std::exception_ptr failure) {
         try {
             if (failure)
@@ -227,7 +229,7 @@ void random_mix::spawn(asio::awaitable<void> work)
         } catch (const std::exception& unexpected) {
             visitors_.note(text("thrown: ", unexpected.what()));
         }
-        if (--unended_ == 0 && !closed_)
+        if (--running_ == 0 && !closed_)
             spawn(shut_down());
     });
 }
@@ -235,7 +237,7 @@ void random_mix::spawn(asio::awaitable<void> work)
 asio::awaitable<void> random_mix::shut_down()
 {
     if (setting_.ends_early)
-        co_await sleep_for(20 * longest_trip);
+        co_await sleep_for(20 * max_delay);
     for (const auto& by : lockers_) {
         const auto report = co_await by.shutdown(1min);
         if (!report.clean())
@@ -275,7 +277,7 @@ asio::awaitable<void> random_mix::take_turn(const locker& by, dice& draw)
     case 6:
         return run_body(by, draw);
     default:
-        return look_around(by, draw);
+        return inspect_locks(by, draw);
     }
 }
 
@@ -284,8 +286,8 @@ asio::awaitable<void> random_mix::take(asio::awaitable<Held> patient, Operation 
 {
     if (draw.once_in(3)) {
         lease_timer patience(co_await asio::this_coro::executor);
-        auto [gave_up, held] = co_await std::move(impatient)(
-            asio::cancel_after(patience, draw.time_below(3 * longest_trip), asio::as_tuple));
+        auto [gave_up, held] =
+            co_await std::move(impatient)(asio::cancel_after(patience, draw.time_below(3 * max_delay), asio::as_tuple));
         if (!gave_up)
             co_await use(std::move(held), draw);
     } else {
@@ -307,7 +309,7 @@ asio::awaitable<void> random_mix::try_one(const locker& by, dice& draw)
     if (!held)
         co_return;
     if (draw.once_in(3))
-        spawn(keep_for_a_while(std::move(*held), draw.time_below(longest_trip)));
+        spawn(keep_for_a_while(std::move(*held), draw.time_below(max_delay)));
     else
         co_await use(std::move(*held), draw);
 }
@@ -330,14 +332,14 @@ asio::awaitable<void> random_mix::run_body(const locker& by, dice& draw)
     if (draw.once_in(2)) {
         lease_timer patience(co_await asio::this_coro::executor);
         auto [failure] = co_await by.async_with_lock(
-            key, options, body, asio::cancel_after(patience, draw.time_below(2 * longest_trip), asio::as_tuple));
+            key, options, body, asio::cancel_after(patience, draw.time_below(2 * max_delay), asio::as_tuple));
         static_cast<void>(failure);
     } else {
         co_await by.with_lock(key, options, body);
     }
 }
 
-asio::awaitable<void> random_mix::look_around(const locker& by, dice& draw)
+asio::awaitable<void> random_mix::inspect_locks(const locker& by, dice& draw)
 {
     static_cast<void>(by.stats());
     static_cast<void>(by.held_locks());
@@ -368,7 +370,7 @@ asio::awaitable<void> random_mix::stay_inside(lock& held, dice& draw)
 {
     const visitors::visit inside(visitors_, held);
     if (draw.once_in(4))
-        co_await sleep_for(draw.time_below(longest_trip));
+        co_await sleep_for(draw.time_below(max_delay));
     else if (draw.once_in(2))
         co_await asio::post(asio::deferred);
     if (held.ttl() > 0ms && draw.once_in(4))
@@ -394,7 +396,7 @@ void random_mix::check() const
         BOOST_TEST(stats.held == 0U);
         BOOST_TEST(stats.waiting == 0U);
         BOOST_TEST(stats.settling == 0U);
-        // As a rule not more than three for each turn.
+        // A turn usually needs at most three attempts.
         BOOST_TEST(stats.attempts < 30 * turns_ + 1000);
     }
     for (const auto& script : scripts_) {

@@ -36,23 +36,25 @@ private:
     std::mt19937 engine_;
 };
 
-/// Who is inside which key, as the holders themselves say it, and what they found wrong. From any thread.
+/// Records which coroutine is inside which key, as reported by the holders, and the violations that they found. Thread
+/// safety: safe.
 class visitors
 {
 public:
     static constexpr std::uint32_t keys = 3;
-    /// The key of which all shared locks are one semaphore.
+    /// Number of the key whose shared locks form one semaphore.
     static constexpr std::uint32_t semaphore = 2;
     static constexpr std::size_t places = 2;
 
     [[nodiscard]] static std::string key(std::uint32_t number) { return "k" + std::to_string(number % keys); }
 
-    /// One of them, who has to leave before the lock is given back.
+    /// Records the presence of one holder. It has to be destroyed before the lock is released.
     class visit
     {
     public:
         visit(visitors& all, const lock& held);
-        visit(visit&& other) noexcept : all_(std::exchange(other.all_, nullptr)), spot_(other.spot_), mode_(other.mode_)
+        visit(visit&& other) noexcept
+            : all_(std::exchange(other.all_, nullptr)), key_number_(other.key_number_), mode_(other.mode_)
         {
         }
         visit& operator=(visit&&) = delete;
@@ -60,7 +62,7 @@ public:
 
     private:
         visitors* all_;
-        std::size_t spot_;
+        std::size_t key_number_;
         lock_mode mode_;
     };
 
@@ -68,45 +70,46 @@ public:
     [[nodiscard]] std::vector<std::string> wrong() const;
 
 private:
-    struct spot
+    struct key_state
     {
         /// Far below zero while the lock is exclusive.
         std::atomic<int> inside{0};
         std::atomic<std::uint64_t> greatest_fence{0};
-        /// Guarded by the lock alone: two inside at once are a data race as well.
+        /// Not synchronised on purpose: two exclusive holders at once are a data race, which the thread sanitizer
+        /// reports.
         std::uint64_t exclusive_fence = 0;
     };
 
-    std::array<spot, keys> spots_;
+    std::array<key_state, keys> key_states_;
     mutable std::mutex mutex_;
     std::vector<std::string> wrong_;
 };
 
-/// Many coroutines that do everything that can be done with a few keys, at random: lock, try, extend, pass on, release,
-/// drop, wait for several, give up. The backend, its pace and its faults are drawn, too, and in some mixes it is shut
-/// down in between. All of it follows from the seed, but for the pauses that the library draws by itself, and for what
-/// threads make of it.
+/// Many coroutines that do random operations with a few keys: acquire, try, extend, hand over, release, drop, acquire
+/// several, cancel. The kind of backend, its speed and its faults are random too, and some mixes shut the lockers down
+/// early. Everything follows from the seed, except for the random delays of the library and the scheduling of threads.
 class random_mix
 {
 public:
-    /// Nothing runs before somebody runs io(), which has nothing left to do when the mix has ended. With faults only on
-    /// one thread, where time can be virtual: what they leave behind takes seconds.
+    /// Nothing runs until io() is run. io() has nothing left to do when the mix has ended. Faults happen only with one
+    /// thread, where time can be virtual, because recovery from a fault takes seconds.
     random_mix(std::uint32_t seed, int threads);
     random_mix(const random_mix&) = delete;
     random_mix& operator=(const random_mix&) = delete;
 
-    /// A run of them takes this one, and counts on from there.
-    /// \returns what the environment variable COLOCK_SEED says, else any; it is printed, lest a crash conceal it.
+    /// Returns the seed of the first mix. The following mixes use the seeds after it.
+    /// \returns the value of the environment variable COLOCK_SEED, or a random number. The seed is printed at once, so
+    /// that it is known after a crash.
     [[nodiscard]] static std::uint32_t first_seed();
 
     [[nodiscard]] asio::io_context& io() noexcept { return io_; }
-    /// All coroutines have ended, and the lockers were shut down.
-    [[nodiscard]] bool ended() const noexcept { return unended_ == 0 && closed_; }
-    /// Grows as long as anybody gets on.
+    /// True if all coroutines have ended and the lockers were shut down.
+    [[nodiscard]] bool ended() const noexcept { return running_ == 0 && closed_; }
+    /// Number of completed turns. It grows as long as any coroutine makes progress.
     [[nodiscard]] std::size_t turns() const noexcept { return turns_; }
-    /// For a failure's message.
+    /// Describes the state of the mix for the message of a failed test.
     [[nodiscard]] std::string describe() const;
-    /// That the mix has ended, that all went well in it, and that nothing is left of it.
+    /// Checks that the mix has ended without a violation, and that no lock is left in the store.
     void check() const;
 
 private:
@@ -131,14 +134,15 @@ private:
     [[nodiscard]] asio::awaitable<void> shut_down();
     [[nodiscard]] asio::awaitable<void> work(locker by, std::uint32_t seed);
     [[nodiscard]] asio::awaitable<void> take_turn(const locker& by, dice& draw);
-    /// Uses what the first is granted, or now and then what the other is granted in time.
+    /// Acquires, then uses the lock or group. Now and then the acquire is `impatient`: it is cancelled after a random
+    /// time.
     template <class Held, class Operation>
     [[nodiscard]] asio::awaitable<void> take(asio::awaitable<Held> patient, Operation impatient, dice& draw);
     [[nodiscard]] asio::awaitable<void> lock_one(const locker& by, dice& draw);
     [[nodiscard]] asio::awaitable<void> try_one(const locker& by, dice& draw);
     [[nodiscard]] asio::awaitable<void> lock_several(const locker& by, dice& draw);
     [[nodiscard]] asio::awaitable<void> run_body(const locker& by, dice& draw);
-    [[nodiscard]] asio::awaitable<void> look_around(const locker& by, dice& draw);
+    [[nodiscard]] asio::awaitable<void> inspect_locks(const locker& by, dice& draw);
     [[nodiscard]] asio::awaitable<void> use(lock held, dice& draw);
     [[nodiscard]] asio::awaitable<void> use(lock_group held, dice& draw);
     [[nodiscard]] asio::awaitable<void> stay_inside(lock& held, dice& draw);
@@ -148,9 +152,9 @@ private:
     dice draw_;
     setting setting_;
     visitors visitors_;
-    std::mutex fate_mutex_;
-    dice fate_;
-    std::atomic<std::size_t> unended_{0};
+    std::mutex fault_mutex_;
+    dice fault_dice_;
+    std::atomic<std::size_t> running_{0};
     std::atomic<std::size_t> turns_{0};
     std::atomic<bool> closed_{false};
     asio::io_context io_;

@@ -25,9 +25,9 @@ struct relay::connection
     int server;
     bool held = false;
     std::string kept{};
-    /// The end of what was passed on, in which a word may have begun.
+    /// The end of the forwarded requests. The searched bytes may begin here.
     std::string tail{};
-    /// The next thing that the server says is lost.
+    /// The next reply of the server is lost.
     bool ends_at_reply = false;
     bool keeps_replies = false;
     std::string replies{};
@@ -40,7 +40,7 @@ struct relay::connection
                 ::close(std::exchange(*each, -1));
         }
     }
-    /// What has arrived: nothing at the end of the stream, and empty if there is nothing yet.
+    /// Reads what has arrived. Returns nothing at the end of the stream, and an empty text if nothing has arrived.
     static std::optional<std::string> read(int from)
     {
         std::string text(16384, '\0');
@@ -58,7 +58,7 @@ struct relay::connection
 };
 
 relay::relay(std::uint16_t upstream, no_server then)
-    : upstream_(upstream), without_(then), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
+    : upstream_(upstream), no_server_(then), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
 {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -68,7 +68,7 @@ relay::relay(std::uint16_t upstream, no_server then)
         ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
         throw std::system_error(errno, std::generic_category(), "relay");
     port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { work(); });
+    thread_ = std::thread([this] { run(); });
 }
 
 relay::~relay()
@@ -80,10 +80,10 @@ relay::~relay()
         each->close();
 }
 
-void relay::work()
+void relay::run()
 {
     while (!stopped_) {
-        wait_for_some();
+        wait_for_input();
         const std::lock_guard guard(mutex_);
         if (silent_)
             continue;
@@ -92,7 +92,7 @@ void relay::work()
     }
 }
 
-void relay::wait_for_some()
+void relay::wait_for_input()
 {
     std::vector<pollfd> waiting{{listener_, POLLIN, 0}};
     {
@@ -104,7 +104,7 @@ void relay::wait_for_some()
             }
         }
     }
-    // Somebody may change his mind about silence.
+    // The timeout is short because another thread may end the silence.
     if (::poll(waiting.data(), waiting.size(), 10) > 0 && waiting.front().revents != 0)
         accept_one();
 }
@@ -113,9 +113,9 @@ void relay::accept_one()
 {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     const std::lock_guard guard(mutex_);
-    // A server that does not listen is none of the link's making, and refuses just so.
+    // If the server does not listen, the client's connection is closed too, unless no_server::waits is set.
     const int server = refuses_ ? -1 : connect_to(upstream_);
-    if (server < 0 && (refuses_ || without_ == no_server::ends))
+    if (server < 0 && (refuses_ || no_server_ == no_server::ends))
         ::close(client);
     else
         connections_.push_back(std::make_unique<connection>(connection{client, server}));
@@ -129,7 +129,7 @@ void relay::pass(connection& on)
         auto said = connection::read(on.client);
         if (!said) {
             ::close(std::exchange(on.client, -1));
-            // A connection that is held up lives on at the server's end.
+            // A held connection stays open at the server's end.
             if (!on.held)
                 on.close();
         } else if (on.held) {
@@ -183,19 +183,19 @@ void relay::pass_request(connection& on, const std::string& said)
 {
     on.tail += said;
     const bool found = std::ranges::any_of(
-        looked_for_, [&](const std::string& each) { return on.tail.find(each) != std::string::npos; });
+        searched_, [&](const std::string& each) { return on.tail.find(each) != std::string::npos; });
     if (found && answers_left_ > 0) {
         ++cuts_;
         on.tail.clear();
         if (--answers_left_ == 0)
-            looked_for_.clear();
+            searched_.clear();
         connection::write(on.client, answer_);
         return;
     }
     if (found) {
         ++cuts_;
         const auto lost = lost_;
-        look_for_next();
+        start_next_search();
         if (lost == loss::request) {
             on.close();
             return;
@@ -208,12 +208,12 @@ void relay::pass_request(connection& on, const std::string& said)
     connection::write(on.server, said);
 }
 
-/// What was said before it does not count.
-void relay::look_for_next()
+/// Bytes that were received before this call are not searched.
+void relay::start_next_search()
 {
-    looked_for_.clear();
+    searched_.clear();
     if (!next_cuts_.empty()) {
-        looked_for_ = {std::move(next_cuts_.front().first)};
+        searched_ = {std::move(next_cuts_.front().first)};
         lost_ = next_cuts_.front().second;
         next_cuts_.pop_front();
     }
@@ -253,7 +253,7 @@ void relay::deliver()
             continue;
         connection::write(each->server, each->kept);
         ::shutdown(each->server, SHUT_WR);
-        // The server closes when it has read, and carried out, all of it.
+        // The server closes the connection after it has read and executed all requests.
         char rest[4096];
         while (::recv(each->server, rest, sizeof rest, 0) > 0) {
         }
@@ -269,8 +269,8 @@ void relay::cut_at_any(std::vector<std::string> bytes, loss what)
 {
     const std::lock_guard guard(mutex_);
     next_cuts_.clear();
-    look_for_next();
-    looked_for_ = std::move(bytes);
+    start_next_search();
+    searched_ = std::move(bytes);
     lost_ = what;
 }
 
@@ -278,13 +278,13 @@ void relay::cut_at_bytes_in_turn(std::vector<std::pair<std::string, loss>> bytes
 {
     const std::lock_guard guard(mutex_);
     next_cuts_.assign(std::make_move_iterator(bytes.begin()), std::make_move_iterator(bytes.end()));
-    look_for_next();
+    start_next_search();
 }
 
 void relay::answer_at_bytes(std::string bytes, std::string_view reply, int times)
 {
     const std::lock_guard guard(mutex_);
-    looked_for_ = {std::move(bytes)};
+    searched_ = {std::move(bytes)};
     answer_ = reply;
     answers_left_ = times;
     for (const auto& each : connections_)

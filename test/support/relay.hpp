@@ -14,27 +14,27 @@
 
 namespace colock::testing {
 
-/// What a link loses.
+/// What is lost on a connection.
 enum class loss : unsigned char
 {
-    /// A request, with its connection: the server never had it.
+    /// A request, with its connection: the server never receives the request.
     request,
     /// A reply, with its connection.
     reply,
-    /// Nothing but time: the reply comes when it is let go.
+    /// Nothing is lost; the reply is delayed until deliver_replies() is called.
     time,
 };
 
-/// What becomes of a connection while the server does not listen.
+/// What happens to a connection while the server does not listen.
 enum class no_server : unsigned char
 {
     ends,
-    /// Until it listens, as by a client that tries again and again.
+    /// The connection waits until the server listens, as with a client that repeats its attempt.
     waits,
 };
 
-/// A link to a server on 127.0.0.1 that fails at the very byte that a test asks for, and can keep what a client has
-/// sent, longer than the client lives.
+/// A TCP relay to a server on 127.0.0.1. It fails at exactly the bytes that a test names. It can also keep the requests
+/// of a client, longer than the client exists.
 class relay
 {
 public:
@@ -45,63 +45,65 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-    /// What connections that exist now send from now on is kept. Later ones are not concerned.
+    /// From now on keeps everything that clients send on the connections that exist now. Later connections are not
+    /// affected.
     void hold();
-    /// Whether anything is kept, with `bytes` in it.
+    /// Returns whether a kept request contains `bytes`; if `bytes` is empty, whether anything is kept.
     [[nodiscard]] bool keeps(std::string_view bytes = {});
-    /// Ends those connections for their clients, and keeps what was said on them.
+    /// Closes the held connections to the clients, and keeps the requests that were sent on them.
     void hang_up();
-    /// Delivers what was kept; returns when the server has had it.
+    /// Delivers the kept requests. Returns when the server has executed them.
     void deliver();
 
-    /// The next request with `bytes` in it, at most 64, or its reply, is lost. Once.
+    /// Loses the next request that contains `bytes` (at most 64 bytes), or its reply. Happens once.
     void cut_at_bytes(std::string bytes, loss what);
-    /// The same, with any of these in it.
+    /// Like cut_at_bytes(), for the first request that contains any of these texts.
     void cut_at_any(std::vector<std::string> bytes, loss what);
-    /// One after the other, each as soon as the one before has been found.
+    /// Several cuts in the given order. The search for each starts when the one before has been found.
     void cut_at_bytes_in_turn(std::vector<std::pair<std::string, loss>> bytes);
-    /// The next `times` requests with `bytes` in them, at most 64, are kept from the server: `reply` is their answer.
+    /// Answers the next `times` requests that contain `bytes` (at most 64 bytes) with `reply`. The server does not
+    /// receive them.
     void answer_at_bytes(std::string bytes, std::string_view reply, int times = 1);
-    /// How many requests were found so far.
+    /// Number of requests that were found so far.
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
-    /// Whatever clients say has other bytes, as many, in place of these.
+    /// Replaces `bytes` by `others` in the requests of all clients. Both have the same length.
     void put_in_place(std::string bytes, std::string others);
-    /// Drops messages of the server with these bytes in them from now on, and keeps the connection. Only for a protocol
-    /// that puts the length of each message before it, in four bytes, and for messages that arrive whole; empty: all
-    /// arrive.
+    /// From now on drops each message of the server that contains these bytes, and keeps the connection. Works only for
+    /// a protocol with a four-byte length before each message, and for messages that arrive whole. An empty text ends
+    /// it.
     void lose_messages(std::string bytes);
-    /// Number of messages that were lost in that way.
+    /// Number of messages that lose_messages() has dropped.
     [[nodiscard]] int messages_lost() const noexcept { return messages_lost_; }
-    /// Number of bytes that servers have said.
+    /// Number of bytes that were received from servers.
     [[nodiscard]] std::uint64_t bytes_from_server() const noexcept { return bytes_from_server_; }
-    /// After a loss of time.
+    /// Delivers the replies that loss::time has delayed.
     void deliver_replies();
     /// Later connections lead to another server.
     void lead_to(std::uint16_t upstream);
-    /// Ends all connections, and new ones at once; or serves again.
+    /// If `refuses` is true, closes all connections, and closes new ones at once.
     void refuse(bool refuses);
-    /// Nothing passes in either direction, but nothing ends; or all of it goes on.
+    /// If `silent` is true, nothing is forwarded in either direction, but no connection is closed.
     void silence(bool silent);
 
 private:
     struct connection;
-    void work();
-    void wait_for_some();
+    void run();
+    void wait_for_input();
     void accept_one();
     void pass(connection& on);
     void pass_request(connection& on, const std::string& said);
-    void look_for_next();
+    void start_next_search();
     void remove_lost_messages(std::string& said);
 
     std::uint16_t upstream_;
-    const no_server without_;
+    const no_server no_server_;
     std::uint16_t port_ = 0;
     int listener_ = -1;
     std::atomic<bool> stopped_{false};
     std::atomic<int> cuts_{0};
     std::mutex mutex_;
     std::vector<std::unique_ptr<connection>> connections_;
-    std::vector<std::string> looked_for_;
+    std::vector<std::string> searched_;
     loss lost_ = loss::request;
     std::deque<std::pair<std::string, loss>> next_cuts_;
     std::string answer_;

@@ -27,13 +27,14 @@ namespace colock::testing {
 
 enum class behind : unsigned char
 {
-    /// Operations end inside the call that starts them.
+    /// The memory adapter itself: operations complete inside the call that starts them.
     memory,
-    /// The same through a scripted adapter: operations end in handlers of their own, as with a remote backend.
+    /// The memory adapter behind a scripted adapter: operations complete in their own handlers, as with a remote
+    /// backend.
     scripted,
-    /// Scripted, and the store lives on a context that outlives the locker's.
+    /// Like `scripted`, with the store on a second context that outlives the context of the locker.
     elsewhere,
-    /// Scripted, and operations end inside the call that starts them all the same.
+    /// Like `scripted`, but operations complete inside the call that starts them.
     immediate,
 };
 
@@ -43,24 +44,24 @@ inline std::ostream& operator<<(std::ostream& out, behind kind)
     return out << names[static_cast<unsigned>(kind)];
 }
 
-/// By lease_clock, which a test may move.
+/// Sleeps by lease_clock, which a test may move.
 inline asio::awaitable<void> sleep_for(lease_clock::duration span)
 {
     lease_timer timer(co_await asio::this_coro::executor, span);
     co_await timer.async_wait(asio::deferred);
 }
 
-/// A locker on a context of its own, in virtual time. The parts are public so that a test can end them in any order.
+/// A locker with its own context, in virtual time. The members are public so that a test can destroy them in any order.
 struct rig
 {
     using where = std::source_location;
 
     virtual_clock clock;
-    /// The store's, where that is another one.
+    /// Context of the store, if it is not the locker's.
     std::optional<asio::io_context> outside;
     std::optional<asio::io_context> context{std::in_place};
     std::shared_ptr<adapter> memory;
-    /// Null behind::memory.
+    /// Null with behind::memory.
     std::shared_ptr<scripted_adapter> script;
     std::optional<colock::locker> locker;
 
@@ -84,7 +85,7 @@ struct rig
         return script ? std::static_pointer_cast<adapter>(script) : memory;
     }
 
-    /// What the store itself holds now, past any script.
+    /// Returns the locks that are stored, without the scripted adapter.
     [[nodiscard]] std::vector<lock_status> stored() const { return stored_in(*memory); }
 
     template <class T>
@@ -108,7 +109,7 @@ struct rig
         clock.advance_by_steps(io(), span, step, at);
     }
 
-    /// Whether `io.run()` would return: no timer is armed, nothing waits.
+    /// Returns whether `io.run()` would return: no timer is armed and nothing waits.
     [[nodiscard]] bool idle(where at = where::current())
     {
         run_ready(io(), at);
@@ -117,14 +118,14 @@ struct rig
         io().restart();
         return none_left;
     }
-    /// Lets clean-up that waits between its attempts come to its end.
+    /// Runs the background cleanup, which waits between its attempts, to its end.
     void wind_down(lease_clock::duration longest = std::chrono::minutes(2), where at = where::current())
     {
         for (; !idle(at) && longest > longest.zero(); longest -= std::chrono::seconds(1))
             advance(std::chrono::seconds(1), at);
     }
 
-    /// That the core has kept to what it promises an adapter.
+    /// Checks that the core has kept the contract of `adapter`.
     void check_contract() const
     {
         if (!script)
@@ -132,7 +133,8 @@ struct rig
         for (const auto& breach : script->breaches())
             BOOST_TEST(breach.empty(), "the contract of adapter was broken: " << breach);
     }
-    /// That nobody holds, waits or settles, that the store is empty, and that the context has nothing left to do.
+    /// Checks that nothing is held, waiting or settling, that the store is empty, and that the context has nothing left
+    /// to do.
     void check_clean(where at = where::current())
     {
         BOOST_TEST_CONTEXT("called from " << at.file_name() << ":" << at.line())
@@ -150,7 +152,7 @@ struct rig
     }
 };
 
-/// The error that running `work` throws; empty if it throws none.
+/// Returns the error that `work` throws, or nothing if it throws none.
 template <class Exception, class Work>
 [[nodiscard]] std::optional<Exception> thrown_by(Work&& work)
 {
@@ -164,7 +166,7 @@ template <class Exception, class Work>
 
 } // namespace colock::testing
 
-/// That `work` throws an `Exception` with that code.
+/// Checks that `work` throws an `Exception` with the expected code.
 #define COLOCK_THROWS(Exception, expected, ...)                                                                        \
     do {                                                                                                               \
         const auto thrown_here = ::colock::testing::thrown_by<Exception>([&] { static_cast<void>(__VA_ARGS__); });     \

@@ -9,7 +9,7 @@ namespace colock::testing {
 
 namespace {
 
-/// For exceptions that name no place: Boost.Test reports the last checkpoint.
+/// For exceptions without a source location: Boost.Test reports the last checkpoint.
 void checkpoint(std::source_location where)
 {
     boost::unit_test::unit_test_log.set_checkpoint(where.file_name(), where.line(), where.function_name());

@@ -22,12 +22,11 @@ namespace asio = boost::asio;
 struct run_limits
 {
     std::size_t handlers = 1'000'000;
-    /// Only a test that is about to fail waits as long; what talks to nobody fails at once, when nothing is left to
-    /// run.
+    /// Reached only by a test that fails. A test without I/O fails at once, when nothing is left to run.
     std::chrono::steady_clock::duration time = std::chrono::seconds(30);
 };
 
-/// What was waited for did not happen. The message begins with the caller's file and line.
+/// Thrown if the awaited condition did not become true. The message begins with the caller's file and line.
 class stuck : public std::runtime_error
 {
 public:
@@ -35,21 +34,21 @@ public:
 };
 
 /// Runs handlers, one at a time, until `reached` returns true.
-/// \throws stuck when there is nothing left to run, or a limit is reached.
+/// \throws stuck if nothing is left to run, or a limit is reached
 void run_until(asio::io_context& io, const std::function<bool()>& reached,
     std::source_location where = std::source_location::current(), run_limits limits = {});
 
-/// Runs everything that is ready now and what becomes ready by that; does not wait for timers or sockets.
+/// Runs all handlers that are ready now, and the handlers that they make ready. Does not wait for timers or sockets.
 void run_ready(
     asio::io_context& io, std::source_location where = std::source_location::current(), run_limits limits = {});
 
-/// The result of a coroutine that somebody else drives.
+/// The result of a coroutine that was started on a context. The context may be run by other code.
 template <class T>
 class running
 {
 public:
     [[nodiscard]] bool done() const noexcept { return state_->done; }
-    /// Runs to its end and returns its result or throws its exception. Once.
+    /// Runs the context until the coroutine has ended. Returns its result or throws its exception. To be called once.
     T get(asio::io_context& io, std::source_location where = std::source_location::current(), run_limits limits = {})
     {
         const auto state = state_;
@@ -76,7 +75,7 @@ private:
     std::shared_ptr<state> state_ = std::make_shared<state>();
 };
 
-/// Spawns a coroutine on `io` and returns without having run it.
+/// Spawns a coroutine on `io`, and returns before the coroutine has run.
 template <class T>
 [[nodiscard]] running<T> start(asio::io_context& io, asio::awaitable<T> coroutine)
 {

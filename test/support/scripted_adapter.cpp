@@ -82,14 +82,14 @@ void scripted_adapter::always(operation what, step how)
 void scripted_adapter::always(operation what, std::function<step()> make)
 {
     const std::lock_guard guard(state_->mutex);
-    state_->standing[index_of(what)] = std::move(make);
+    state_->repeated[index_of(what)] = std::move(make);
 }
 
 void scripted_adapter::reset()
 {
     const std::lock_guard guard(state_->mutex);
     state_->queued = {};
-    state_->standing = {};
+    state_->repeated = {};
 }
 
 std::size_t scripted_adapter::unused() const

@@ -34,50 +34,53 @@ enum class operation : unsigned char
 inline constexpr std::size_t operation_count = 15;
 [[nodiscard]] const char* to_string(operation what) noexcept;
 
-/// One operation that the core started.
+/// A record of an operation that the core started.
 struct call
 {
     operation what{};
-    /// For hand_over: of the claim that is given back; for create_all: of all, with commas; for group: its id.
+    /// For hand_over: the key of the claim that is released. For create_all: all keys, separated by commas. For group:
+    /// the id.
     std::string key{};
     colock::token token{};
-    /// Of an extend: the new one; of a close: its deadline; else the claim's.
+    /// For extend: the new TTL. For close: the deadline. Otherwise: the TTL of the claim.
     std::chrono::milliseconds ttl{0};
-    /// What the claim said of when it was started; of a hand_over the one that is given back.
+    /// State of the claim when the operation was started; for hand_over, of the claim that is released.
     lease_clock::time_point sent{};
     bool in_doubt = false;
 };
 
-/// What is to become of one operation on its way to the backend and back.
+/// What happens to one operation on its way to the backend and back.
 class step
 {
 public:
-    /// Carried out and answered.
+    /// The operation is executed and answered.
     [[nodiscard]] static step pass() { return step(action::pass); }
-    /// Kept back until scripted_adapter::deliver (then it is carried out and answered) or discard (then it is not, and
-    /// ends as `outcome_unknown`). A wait that is held is never woken.
+    /// The operation is held back until scripted_adapter::deliver() or discard(). After deliver() it is executed and
+    /// answered. After discard() it is not executed, and ends with `outcome_unknown`. A wait that is held back is never
+    /// woken.
     [[nodiscard]] static step hold() { return step(action::hold); }
-    /// Ends as `outcome_unknown` now, and is kept back like hold(): the late bytes of a dead connection.
+    /// The operation ends with `outcome_unknown` now, and its request is held back as with hold(). This is the late
+    /// request of a closed connection.
     [[nodiscard]] static step hold_unknown() { return step(action::hold_unknown); }
-    /// Not carried out; ends as `outcome_unknown`.
+    /// The operation is not executed, and ends with `outcome_unknown`.
     [[nodiscard]] static step lose_request() { return step(action::lose_request); }
-    /// Carried out; ends as `outcome_unknown`.
+    /// The operation is executed, and ends with `outcome_unknown`.
     [[nodiscard]] static step lose_reply() { return step(action::lose_reply); }
-    /// Not carried out; ends with that failure. A wait has none, and just ends.
+    /// The operation is not executed, and ends with this failure. A wait has no failure: it just ends.
     [[nodiscard]] static step fail(errc code, std::string detail = {}, error_code cause = {});
-    /// A create or an adopt is not carried out and ends as busy; of a hand_over the release is carried out; of a
-    /// create_all the first claim is in the way.
+    /// A create or an adopt is not executed, and ends as busy. For a hand_over only the release is executed. For a
+    /// create_all the first claim is reported as busy.
     [[nodiscard]] static step busy(lease_clock::duration retry_after = {}, std::string holder = {});
-    /// A release, abandon, extend or is_valid is not carried out and answered with "not held".
+    /// A release, abandon, extend or is_valid is not executed, and is answered with "not held".
     [[nodiscard]] static step not_held() { return step(action::not_held); }
 
-    /// A release or hand_over is answered with word that other lockers listen for it.
+    /// The answer of a release or hand_over says that other lockers wait for the key.
     step others_wait() &&;
-    /// On the way to the backend, by lease_timer. Not for waits.
+    /// Delays the operation on its way to the backend, by lease_timer. Not for waits.
     step delay(lease_clock::duration span) &&;
-    /// Called when the operation arrives, before it is carried out: a place to move the clock.
+    /// Called when the operation arrives, before it is executed. A test can move the clock here.
     step before(std::function<void()> hook) &&;
-    /// Called when it has been carried out, before it is answered.
+    /// Called after the operation was executed, before it is answered.
     step after(std::function<void()> hook) &&;
 
 private:
@@ -105,74 +108,76 @@ private:
     std::function<void()> after_;
 };
 
-/// When operations end.
+/// When operations complete.
 enum class timing : unsigned char
 {
-    /// In a handler of their own, as with a remote backend.
+    /// In their own handlers, as with a remote backend.
     posted,
-    /// Inside the call that starts them, if the backend below does so. Steps that hold or delay break the promise of
-    /// `capabilities::immediate`; do not script them.
+    /// Inside the call that starts them, if the backend below does so. Steps that hold or delay an operation would
+    /// break `capabilities::immediate`, so do not use them.
     immediate,
 };
 
-/// A backend with faults by appointment: a decorator that passes operations on to another adapter, or does with them
-/// what a script says, and writes down what was asked of it. What no step is queued for passes.
+/// Decorator of an adapter that injects faults by a script, and records all calls. An operation without a step is
+/// passed to the adapter below.
 ///
 /// Late requests follow the contract of `abandon`: while a request of a claim is held back, abandoning that claim fails
-/// with `unavailable`, until the request has been delivered or discarded. See trust_abandon().
+/// with `unavailable`. It succeeds after the request was delivered or discarded. See trust_abandon().
 ///
 /// Thread safety: all members may be called from any thread. With timing::posted and several threads, replies may
 /// overtake each other.
-class scripted_adapter final : public adapter
+class scripted_adapter : public adapter
 {
 public:
     explicit scripted_adapter(std::shared_ptr<adapter> backend, timing when = timing::posted);
-    /// On another executor than the backend's: its context may die before the backend does.
+    /// Uses another executor than the backend's. The context of that executor may be destroyed before the backend.
     scripted_adapter(std::shared_ptr<adapter> backend, asio::any_io_executor executor, timing when = timing::posted);
     ~scripted_adapter() override;
 
-    /// Queues a step for the next operation of that kind that has none yet.
+    /// Queues a step for the next operation of this kind that has no step yet.
     void next(operation what, step how);
-    /// For every operation of that kind that finds no queued step.
+    /// Sets the step for each operation of this kind that finds no queued step.
     void always(operation what, step how);
-    /// The same with a step made for each, on the thread that starts the operation.
+    /// The same, with a function that makes the step. The function runs on the thread that starts the operation.
     void always(operation what, std::function<step()> make);
-    /// Forgets queued steps and those for always; what is held back stays.
+    /// Removes all queued steps and the steps of always(). Requests that are held back stay.
     void reset();
-    /// Steps that were queued and not used: a test that ends with some has not seen what it was about.
+    /// Number of queued steps that were not used. If it is not zero at the end, the test has not tested what it
+    /// intended.
     [[nodiscard]] std::size_t unused() const;
 
-    /// In the order in which they were started.
+    /// All calls in the order in which they were started.
     [[nodiscard]] std::vector<call> calls() const;
     [[nodiscard]] std::size_t count(operation what) const;
     void forget_calls();
-    /// Where the core broke the contract of adapter: two operations of one claim at once, or one before the claim's
-    /// wait had ended or was cancelled.
+    /// Violations of the contract of `adapter` by the core: two operations of one claim at once, or an operation that
+    /// was started before the claim's wait had ended or was cancelled.
     [[nodiscard]] std::vector<std::string> breaches() const;
 
-    /// Requests that are held back now.
+    /// Number of requests that are held back now.
     [[nodiscard]] std::size_t held() const;
-    /// Those of them whose claim was cancelled meanwhile.
+    /// Number of held requests whose claim was cancelled after they were sent.
     [[nodiscard]] std::size_t held_for_nobody() const;
-    /// Lets the oldest one that is held back arrive; false if there is none.
+    /// Delivers the oldest request that is held back. Returns false if there is none.
     bool deliver();
-    /// Loses the oldest one that is held back; false if there is none.
+    /// Discards the oldest request that is held back. Returns false if there is none.
     bool discard();
 
-    /// Lets abandon through although a request of its claim is held back: a backend that breaks the contract.
+    /// Passes abandon on even if a request of its claim is held back, like a backend that breaks the contract.
     void trust_abandon(bool trust);
-    /// Pretends to be able to do this. Default: what the backend below can, `immediate` as the timing says.
+    /// Reports these capabilities. Default: the capabilities of the backend below, with `immediate` according to the
+    /// timing.
     void set_capabilities(colock::capabilities pretended);
     void set_limits(adapter_limits pretended);
-    /// Default: that of the backend below.
+    /// Default: the value of the backend below.
     void set_max_clock_lead(std::chrono::milliseconds pretended);
 
-    /// From now on a grant is tied to a session, as on a backend that ends what a lost client held: it is good until
-    /// then at the most.
+    /// From now on each grant is tied to a session, as on a backend that ends the locks of a lost client. The grant is
+    /// valid until `until` at most.
     void open_session(lease_clock::time_point until);
-    /// Proof that it lives until then; false if it had passed already.
+    /// Extends the session until `until`. Returns false if the session had expired already.
     [[nodiscard]] bool raise_session(lease_clock::time_point until);
-    /// It has ended; what is granted from now on is tied to none.
+    /// Ends the session. Later grants are not tied to a session.
     void end_session();
 
     using adapter::end_connecting;
@@ -212,20 +217,20 @@ public:
 
 private:
     struct state;
-    /// An operation on its way; see the source.
+    /// An operation on its way; defined in scripted_state.hpp.
     template <class Outcome>
-    struct trip;
+    struct pending_call;
 
     [[nodiscard]] step begin(call started);
     [[nodiscard]] step begin(operation what, const claim_ptr& claim, std::chrono::milliseconds ttl);
     template <class Outcome>
-    void run(trip<Outcome> started);
+    void run(pending_call<Outcome> started);
     template <class Outcome>
-    void travel(trip<Outcome> departing);
+    void forward(pending_call<Outcome> started);
     template <class Outcome>
-    void arrive(trip<Outcome> arrived);
+    void execute(pending_call<Outcome> started);
     template <class Outcome>
-    void hold_back(trip<Outcome> kept);
+    void hold_back(pending_call<Outcome> kept);
     [[nodiscard]] std::shared_ptr<scripted_adapter> self();
     void join_session(const claim_ptr& granted);
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// What becomes of an operation on its way.
+// How the scripted adapter handles operations.
 #include "support/scripted_state.hpp"
 
 #include <boost/asio/post.hpp>
@@ -51,7 +51,7 @@ step scripted_adapter::begin(operation what, const claim_ptr& claim, std::chrono
 {
     {
         const std::lock_guard guard(state_->mutex);
-        state_->enter(*claim, what);
+        state_->begin_operation(*claim, what);
     }
     return begin({what, claim->key(), claim->token(), ttl, claim->sent(), claim->in_doubt()});
 }
@@ -63,7 +63,7 @@ step scripted_adapter::begin(call started)
     state_->calls.push_back(std::move(started));
     auto& queue = state_->queued[index];
     if (queue.empty()) {
-        const auto make = state_->standing[index];
+        const auto make = state_->repeated[index];
         guard.unlock();
         return make ? make() : step::pass();
     }
@@ -73,102 +73,103 @@ step scripted_adapter::begin(call started)
 }
 
 template <class Outcome>
-void scripted_adapter::run(trip<Outcome> started)
+void scripted_adapter::run(pending_call<Outcome> started)
 {
     switch (started.how.what_) {
     case step::action::hold:
         return hold_back(std::move(started));
     case step::action::hold_unknown: {
-        trip<Outcome> answered{started.what, step::lose_request(), {}, {}, std::move(started.done),
-            std::move(started.where), std::move(started.occupies)};
-        started.where = nullptr;
+        pending_call<Outcome> answered{started.what, step::lose_request(), {}, {}, std::move(started.done),
+            std::move(started.record_in), std::move(started.busy_claims)};
+        started.record_in = nullptr;
         started.done = completion<Outcome>([](Outcome) {});
         hold_back(std::move(started));
-        return travel(std::move(answered));
+        return forward(std::move(answered));
     }
     default:
-        return travel(std::move(started));
+        return forward(std::move(started));
     }
 }
 
 template <class Outcome>
-void scripted_adapter::hold_back(trip<Outcome> kept)
+void scripted_adapter::hold_back(pending_call<Outcome> kept)
 {
-    const auto request = std::make_shared<trip<Outcome>>(std::move(kept));
+    const auto request = std::make_shared<pending_call<Outcome>>(std::move(kept));
     const auto deliver = [request](scripted_adapter& by) {
         request->how.what_ = step::action::pass;
-        by.travel(std::move(*request));
+        by.forward(std::move(*request));
     };
     const auto discard = [request](scripted_adapter& by) {
         request->how.what_ = step::action::lose_request;
-        by.travel(std::move(*request));
+        by.forward(std::move(*request));
     };
     const std::lock_guard guard(state_->mutex);
     state_->held.push_back({request->what, request->claims, deliver, discard});
 }
 
 template <class Outcome>
-void scripted_adapter::travel(trip<Outcome> departing)
+void scripted_adapter::forward(pending_call<Outcome> started)
 {
-    const auto span = departing.how.delay_;
+    const auto span = started.how.delay_;
     if (span == span.zero() && timing_ == timing::immediate)
-        return arrive(std::move(departing));
+        return execute(std::move(started));
     const auto where = executor();
     if (!where)
         return;
     if (span == span.zero()) {
-        asio::post(where, [self = self(), trip = std::move(departing)]() mutable { self->arrive(std::move(trip)); });
+        asio::post(
+            where, [self = self(), pending = std::move(started)]() mutable { self->execute(std::move(pending)); });
         return;
     }
     auto timer = std::make_unique<lease_timer>(where, span);
     auto& armed = *timer;
-    armed.async_wait([self = self(), timer = std::move(timer), trip = std::move(departing)](
-                         const error_code&) mutable { self->arrive(std::move(trip)); });
+    armed.async_wait([self = self(), timer = std::move(timer), pending = std::move(started)](
+                         const error_code&) mutable { self->execute(std::move(pending)); });
 }
 
 template <class Outcome>
-void scripted_adapter::arrive(trip<Outcome> arrived)
+void scripted_adapter::execute(pending_call<Outcome> started)
 {
-    if (arrived.how.before_)
-        arrived.how.before_();
-    switch (arrived.how.what_) {
+    if (started.how.before_)
+        started.how.before_();
+    switch (started.how.what_) {
     case step::action::lose_request:
-        return arrived.answer(failed<Outcome>(unknown("the request was lost")));
+        return started.answer(failed<Outcome>(unknown("the request was lost")));
     case step::action::fail:
-        return arrived.answer(failed<Outcome>(arrived.how.error_));
+        return started.answer(failed<Outcome>(started.how.error_));
     case step::action::not_held:
-        return arrived.answer(negative<Outcome>());
+        return started.answer(negative<Outcome>());
     case step::action::busy:
         if constexpr (std::is_same_v<Outcome, create_outcome>) {
-            return arrived.answer(create_outcome::busy(arrived.how.retry_after_, arrived.how.holder_));
+            return started.answer(create_outcome::busy(started.how.retry_after_, started.how.holder_));
         } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
-            auto given_back = arrived.claims.front();
+            auto held = started.claims.front();
             return backend_->start_release(
-                std::move(given_back), [trip = std::move(arrived)](release_outcome released) mutable {
-                    auto created = create_outcome::busy(trip.how.retry_after_, trip.how.holder_);
-                    trip.answer({std::move(released), std::move(created)});
+                std::move(held), [pending = std::move(started)](release_outcome released) mutable {
+                    auto created = create_outcome::busy(pending.how.retry_after_, pending.how.holder_);
+                    pending.answer({std::move(released), std::move(created)});
                 });
         } else if constexpr (std::is_same_v<Outcome, create_all_outcome>) {
-            return arrived.answer({.why = create_outcome::busy(arrived.how.retry_after_, arrived.how.holder_)});
+            return started.answer({.why = create_outcome::busy(started.how.retry_after_, started.how.holder_)});
         }
         break;
     default:
         break;
     }
-    const bool lose_reply = arrived.how.what_ == step::action::lose_reply;
-    const auto send = std::move(arrived.send);
-    send(*backend_, [self = self(), lose_reply, trip = std::move(arrived)](Outcome outcome) mutable {
+    const bool lose_reply = started.how.what_ == step::action::lose_reply;
+    const auto send = std::move(started.send);
+    send(*backend_, [self = self(), lose_reply, pending = std::move(started)](Outcome outcome) mutable {
         if constexpr (std::is_same_v<Outcome, create_outcome>) {
             if (outcome.status == create_status::granted)
-                self->join_session(trip.claims.front());
+                self->join_session(pending.claims.front());
         } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
             if (outcome.created.status == create_status::granted)
-                self->join_session(trip.claims.back());
+                self->join_session(pending.claims.back());
         } else if constexpr (std::is_same_v<Outcome, create_all_outcome>) {
             if (outcome.status == create_status::granted)
-                std::ranges::for_each(trip.claims, [&](const claim_ptr& each) { self->join_session(each); });
+                std::ranges::for_each(pending.claims, [&](const claim_ptr& each) { self->join_session(each); });
         }
-        trip.answer(lose_reply ? failed<Outcome>(unknown("the reply was lost")) : std::move(outcome));
+        pending.answer(lose_reply ? failed<Outcome>(unknown("the reply was lost")) : std::move(outcome));
     });
 }
 
@@ -250,7 +251,7 @@ void scripted_adapter::start_wait(claim_ptr claim, lease_clock::time_point until
         return asio::post(executor(), [end = std::move(ended)]() mutable { end({}); });
     if (timing_ == timing::immediate)
         return send(*backend_, std::move(ended));
-    // Weak: a wait may last as long as its backend keeps it.
+    // The pointer is weak because a wait may last as long as its backend exists.
     send(*backend_, [weak = std::weak_ptr(self()), end = std::move(ended)](woken outcome) mutable {
         const auto by = weak.lock();
         const auto where = by ? by->executor() : asio::any_io_executor();
@@ -283,7 +284,7 @@ void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completio
     auto how = begin(operation::hand_over, held, held->ttl());
     {
         const std::lock_guard guard(state_->mutex);
-        state_->enter(*next, operation::hand_over);
+        state_->begin_operation(*next, operation::hand_over);
     }
     const auto send = [held, next](adapter& backend, completion<hand_over_outcome> end) {
         backend.start_hand_over(held, next, std::move(end));
@@ -332,7 +333,7 @@ void scripted_adapter::start_create_all(std::vector<claim_ptr> claims, completio
     for (const auto& each : claims) {
         started.key += (started.key.empty() ? "" : ",") + each->key();
         const std::lock_guard guard(state_->mutex);
-        state_->enter(*each, operation::create_all);
+        state_->begin_operation(*each, operation::create_all);
     }
     auto how = begin(std::move(started));
     const auto send = [claims](adapter& backend, completion<create_all_outcome> end) {

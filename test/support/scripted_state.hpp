@@ -25,7 +25,8 @@ constexpr std::size_t index_of(operation what)
     return static_cast<std::size_t>(what);
 }
 
-/// Lets go of what is held back when its context dies: the completions may own what must not outlive it.
+/// Destroys the held requests when the context is destroyed: their completions may own objects that must not outlive
+/// it.
 struct scripted_adapter::state : context_member
 {
     struct request
@@ -51,7 +52,7 @@ struct scripted_adapter::state : context_member
         under_way.clear();
     }
 
-    /// The first of those that are held back.
+    /// Removes and returns the oldest request that is held back.
     std::optional<request> take_held()
     {
         const std::lock_guard guard(mutex);
@@ -62,8 +63,8 @@ struct scripted_adapter::state : context_member
         return first;
     }
 
-    /// The mutex is held.
-    void enter(const colock::claim& subject, operation what)
+    /// Requires that the mutex is held.
+    void begin_operation(const colock::claim& subject, operation what)
     {
         const auto breach = [&](const std::string& why) {
             breaches.push_back(subject.key() + ": " + to_string(what) + " started " + why);
@@ -75,7 +76,7 @@ struct scripted_adapter::state : context_member
         if (what != operation::wait)
             under_way[&subject] = what;
     }
-    void leave(const std::vector<claim_ptr>& done)
+    void end_operation(const std::vector<claim_ptr>& done)
     {
         const std::lock_guard guard(mutex);
         for (const auto& subject : done)
@@ -93,13 +94,14 @@ struct scripted_adapter::state : context_member
 
     mutable std::mutex mutex;
     std::array<std::deque<step>, operation_count> queued;
-    std::array<std::function<step()>, operation_count> standing;
+    std::array<std::function<step()>, operation_count> repeated;
     std::vector<call> calls;
     std::deque<request> held;
     bool trust_abandon = false;
     std::optional<colock::capabilities> pretended;
     std::optional<adapter_limits> pretended_limits;
-    /// In milliseconds; negative: not set. Read while the core's mutex is held, so not guarded by ours.
+    /// In milliseconds; negative if not set. Atomic, because it is read while the core's mutex is held and must not
+    /// take this mutex.
     std::atomic<std::chrono::milliseconds::rep> pretended_clock_lead{-1};
     std::map<const colock::claim*, operation> under_way;
     std::map<const colock::claim*, claim_ptr> waiting;
@@ -115,24 +117,24 @@ struct scripted_adapter::state : context_member
 
 /// One operation between the core and the backend.
 template <class Outcome>
-struct scripted_adapter::trip
+struct scripted_adapter::pending_call
 {
     operation what;
     step how;
-    /// Whose request it is, for the contract of abandon.
+    /// Claims of the request, for the contract of `abandon`.
     std::vector<claim_ptr> claims;
     std::function<void(adapter&, completion<Outcome>)> send;
     completion<Outcome> done;
-    /// Where it is known as the one operation of these.
-    std::shared_ptr<state> where;
-    std::vector<claim_ptr> occupies;
+    /// The state in which this operation is recorded as the current one of the claims in `busy_claims`.
+    std::shared_ptr<state> record_in;
+    std::vector<claim_ptr> busy_claims;
 
     void answer(Outcome outcome)
     {
         if (how.after_)
             how.after_();
-        if (where)
-            where->leave(occupies);
+        if (record_in)
+            record_in->end_operation(busy_claims);
         if constexpr (std::is_same_v<Outcome, release_outcome>)
             outcome.others_wait = outcome.others_wait || how.others_wait_;
         else if constexpr (std::is_same_v<Outcome, hand_over_outcome>)

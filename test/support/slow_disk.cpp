@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 
-// Loaded before a program's own libraries, it makes each wait of that program for the disk take COLOCK_DISK_DELAY
-// milliseconds longer.
+// Library for LD_PRELOAD. It makes each disk synchronisation of a program COLOCK_DISK_DELAY milliseconds slower.
 
 #include <chrono>
 #include <cstdlib>
@@ -15,8 +14,8 @@ namespace {
 void wait_for_disk()
 {
     static const std::chrono::milliseconds delay{[] {
-        const char* const told = std::getenv("COLOCK_DISK_DELAY");
-        return told ? std::atol(told) : 0;
+        const char* const value = std::getenv("COLOCK_DISK_DELAY");
+        return value ? std::atol(value) : 0;
     }()};
     std::this_thread::sleep_for(delay);
 }

@@ -33,7 +33,8 @@ sockaddr_in loopback(std::uint16_t port)
 
 std::uint16_t free_port()
 {
-    // Below the ports that the system gives to connections, any of which could take it meanwhile.
+    // These ports are below the ephemeral range, from which the system could assign a port to a connection at any
+    // moment.
     std::random_device random;
     std::uniform_int_distribution<unsigned> any(20'000, 31'999);
     for (int i = 0; i < 1000; ++i) {

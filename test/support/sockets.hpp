@@ -7,22 +7,24 @@
 
 namespace colock::testing {
 
-/// A port of 127.0.0.1 that was free a moment ago.
+/// Returns a port of 127.0.0.1 that was free at the time of the call.
 [[nodiscard]] std::uint16_t free_port();
 
-/// Starts a server on a port that was free a moment ago; on another one if somebody else has taken that meanwhile.
-/// \throws what the last of several attempts throws
+/// Calls `start` with a free port. If the port was taken by another program meanwhile, calls it again with another
+/// port.
+/// \throws the exception of the last of several attempts
 void on_free_port(const std::function<void(std::uint16_t)>& start);
 
-/// A blocking socket to a server on 127.0.0.1 that gives up a read after half a minute; -1 if none listens there.
+/// Returns a blocking socket that is connected to a server on 127.0.0.1, or -1 if no server listens. A read fails after
+/// 30 seconds.
 [[nodiscard]] int connect_to(std::uint16_t port);
 
-/// \throws std::runtime_error if the other end has closed.
+/// \throws std::runtime_error if the other end has closed the connection
 void write_all(int socket, std::string_view text);
 
 class child_process;
 /// Waits until the program listens on its port.
-/// \throws std::runtime_error with `why_not` if it ends before, or does not listen within half a minute.
+/// \throws std::runtime_error with `why_not` if the program ends first, or does not listen within 30 seconds
 void wait_until_serving(child_process& program, std::uint16_t port, const char* why_not);
 
 } // namespace colock::testing

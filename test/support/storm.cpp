@@ -47,14 +47,14 @@ asio::awaitable<void> crowd::take_one(const locker& by, way& over)
     auto [failed, held] = co_await by.async_acquire(
         visitors::key(which), how, asio::cancel_after(timer, limit, asio::as_tuple(asio::use_awaitable)));
     if (failed == asio::error::operation_aborted && !leaves_early)
-        BOOST_TEST(by.stats().reconnects > connections, "nobody has told who waits for " << visitors::key(which));
+        BOOST_TEST(by.stats().reconnects > connections, "missed wake-up of a waiter for " << visitors::key(which));
     if (failed || !held.held())
         co_return;
     if (is_safe)
         seen[which].granted(held);
     ++over.inside;
     co_await sleep_for(draw.time_below(6ms));
-    // Until he knows that it is lost, if it ends by that.
+    // If the connection fails while the lock is held, wait until the lock is reported as lost.
     while (over.fails && held.held())
         co_await sleep_for(5ms);
     --over.inside;
@@ -70,7 +70,7 @@ asio::awaitable<void> hurt(
         if (draw.once_in(3)) {
             to.link.cut_at_bytes(in_words(visitors::key(draw.seed())), draw.once_in(2) ? loss::reply : loss::request);
         } else {
-            // Whoever is inside has something to lose.
+            // A fault is only interesting while a lock is held.
             while (to.inside == 0)
                 co_await sleep_for(1ms);
             const auto hurts = draw.once_in(2) ? &relay::refuse : &relay::silence;
@@ -111,7 +111,7 @@ void live_through(asio::io_context& io, crowd& all, const std::vector<locker>& l
     all.enough = true;
     finish(io, std::exchange(working, {}));
     all.retry = retry_policy::fixed(10min);
-    // Longer than any lease: by that ends what could not be given back.
+    // Longer than any lease: a lock that could not be released expires before this.
     all.patience = 45s;
     everybody([&](const locker& by, way& over) { return all.stay_for(by, over, 20); });
     finish(io, std::move(working));

@@ -21,7 +21,7 @@
 
 namespace colock::testing {
 
-/// To the server, for one locker.
+/// The connection of one locker to the server.
 struct way
 {
     explicit way(std::uint16_t port) : link(port) {}
@@ -31,7 +31,7 @@ struct way
     int inside = 0;
 };
 
-/// Some that want a few locks in every way, at random, and see to it that nobody has one that another believes in.
+/// Coroutines that acquire a few keys in random ways. They check that no two of them hold conflicting locks.
 struct crowd
 {
     explicit crowd(std::uint32_t seed) : draw(seed) {}
@@ -43,20 +43,21 @@ struct crowd
     dice draw;
     std::array<witness, visitors::keys> seen;
     bool enough = false;
-    /// What is held ends by its owner, or by time.
+    /// True if a lock ends only by a release or by expiry. If false, mutual exclusion is not checked.
     bool is_safe = true;
     retry_policy retry = retry_policy::fixed(std::chrono::milliseconds(200));
-    /// Whoever waits for longer was forgotten, unless his connection was lost meanwhile: then he waits until he tries
-    /// again by himself.
+    /// Limit of a wait. A waiter that reaches it has missed its wake-up, unless its connection was lost meanwhile.
+    /// After a lost connection a waiter waits until its next retry.
     std::chrono::microseconds patience = std::chrono::minutes(10);
 };
 
-/// Hurts the way twice: it loses one message about a key, or fails for longer than `lease`, or for a moment.
-/// \param in_words how a key stands in a message
+/// Injects two faults into the connection. A fault loses one message about a key, or lasts for twice `lease`, or for a
+/// moment.
+/// \param in_words returns how a key is encoded in a message
 asio::awaitable<void> hurt(
     way& to, dice& draw, std::chrono::microseconds lease, std::function<std::string(const std::string&)> in_words);
 
-/// Pauses the server twice, for longer than that or for a moment.
+/// Pauses the server twice, for twice `lease` or for a moment.
 template <class Server>
 asio::awaitable<void> hurt(Server& server, dice& draw, std::chrono::microseconds lease)
 {
@@ -68,12 +69,12 @@ asio::awaitable<void> hurt(Server& server, dice& draw, std::chrono::microseconds
     }
 }
 
-/// A locker for each way, with five coroutines each: while the faults go on; then, when nothing fails and nobody tries
-/// again by himself, for 20 turns each.
+/// Runs five coroutines for each locker. They run until all faults have ended, then for 20 turns without faults and
+/// without retries.
 void live_through(asio::io_context& io, crowd& all, const std::vector<locker>& lockers,
     const std::vector<std::unique_ptr<way>>& ways, std::vector<running<void>> faults);
 
-/// Handlers run on several threads until it goes.
+/// A context that is run by several threads until this object is destroyed.
 struct several_threads
 {
     several_threads();
@@ -86,7 +87,7 @@ struct several_threads
     std::array<std::thread, 3> threads;
 };
 
-/// Of those that run on several threads.
+/// State that is shared by coroutines on several threads.
 struct progress
 {
     visitors inside;
@@ -96,26 +97,27 @@ struct progress
 
 asio::awaitable<void> visit_until_enough(locker by, progress& on, dice draw);
 
-/// Six coroutines for each locker visit until `meanwhile` is over, which runs in the caller's thread; nothing is wrong
-/// then, and the lockers have shut down.
+/// Runs six coroutines for each locker until `meanwhile` has returned. `meanwhile` runs in the caller's thread. Then
+/// checks that no violation was found, and that all lockers shut down.
 void visit_in_threads(several_threads& pool, progress& on, const std::vector<locker>& all, dice& draw,
     const std::function<void()>& meanwhile);
 
-/// Contexts that go in the midst of a crowd's work, whatever is under way, and whether its lockers go before or after.
+/// Destroys contexts while coroutines still use lockers, at a random moment. The lockers are destroyed before or after
+/// their context.
 struct doomed_contexts
 {
-    /// For one of three lockers of a round, which finds nothing of the rounds before.
+    /// Makes the adapter of one of the three lockers of a round. Rounds must not see the locks of earlier rounds.
     std::function<std::shared_ptr<adapter>(asio::io_context& io, int round, std::chrono::milliseconds idle_timeout)>
         make;
-    /// What else may happen in the middle of a round, beside a link that fails; what is held may end by it.
+    /// An additional fault in the middle of a round. It may end locks that are held.
     std::function<void()> trouble;
     std::function<void()> end_trouble;
 
     void run(way& over);
 };
 
-/// For a thread that runs no handlers.
-/// \throws stuck after a minute
+/// Waits until `reached` returns true. To be called from a thread that runs no handlers.
+/// \throws stuck after one minute
 void wait_until(const std::function<bool()>& reached);
 
 } // namespace colock::testing

@@ -14,7 +14,7 @@
 
 namespace colock::testing {
 
-/// A process that locks with another library, and does what it is asked to: a line each, which it answers by a line.
+/// A process that locks with another library. Each request is one line, and so is each answer.
 class stranger
 {
 public:

@@ -6,7 +6,7 @@
 
 namespace colock::testing {
 
-/// A new one, removed with its object. A program that writes to it has to end before.
+/// A new folder that the destructor removes. A program that writes to the folder has to end before that.
 class temporary_folder
 {
 public:

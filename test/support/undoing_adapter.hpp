@@ -10,9 +10,9 @@
 
 namespace colock::testing {
 
-/// Passes everything on to the backend below. The first create, or the first of several, is carried out, and its answer
-/// says that nobody knows what has become of it: no claim of it may be asked for again. So does Redis if a grant has to
-/// be undone for want of a fence, and the undo is not answered.
+/// Passes all operations to the backend below. The first create or create_all is executed, and its answer is
+/// `outcome_unknown` with a spent claim: the claim cannot be used for another attempt. Redis answers like this if a
+/// grant without a fence has to be undone and the undo is not answered.
 class undoing_adapter final : public adapter
 {
 public:

@@ -27,7 +27,7 @@ void virtual_clock::advance(asio::io_context& io, lease_clock::duration span, st
 {
     run_ready(io, where);
     skip(span);
-    // The kernel's timer knows nothing of the skip. A timer that is due before all others makes the reactor look at its
+    // The kernel's timer does not know of the skip. A timer that is due before all others makes the reactor check its
     // whole queue again.
     lease_timer poke(io.get_executor());
     poke.expires_at(lease_clock::time_point::min());

@@ -9,9 +9,9 @@
 
 namespace colock::testing {
 
-/// Moves lease_clock forward, and with it every timer that runs on it: tests of minutes take no time. One at a time, as
-/// a test's fixture or local; the clock is real again when it is gone. Real time goes on underneath, so durations in a
-/// test should be far longer than the test takes.
+/// Moves lease_clock and all timers that use it forward, so that tests of minutes take no time. Only one object may
+/// exist at a time, as a fixture or a local variable of a test. The destructor restores the real clock. Real time still
+/// passes, so durations in a test should be much longer than the test takes.
 ///
 /// Thread safety: unsafe while timers run in other threads.
 class virtual_clock
@@ -22,14 +22,14 @@ public:
     virtual_clock& operator=(const virtual_clock&) = delete;
     ~virtual_clock();
 
-    /// Moves the clock alone: timers notice only when something else makes their context look.
+    /// Moves the clock only. Timers notice the change when something else makes their context check its queue.
     static void skip(lease_clock::duration span) noexcept;
 
-    /// Moves the clock and runs everything that is due then, and what follows from it.
+    /// Moves the clock and runs all handlers that become due, and the handlers that follow from them.
     static void advance(
         asio::io_context& io, lease_clock::duration span, std::source_location where = std::source_location::current());
 
-    /// The same in small steps, so that a timer that is armed again by its own handler fires as often as it would have.
+    /// Like advance(), in small steps: a timer that is armed again by its own handler fires as often as in real time.
     static void advance_by_steps(asio::io_context& io, lease_clock::duration span, lease_clock::duration step,
         std::source_location where = std::source_location::current());
 };

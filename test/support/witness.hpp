@@ -11,11 +11,11 @@
 
 namespace colock::testing {
 
-/// Sees all grants of one key.
+/// Records all grants of one key.
 class witness
 {
 public:
-    /// None of those that were granted before, and let nobody else in beside them, is believed in any more.
+    /// Checks that no earlier holder of a conflicting lock still considers its lock held, and that the fence has grown.
     void granted(const lock& now)
     {
         const bool alone = now.mode() == lock_mode::exclusive;

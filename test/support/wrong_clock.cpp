@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 
-// Loaded before a program's own libraries, it sets the clock of that program ahead, and leaves alone what time takes:
-// by COLOCK_CLOCK_AHEAD seconds, and by the milliseconds that stand in the file COLOCK_CLOCK_FILE, which may change
-// meanwhile (see movable_clock.hpp). libfaketime, which does the same, also stands between a program and all that
-// waits: with it a Java machine takes seconds to start, and some never do.
+// Library for LD_PRELOAD that sets the wall clock of a program ahead, but not its monotonic clock and timers. The
+// offset is COLOCK_CLOCK_AHEAD seconds plus the milliseconds in the file COLOCK_CLOCK_FILE, which may change (see
+// movable_clock.hpp). libfaketime is not used because it also intercepts all waits: with it a Java virtual machine
+// takes seconds to start, and sometimes never starts.
 
 #include <cstdint>
 #include <cstdlib>
@@ -29,12 +29,12 @@ const std::int64_t* map_file()
     return mapped == MAP_FAILED ? &none : static_cast<const std::int64_t*>(mapped);
 }
 
-/// In milliseconds.
+/// Offset in milliseconds.
 std::int64_t ahead()
 {
     static const std::int64_t fixed = [] {
-        const char* const told = std::getenv("COLOCK_CLOCK_AHEAD");
-        return told ? std::int64_t{1000} * std::atol(told) : 0;
+        const char* const value = std::getenv("COLOCK_CLOCK_AHEAD");
+        return value ? std::int64_t{1000} * std::atol(value) : 0;
     }();
     static const std::int64_t* const moved = map_file();
     return fixed + __atomic_load_n(moved, __ATOMIC_RELAXED);

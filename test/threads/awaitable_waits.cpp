@@ -25,12 +25,13 @@ namespace {
 
 constexpr int rounds = 2000;
 
-/// Its waits last until they are told. `told` is one timer for all, which belongs to the strand.
-class telling_adapter final : public awaitable_adapter
+/// An adapter whose waits last until they are notified. One timer, `notified`, notifies all of them; it belongs to the
+/// strand.
+class notifying_adapter final : public awaitable_adapter
 {
 public:
-    explicit telling_adapter(const asio::any_io_executor& executor)
-        : awaitable_adapter(asio::make_strand(executor)), told_(this->executor(), lease_clock::time_point::max())
+    explicit notifying_adapter(const asio::any_io_executor& executor)
+        : awaitable_adapter(asio::make_strand(executor)), notified_(this->executor(), lease_clock::time_point::max())
     {
     }
 
@@ -39,7 +40,7 @@ public:
 
     void tell()
     {
-        asio::post(executor(), [this, self = shared_from_this()] { told_.cancel(); });
+        asio::post(executor(), [this, self = shared_from_this()] { notified_.cancel(); });
     }
 
 protected:
@@ -53,23 +54,23 @@ protected:
     asio::awaitable<void> do_wait(claim_ptr, lease_clock::time_point) override
     {
         ++begun_;
-        co_await told_.async_wait(asio::as_tuple);
-        // Of the strand alone, as the timer.
+        co_await notified_.async_wait(asio::as_tuple);
+        // Belongs to the strand, like the timer.
         --begun_;
     }
 
 private:
-    lease_timer told_;
+    lease_timer notified_;
     int begun_ = 0;
 };
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(waits_are_told_and_cancelled_from_many_threads)
+BOOST_AUTO_TEST_CASE(waits_are_notified_and_cancelled_from_many_threads)
 {
     std::atomic<int> woken_waits{0};
     asio::thread_pool pool(4);
-    auto backend = std::make_shared<telling_adapter>(pool.get_executor());
+    auto backend = std::make_shared<notifying_adapter>(pool.get_executor());
     std::vector<std::thread> threads;
     for (int i = 0; i < 3; ++i) {
         threads.emplace_back([&, key = "k" + std::to_string(i)] {
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(waits_are_told_and_cancelled_from_many_threads)
     });
     for (auto& each : threads)
         each.join();
-    // None is left that would keep the pool, though nobody tells any more.
+    // No wait is left that would keep the pool running, although nothing notifies the waits any more.
     pool.join();
     BOOST_TEST(woken_waits <= 3 * rounds);
 }

@@ -35,8 +35,8 @@ asio::awaitable<void> until(const std::function<bool()>& reached)
         co_await asio::post(asio::deferred);
 }
 
-/// A `with_lock` on a strand of its own, whose body goes on until it has been cancelled often enough.
-struct stubborn_call
+/// A `with_lock` on its own strand, whose body continues until it has been cancelled often enough.
+struct persistent_call
 {
     asio::strand<asio::io_context::executor_type> strand;
     std::string key;
@@ -48,7 +48,7 @@ struct stubborn_call
     bool was_inside_at_its_end = false;
     error_code result{};
 
-    static asio::awaitable<void> run_body(stubborn_call& self)
+    static asio::awaitable<void> run_body(persistent_call& self)
     {
         struct leaves
         {
@@ -66,7 +66,7 @@ struct stubborn_call
         }
     }
 
-    static void start(const std::shared_ptr<stubborn_call>& self, const locker& by, bool front)
+    static void start(const std::shared_ptr<persistent_call>& self, const locker& by, bool front)
     {
         const auto body = [self] { return run_body(*self); };
         const auto handler = asio::bind_cancellation_slot(
@@ -86,7 +86,7 @@ struct stubborn_call
             asio::co_spawn(self->strand, by.with_lock(self->key, body), handler);
     }
 
-    static void cancel_it(const std::shared_ptr<stubborn_call>& self)
+    static void cancel_it(const std::shared_ptr<persistent_call>& self)
     {
         asio::post(self->strand, [self] { self->cancel.emit(asio::cancellation_type::terminal); });
     }
@@ -95,20 +95,20 @@ struct stubborn_call
 asio::awaitable<void> check_each_reason_is_told(asio::io_context& io, locker by, locker administrator, std::string key,
     bool caller_first, bool front, std::atomic<int>& ready)
 {
-    const auto call = std::make_shared<stubborn_call>(asio::make_strand(io), std::move(key), 4U);
-    stubborn_call::start(call, by, front);
+    const auto call = std::make_shared<persistent_call>(asio::make_strand(io), std::move(key), 4U);
+    persistent_call::start(call, by, front);
     co_await until([&] { return call->inside.load(); });
     if (caller_first) {
-        stubborn_call::cancel_it(call);
+        persistent_call::cancel_it(call);
         co_await until([&] { return call->cancellations == 1U; });
     }
     static_cast<void>(co_await administrator.break_lock(call->key));
     co_await until([&] { return call->cancellations == (caller_first ? 2U : 1U); });
     for (unsigned n = caller_first ? 3 : 2; n <= 3; ++n) {
-        stubborn_call::cancel_it(call);
+        persistent_call::cancel_it(call);
         co_await until([&] { return call->cancellations == n; });
     }
-    // The fourth is the shutdown.
+    // The fourth reason is the shutdown.
     ++ready;
     co_await until([&] { return call->ended.load(); });
     if (call->was_inside_at_its_end || call->result != errc::lost)
@@ -146,20 +146,20 @@ BOOST_AUTO_TEST_CASE(each_reason_reaches_the_body_on_another_thread)
     }
 }
 
-BOOST_AUTO_TEST_CASE(no_call_ends_before_its_body_while_reasons_come_from_all_sides)
+BOOST_AUTO_TEST_CASE(no_call_ends_before_its_body_while_it_is_cancelled_from_several_threads)
 {
     const auto work = [](asio::io_context& io, locker by, locker administrator, std::string key,
                           bool front) -> asio::awaitable<void> {
         for (unsigned n = 0; n < rounds; ++n) {
-            const auto call = std::make_shared<stubborn_call>(asio::make_strand(io), key, 1 + n % 2);
-            stubborn_call::start(call, by, front);
-            // Some are cancelled before they have begun.
+            const auto call = std::make_shared<persistent_call>(asio::make_strand(io), key, 1 + n % 2);
+            persistent_call::start(call, by, front);
+            // Some calls are cancelled before they have begun.
             if (n % 3 != 0)
                 co_await until([&] { return call->inside.load(); });
-            stubborn_call::cancel_it(call);
+            persistent_call::cancel_it(call);
             static_cast<void>(co_await administrator.break_lock(key));
             while (!call->ended) {
-                stubborn_call::cancel_it(call);
+                persistent_call::cancel_it(call);
                 co_await asio::post(asio::deferred);
             }
             if (call->was_inside_at_its_end)

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What the locks guard: plain integers, so that a second holder is a data race as well as a wrong sum.
+/// The data that the locks guard: plain integers, so that a second holder causes a data race as well as a wrong sum.
 struct counters
 {
     static constexpr std::size_t size = 3;
@@ -106,7 +106,7 @@ asio::awaitable<void> watch(locker by)
     }
 }
 
-/// Gives up after a random-looking, very short time; runs on a strand, as whatever is cancelled must.
+/// Gives up after a very short, pseudo-random time. Runs on a strand, as a coroutine that is cancelled must.
 asio::awaitable<void> impatient(locker by, counters& guarded, std::size_t seed)
 {
     for (std::size_t n = 0; n < rounds; ++n) {
@@ -132,8 +132,8 @@ asio::awaitable<void> impatient_body(locker by, counters& guarded, std::size_t s
     }
 }
 
-/// All of the above at once.
-void crowd(asio::io_context& io, const locker& by, counters& guarded, results& outcome)
+/// Starts all of the above at once.
+void spawn_all(asio::io_context& io, const locker& by, counters& guarded, results& outcome)
 {
     const auto spawn = [&](asio::awaitable<void> work) { asio::co_spawn(io, std::move(work), outcome.handler()); };
     const auto spawn_on_strand = [&](asio::awaitable<void> work) {
@@ -152,7 +152,7 @@ void crowd(asio::io_context& io, const locker& by, counters& guarded, results& o
 
 constexpr int crowd_size = workers * 5 + 2;
 
-/// On two threads each.
+/// Runs each context on two threads.
 void run_both(asio::io_context& one, asio::io_context& two)
 {
     bool two_at_rest = false;
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(locks_exclude_on_four_threads)
         const locker by(backend);
         counters guarded;
         results outcome;
-        crowd(io, by, guarded, outcome);
+        spawn_all(io, by, guarded, outcome);
         BOOST_TEST(run_pool(io));
         BOOST_TEST(outcome.ended == crowd_size);
         BOOST_TEST(outcome.failed == 0);
@@ -193,8 +193,8 @@ BOOST_AUTO_TEST_CASE(two_lockers_on_one_store_exclude_each_other_across_contexts
     const locker second(std::make_shared<scripted_adapter>(store, two.get_executor()));
     counters guarded;
     results outcome;
-    crowd(one, first, guarded, outcome);
-    crowd(two, second, guarded, outcome);
+    spawn_all(one, first, guarded, outcome);
+    spawn_all(two, second, guarded, outcome);
     run_both(one, two);
     BOOST_TEST(outcome.ended == 2 * crowd_size);
     BOOST_TEST(outcome.failed == 0);
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(shutdown_with_everything_in_flight)
             const locker by(backend);
             counters guarded;
             results outcome;
-            crowd(io, by, guarded, outcome);
+            spawn_all(io, by, guarded, outcome);
             std::optional<shutdown_report> report;
             asio::co_spawn(
                 asio::make_strand(io),
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(shutdown_with_everything_in_flight)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_context_that_dies_with_everything_in_flight)
+BOOST_AUTO_TEST_CASE(context_is_destroyed_with_everything_in_flight)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (int milliseconds = 0; milliseconds < 20; milliseconds += 4) {
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_dies_with_everything_in_flight)
                 asio::io_context io(static_cast<int>(pool_size));
                 const locker by(make_backend(io, kind));
                 survivor = by;
-                crowd(io, by, guarded, outcome);
+                spawn_all(io, by, guarded, outcome);
                 std::vector<std::thread> threads;
                 for (std::size_t n = 0; n < pool_size; ++n)
                     threads.emplace_back([&io] { io.run(); });

@@ -79,7 +79,7 @@ asio::awaitable<void> lock_or_be_busy(locker by, retry_policy policy)
             auto held = co_await by.acquire("k", {.retry = policy});
             co_await asio::post(asio::deferred);
         } catch (const retry_error&) {
-            // Busy. Any other error fails the test.
+            // The lock is busy. Any other error fails the test.
         }
         co_await asio::post(asio::deferred);
     }
@@ -87,7 +87,7 @@ asio::awaitable<void> lock_or_be_busy(locker by, retry_policy policy)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(who_gives_up_behind_another_caller_is_told_that_the_lock_is_busy)
+BOOST_AUTO_TEST_CASE(waiter_that_gives_up_behind_another_caller_reports_busy)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         asio::io_context io(static_cast<int>(pool_size));
@@ -118,7 +118,7 @@ asio::awaitable<void> try_again_and_again(locker by, std::string key)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(try_acquire_hears_of_a_grant_on_another_thread)
+BOOST_AUTO_TEST_CASE(try_acquire_detects_a_grant_on_another_thread)
 {
     asio::io_context io(static_cast<int>(pool_size));
     const locker by(make_backend(io, behind::scripted));
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(try_acquire_hears_of_a_grant_on_another_thread)
     check_idle(by);
 }
 
-/// A release on another thread may hand over to a group that has just found its first key held, or fail to.
+/// A release on another thread may hand over to a group that has just found its first key held, or may fail to do so.
 BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
 {
     for (const bool fails : {false, true}) {
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
         }
         const locker by(backend, {.retry = retry_policy::fixed(1ms)});
         results outcome;
-        // Two for each key, or those in the line behind the holder would keep the group from its head.
+        // Two callers per key, because more waiters behind the holder would keep the group from becoming the head.
         for (std::size_t n = 0; n < workers; ++n) {
             const auto name = std::to_string(n);
             asio::co_spawn(io, lock_again_and_again(by, {"a" + name}), outcome.handler());
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_last_locker_goes_while_others_wait)
+BOOST_AUTO_TEST_CASE(last_locker_is_destroyed_while_others_wait)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         asio::io_context io(static_cast<int>(pool_size));
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(the_last_locker_goes_while_others_wait)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_is_heard_however_closely_it_follows)
+BOOST_AUTO_TEST_CASE(loss_directly_after_the_grant_is_reported)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto ttl : {0ms, 30000ms}) {
@@ -190,13 +190,13 @@ BOOST_AUTO_TEST_CASE(a_loss_is_heard_however_closely_it_follows)
                 asio::co_spawn(
                     io,
                     [](locker subject, std::string key, std::chrono::milliseconds lease,
-                        results& heard) -> asio::awaitable<void> {
+                        results& notified) -> asio::awaitable<void> {
                         for (int round = 0; round < rounds; ++round) {
                             const auto held = std::make_shared<lock>(co_await subject.acquire(key, {.ttl = lease}));
-                            held->async_lost([held, &heard](error_code code, lost_reason reason) {
+                            held->async_lost([held, &notified](error_code code, lost_reason reason) {
                                 if (code || reason != lost_reason::released)
-                                    ++heard.failed;
-                                ++heard.ended;
+                                    ++notified.failed;
+                                ++notified.ended;
                             });
                             co_await held->release();
                         }

@@ -37,11 +37,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A thread that the scheduler stops inside the backend, until it may go on.
-class stopped_inside
+/// Stops a thread inside the backend until it may continue.
+class backend_blocker
 {
 public:
-    stopped_inside(scripted_adapter& backend, operation where)
+    backend_blocker(scripted_adapter& backend, operation where)
     {
         backend.next(where, step::pass().before([this] {
             reached_.set_value();
@@ -56,13 +56,13 @@ private:
     std::promise<void> may_go_on_;
 };
 
-/// A verb on a thread and a context of its own.
-class elsewhere
+/// Runs an operation on a thread and a context of its own.
+class thread_operation
 {
 public:
-    explicit elsewhere(asio::awaitable<void> verb)
+    explicit thread_operation(asio::awaitable<void> verb)
     {
-        // Without run_coro: Boost.Test's notes are its main thread's.
+        // Does not use run_coro, because Boost.Test may record checks only on the main thread.
         thread_ = std::thread([this, verb = std::move(verb)]() mutable {
             asio::io_context mine;
             asio::co_spawn(
@@ -70,12 +70,12 @@ public:
             mine.run();
         });
     }
-    elsewhere(const elsewhere&) = delete;
-    elsewhere& operator=(const elsewhere&) = delete;
-    ~elsewhere() { join(); }
+    thread_operation(const thread_operation&) = delete;
+    thread_operation& operator=(const thread_operation&) = delete;
+    ~thread_operation() { join(); }
 
-    /// Its end, once the thread has ended too: who frees an exception is the standard library's affair, and that is
-    /// not built with the sanitizer's notes.
+    /// Returns the result after the thread has ended. The standard library frees the exception, and it is not built
+    /// with the sanitizer's annotations.
     void get()
     {
         join();
@@ -94,17 +94,17 @@ private:
     std::thread thread_;
 };
 
-/// A locker over memory, which answers inside the call, and a place to stop a thread in there.
-struct stage
+/// A locker on the memory backend, which answers inside the call, with a place to stop a thread there.
+struct blocking_fixture
 {
     asio::io_context io;
     std::shared_ptr<scripted_adapter> backend =
         std::make_shared<scripted_adapter>(memory::make_adapter(io.get_executor()), timing::immediate);
     std::optional<colock::locker> by{std::in_place, backend};
 
-    /// Until the locker's own context has nothing to do but to wait.
+    /// Runs until the locker's own context has nothing left but waits.
     void run_ready() { testing::run_ready(io); }
-    /// That nothing keeps the core, which keeps the backend.
+    /// Checks that nothing keeps the core alive, which would keep the backend.
     void check_freed()
     {
         by.reset();
@@ -121,10 +121,10 @@ BOOST_AUTO_TEST_SUITE(endings)
 BOOST_AUTO_TEST_CASE(two_threads_may_release_one_lock)
 {
     for (const auto report : {on_failure::quiet, on_failure::raise}) {
-        stage on;
+        blocking_fixture on;
         lock shared = run_coro(on.io, on.by->acquire("k"));
-        stopped_inside first_release(*on.backend, operation::release);
-        elsewhere first(shared.release());
+        backend_blocker first_release(*on.backend, operation::release);
+        thread_operation first(shared.release());
         first_release.wait_until_reached();
         asio::io_context second_thread;
         auto second = start(second_thread, shared.release(report));
@@ -140,12 +140,12 @@ BOOST_AUTO_TEST_CASE(two_threads_may_release_one_lock)
 
 BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
 {
-    // After every step on the way from the end of the body to the release of its lock, which another thread has by
-    // then.
+    // The other thread releases the lock after each possible step between the end of the body and the release by
+    // `with_lock`.
     bool ended = false;
     for (std::size_t steps = 0; !ended; ++steps) {
         BOOST_TEST_REQUIRE(steps < 1000U);
-        stage on;
+        blocking_fixture on;
         lock moved_out;
         asio::io_context second_thread;
         auto body = start(second_thread, on.by->with_lock("k", {.ttl = 0ms}, [&](lock& held) {
@@ -157,8 +157,8 @@ BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
             second_thread.poll_one();
         ended = body.done();
         if (!ended) {
-            stopped_inside first_release(*on.backend, operation::release);
-            elsewhere first(moved_out.release());
+            backend_blocker first_release(*on.backend, operation::release);
+            thread_operation first(moved_out.release());
             first_release.wait_until_reached();
             run_ready(second_thread);
             BOOST_TEST(!body.done(), "a with_lock has ended before its lock was released");
@@ -171,12 +171,12 @@ BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_release_that_leaves_early_during_that_of_another_thread_keeps_nothing_alive)
+BOOST_AUTO_TEST_CASE(release_cancelled_during_that_of_another_thread_keeps_nothing_alive)
 {
-    stage on;
+    blocking_fixture on;
     lock shared = run_coro(on.io, on.by->acquire("k"));
-    stopped_inside first_release(*on.backend, operation::release);
-    elsewhere first(shared.release());
+    backend_blocker first_release(*on.backend, operation::release);
+    thread_operation first(shared.release());
     first_release.wait_until_reached();
     {
         asio::io_context second_thread;
@@ -189,13 +189,13 @@ BOOST_AUTO_TEST_CASE(a_release_that_leaves_early_during_that_of_another_thread_k
     on.check_freed();
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_waits_for_a_release_that_is_being_carried_out)
+BOOST_AUTO_TEST_CASE(shutdown_waits_for_a_release_in_progress)
 {
     for (const auto deadline : {0ms, 60'000ms}) {
-        stage on;
+        blocking_fixture on;
         lock held = run_coro(on.io, on.by->acquire("k"));
-        stopped_inside releasing(*on.backend, operation::release);
-        elsewhere release(held.release());
+        backend_blocker releasing(*on.backend, operation::release);
+        thread_operation release(held.release());
         releasing.wait_until_reached();
         auto shutdown = start(on.io, on.by->shutdown(deadline));
         on.run_ready();
@@ -211,15 +211,15 @@ BOOST_AUTO_TEST_CASE(a_shutdown_waits_for_a_release_that_is_being_carried_out)
 BOOST_AUTO_TEST_CASE(a_shutdown_ends_at_its_deadline_while_another_thread_is_inside_the_backend)
 {
     for (const auto where : {operation::create, operation::release}) {
-        stage on;
+        blocking_fixture on;
         lock held;
         if (where == operation::release)
             held = run_coro(on.io, on.by->acquire("k"));
-        stopped_inside thread(*on.backend, where);
+        backend_blocker thread(*on.backend, where);
         const auto acquire = [](colock::locker by) -> asio::awaitable<void> {
             static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
         };
-        elsewhere other(where == operation::release ? held.release() : acquire(*on.by));
+        thread_operation other(where == operation::release ? held.release() : acquire(*on.by));
         thread.wait_until_reached();
         const auto report = run_coro(on.io, on.by->shutdown(150ms));
         BOOST_TEST(!report.clean());
@@ -236,10 +236,10 @@ BOOST_AUTO_TEST_CASE(a_shutdown_ends_at_its_deadline_while_another_thread_is_ins
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_release_that_raises_may_meet_a_detach)
+BOOST_AUTO_TEST_CASE(raising_release_and_detach_may_run_at_the_same_time)
 {
     constexpr int count = 4000;
-    stage on;
+    blocking_fixture on;
     lock shared;
     std::string ticket;
     std::barrier<> both(2);
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_release_that_raises_may_meet_a_detach)
         if (first_failure)
             std::rethrow_exception(first_failure);
     };
-    elsewhere releasing(release_each_time(shared, both));
+    thread_operation releasing(release_each_time(shared, both));
     int detached_count = 0;
     for (int round = 0; round < count; ++round) {
         shared = run_coro(on.io, on.by->acquire("k"));
@@ -291,15 +291,15 @@ BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)
         std::chrono::milliseconds deadline;
     };
     for (const auto& [only_tries, deadline] : {row{false, 0ms}, row{false, 1min}, row{true, 0ms}, row{true, 1min}}) {
-        stage on;
-        stopped_inside granting(*on.backend, operation::create);
+        blocking_fixture on;
+        backend_blocker granting(*on.backend, operation::create);
         const auto acquire = [](colock::locker by, bool tries) -> asio::awaitable<void> {
             if (tries)
                 static_cast<void>(co_await by.try_acquire("k", {.ttl = 0ms}));
             else
                 static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
         };
-        elsewhere acquiring(acquire(*on.by, only_tries));
+        thread_operation acquiring(acquire(*on.by, only_tries));
         granting.wait_until_reached();
         auto shutdown = start(on.io, on.by->shutdown(deadline));
         on.run_ready();
@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(callers_context_ends_while_its_coroutines_are_resumed)
         stop.emit(asio::cancellation_type::terminal);
         releases.join();
         BOOST_TEST(ends.ended == 0);
-        // Nobody keeps the lock for a caller that is gone.
+        // No lock is kept for a caller that is gone.
         BOOST_TEST(run_coro(ours, by.acquire("k")).held());
         third.restart();
     }
@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(coroutines_on_other_kinds_of_executors_wait_and_end)
         check(asio::make_strand(asio::any_io_executor(pool.get_executor())), is_destroyed);
         check(asio::make_strand(asio::system_executor()), is_destroyed);
     }
-    // A handler without an executor of its own, and one of the system executor.
+    // A handler without an executor of its own, and one with the system executor.
     auto context = std::make_unique<asio::io_context>();
     const locker by(memory::make_adapter(context->get_executor()));
     auto waits = by.async_acquire("k", asio::use_future);

@@ -14,13 +14,14 @@ using namespace colock::testing;
 
 namespace {
 
-/// Counts events that do not fit to those before them. Exclusive locks of one key are granted and released in turns.
-struct turn_checker : observer
+/// Counts events that contradict the events before them. Exclusive locks of one key are granted and released
+/// alternately.
+struct order_checker : observer
 {
     std::atomic<int> inside{0};
     std::atomic<int> granted_count{0};
     std::atomic<int> wrong{0};
-    /// How many calls are being made now.
+    /// Number of calls in progress.
     std::atomic<int> calls{0};
 
     void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override
@@ -58,10 +59,10 @@ asio::awaitable<void> lock_in_turn(locker by, std::size_t seed)
 
 BOOST_AUTO_TEST_SUITE(event_order)
 
-BOOST_AUTO_TEST_CASE(grants_and_releases_of_a_key_are_told_in_turn)
+BOOST_AUTO_TEST_CASE(grants_and_releases_of_a_key_are_reported_alternately)
 {
     asio::io_context io(static_cast<int>(pool_size));
-    const auto checker = std::make_shared<turn_checker>();
+    const auto checker = std::make_shared<order_checker>();
     const locker by(make_backend(io, behind::memory), {.observer = checker});
     results outcome;
     for (int n = 0; n < workers; ++n)

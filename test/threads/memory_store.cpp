@@ -27,9 +27,9 @@ namespace {
 constexpr int thread_count = 4;
 constexpr int rounds = 20000;
 
-/// The adapter without a locker, from many threads: claims that queue, give up, die in the queue or with a grant that
-/// they have not fetched, while others list, purge and sweep.
-class hammer
+/// Uses the adapter without a locker from many threads. Claims queue, give up, and are destroyed in the queue or with a
+/// grant that they have not fetched. Other threads list, purge and sweep.
+class stress_test
 {
 public:
     void run()
@@ -89,7 +89,7 @@ private:
         if (create(claim) != create_status::granted) {
             switch (choice) {
             case 0:
-                // Dies in the queue, or with a grant that came meanwhile.
+                // The claim is destroyed in the queue, or with a grant that arrived meanwhile.
                 return;
             case 1:
                 backend_->start_wait(claim, lease_clock::time_point::max(), [](woken) {});
@@ -144,7 +144,7 @@ private:
     asio::io_context io_;
     const std::shared_ptr<adapter> backend_ =
         memory::make_adapter(io_.get_executor(), {.sweep_interval = 1ms, .sweep_batch = 2});
-    /// Plain integers, so that a second holder is a data race as well as a wrong sum.
+    /// Plain integers, so that a second holder causes a data race as well as a wrong sum.
     std::array<long, key_count> guarded_{};
     std::array<std::atomic<long>, key_count> entered_{};
     std::atomic<int> granted_{0};
@@ -153,9 +153,9 @@ private:
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(the_store_excludes_and_forgets_from_any_thread)
+BOOST_AUTO_TEST_CASE(store_excludes_and_cleans_up_from_any_thread)
 {
-    hammer blows;
+    stress_test blows;
     blows.run();
     blows.check();
 }

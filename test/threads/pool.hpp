@@ -14,16 +14,16 @@ inline constexpr std::size_t pool_size = 4;
 inline constexpr int workers = 12;
 inline constexpr int rounds = 60;
 
-/// Of memory, or through a script.
+/// Makes a memory adapter, or a scripted one.
 [[nodiscard]] std::shared_ptr<adapter> make_backend(asio::io_context& io, behind kind);
 
-/// Runs `io` on several threads until it has nothing left to do. Stops it and returns false if that takes so long that
-/// nobody can be getting on.
+/// Runs `io` on several threads until it has no work left. Stops it and returns false if this takes so long that there
+/// must be a deadlock.
 [[nodiscard]] bool run_pool(asio::io_context& io, std::size_t threads = pool_size);
 
 void check_idle(const locker& subject);
 
-/// How many coroutines ended, and what went wrong in them.
+/// Number of coroutines that ended, and of those that failed.
 struct results
 {
     std::atomic<int> ended{0};

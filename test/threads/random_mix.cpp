@@ -13,7 +13,7 @@ constexpr std::uint32_t mixes = 100;
 
 BOOST_AUTO_TEST_SUITE(random_mixes)
 
-BOOST_AUTO_TEST_CASE(whatever_is_done_at_random_on_many_threads_comes_to_an_end)
+BOOST_AUTO_TEST_CASE(random_operations_on_many_threads_complete)
 {
     const auto first = random_mix::first_seed();
     for (std::uint32_t n = 0; n < mixes; ++n) {

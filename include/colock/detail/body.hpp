@@ -62,17 +62,17 @@ concept lock_body = std::move_constructible<Body> && (takes_lock<Body> || std::i
 template <class Body>
 using body_signature_t = exception_signature_t<verb_signature_t<body_result_t<Body>>>;
 
-/// A body that lives elsewhere, with its result erased. One of the functions is null.
+/// Reference to a body and its result, without their types. Exactly one of the two function pointers is null.
 struct body_ref
 {
     void* object;
-    /// A body that returns an awaitable.
+    /// Runs a body that returns an awaitable.
     asio::awaitable<void> (*run)(void* object, lock& held);
-    /// Any other.
+    /// Calls a body that returns a plain value or nothing.
     void (*call)(void* object, lock& held);
 };
 
-/// All of `with_lock` that does not depend on the body's type; in src/core/with_lock.cpp.
+/// The part of `with_lock` that does not depend on the type of the body. Defined in src/core/operations/with_lock.cpp.
 asio::awaitable<void> run_with_lock(
     std::shared_ptr<core> core, std::string key, acquire_options options, body_ref body);
 
@@ -137,7 +137,8 @@ asio::awaitable<body_result_t<Body>> with_lock(
     co_return slot.take();
 }
 
-/// The slot of an `async_with_lock`, shared between its coroutine and its completion.
+/// Runs the body of an `async_with_lock`. The slot is shared between this coroutine and the completion of the
+/// operation.
 template <class Body>
 asio::awaitable<void> with_shared_body(
     std::shared_ptr<core> core, std::string key, acquire_options options, std::shared_ptr<body_slot<Body>> slot)
@@ -145,7 +146,8 @@ asio::awaitable<void> with_shared_body(
     co_await run_with_lock(std::move(core), std::move(key), std::move(options), slot->ref());
 }
 
-/// Ends an `async_with_lock` whose body has a result. Its associated characteristics are those of the caller's handler.
+/// Completion handler of an `async_with_lock` whose body returns a value. Its associated characteristics are those of
+/// the caller's handler.
 template <class Handler, class Body>
 struct body_completion
 {

@@ -35,11 +35,11 @@ struct verb_signature<void>
 template <class T>
 using verb_signature_t = typename verb_signature<T>::type;
 
-/// The erased handler of an operation: void(std::exception_ptr, T), or void(std::exception_ptr).
+/// The type-erased handler of an operation: void(std::exception_ptr, T), or void(std::exception_ptr).
 template <class T>
 using verb_handler = asio::any_completion_handler<exception_signature_t<verb_signature_t<T>>>;
 
-/// The code of an operation that ended with `failure`; none if that is null.
+/// Returns the error code of an operation that ended with `failure`, or no error if `failure` is null.
 [[nodiscard]] error_code code_of(const std::exception_ptr& failure);
 
 /// Calls a handler with the code of the failure, and stores the exception in its associated diagnostics.

@@ -5,7 +5,8 @@
 
 namespace colock::detail {
 
-/// Differs between a process and its parent: counted up in the child of every fork.
+/// Number of forks between the first process and this one. Incremented in the child of every fork, so that a child can
+/// detect objects that were made by its parent.
 extern std::atomic<unsigned> generation;
 
 } // namespace colock::detail

@@ -13,8 +13,8 @@
 
 namespace colock::detail {
 
-/// Whether the process has had one thread only until now, as the C library knows it. Goes from true to false once, when
-/// the first thread is made, and never back as far as we care.
+/// Returns whether the process has had only one thread until now, according to the C library. Becomes false when the
+/// first additional thread is created. colock does not depend on it becoming true again.
 [[nodiscard]] inline bool is_single_threaded() noexcept
 {
 #ifdef COLOCK_KNOWS_SINGLE_THREADED
@@ -24,7 +24,7 @@ namespace colock::detail {
 #endif
 }
 
-/// A mutex that costs a program with one thread next to nothing. What it guards must not make threads.
+/// A mutex that is almost free in a program with one thread. The code that it guards must not create threads.
 class light_mutex
 {
 public:
@@ -33,21 +33,21 @@ public:
         const bool needed = !is_single_threaded();
         if (needed)
             mutex_.lock();
-        taken_ = needed;
+        is_locked_ = needed;
     }
     void unlock()
     {
-        if (taken_)
+        if (is_locked_)
             mutex_.unlock();
     }
 
 private:
     std::mutex mutex_;
-    /// Guarded by the mutex itself, or by there being nobody else.
-    bool taken_ = false;
+    /// Whether the last call of `lock` has locked `mutex_`. Guarded by `mutex_`, or by the absence of other threads.
+    bool is_locked_ = false;
 };
 
-/// Adds to a number that others may change at the same time, and returns what it is then.
+/// Adds `summand` to a number that other threads may change at the same time, and returns the sum.
 template <class Number>
 Number add_to(std::atomic<Number>& to, Number summand) noexcept
 {
@@ -58,7 +58,7 @@ Number add_to(std::atomic<Number>& to, Number summand) noexcept
     return sum;
 }
 
-/// A reference count that is atomic as soon as there is more than one thread, as that of std::shared_ptr is.
+/// A reference count that uses atomic instructions only if the process has several threads, as std::shared_ptr does.
 class reference_count
 {
 public:
@@ -69,7 +69,7 @@ public:
         else
             count_.fetch_add(1, std::memory_order_relaxed);
     }
-    /// True if that was the last one.
+    /// Removes one reference. Returns true if no reference is left.
     [[nodiscard]] bool remove() noexcept
     {
         if (is_single_threaded()) {

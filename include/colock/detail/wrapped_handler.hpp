@@ -5,14 +5,15 @@
 
 namespace colock::detail {
 
-/// The type of a handler that another one wraps. The alias exists so that a wrapper which does not include this header,
-/// and so would not have the associator below, does not compile.
+/// The type of a handler that is wrapped by another handler. Every wrapper must name it through this alias. A wrapper
+/// that does not include this header would lack the associator below; the alias turns that mistake into a compile
+/// error.
 template <class Handler>
 using wrapped_handler = Handler;
 
-/// A completion handler with another one in its member `handler`, whose type it names in `wrapped_handler_type` by
-/// `wrapped_handler`. It has the associated characteristics of that handler: executor, allocator, cancellation slot and
-/// so on.
+/// A completion handler that contains another handler in its member `handler`. The wrapper declares the type of the
+/// inner handler as `wrapped_handler_type`, by the alias `wrapped_handler`. It has the associated characteristics of
+/// the inner handler: executor, allocator, cancellation slot and so on.
 template <class Handler>
 concept handler_wrapper = requires(const Handler& wrapper) {
     typename Handler::wrapped_handler_type;

@@ -11,21 +11,23 @@
 
 namespace colock::memory {
 
-/// Checked by make_adapter.
+/// Options of the memory adapter. make_adapter checks them.
 struct options
 {
-    /// How often an operation also sweeps stale locks of other keys: those whose ttl has passed without a release.
-    /// Range: more than 0. The key that is being acquired is always swept.
+    /// Interval at which an operation also removes stale locks of other keys, that is, locks whose ttl has passed
+    /// without a release. The stale locks of the key that is being acquired are always removed. Range: more than 0.
     std::chrono::milliseconds sweep_interval{std::chrono::minutes(5)};
-    /// How many stale locks one operation removes at most; what is left, the next operations remove. Range: at least 1.
+    /// Maximum number of stale locks that one operation removes. The next operations remove the rest. Range: at least
+    /// 1.
     std::size_t sweep_batch = 100;
 };
 
-/// Locks in this process's memory: the reference for the semantics of every backend, and a double for tests.
+/// Makes an adapter that stores the locks in the memory of this process. It is the reference for the semantics of every
+/// backend, and can replace a real backend in tests.
 ///
-/// Exclusive, shared and semaphore locks with and without ttl, fences, a FIFO queue per key with direct hand-off.
-/// Operations end inside the call that starts them. The store belongs to the adapter: lockers made from the same
-/// adapter exclude each other.
+/// Supports exclusive, shared and semaphore locks with and without ttl, and fencing tokens. Each key has a FIFO queue,
+/// and a release passes the lock directly to the next waiter. Every operation completes inside the call that starts it.
+/// The locks belong to the adapter: lockers exclude each other if they are made from the same adapter.
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for options out of range

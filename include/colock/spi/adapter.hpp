@@ -24,12 +24,12 @@ class executor_cell;
 }
 class observer;
 
-/// Receives the loss and the return of contact between an adapter and its backend, each change once. The core
-/// implements this.
+/// Receives a notification when contact between an adapter and its backend is lost or regained, once for each change.
+/// Implemented by the core.
 class contact_watcher
 {
 public:
-    /// The backend cannot be reached any more: held locks may be lost soon.
+    /// The backend cannot be reached any more, so held locks may be lost soon.
     virtual void on_contact_lost() noexcept = 0;
     /// Attempts that have failed may succeed now. Also called when the backend is reached for the first time after a
     /// failed attempt to connect.
@@ -39,141 +39,166 @@ protected:
     ~contact_watcher() = default;
 };
 
-/// The seam between the core and a backend. A subclass starts operations and reports each one's end through its
-/// completion; it contains no cancellation code: callers detach in the core, a started operation always goes on.
+/// The interface between the core and a backend. A derived class starts operations and reports the end of each through
+/// its completion.
 ///
-/// The core calls with claims whose `sent()` is set, and has at most one operation under way per claim. An adapter ends
-/// every operation by itself, within its own operation timeout, with an outcome or a failure: `errc::unavailable` only
-/// if it is certain that nothing was carried out nor will be, `errc::outcome_unknown` if it may have been. To write one
-/// with coroutines instead, derive from awaitable_adapter; docs/adapters.md shows how, and how to test it.
+/// An adapter contains no cancellation code: a cancelled caller is detached in the core, and an operation that was
+/// started always continues. The core passes claims whose `sent()` is set, and has at most one operation in flight per
+/// claim.
 ///
-/// Thread safety: all members may be called from any thread, and at the same time for different claims. Completions may
-/// be called from any thread, but never while a mutex is held that a member takes: they may start the next operation.
+/// An adapter ends every operation by itself, within its own operation timeout, with an outcome or a failure. It
+/// reports `errc::unavailable` only if the operation was certainly not carried out and never will be. It reports
+/// `errc::outcome_unknown` if the operation may have been carried out. To write an adapter with coroutines, derive from
+/// awaitable_adapter; docs/adapters.md shows how to write and test one.
+///
+/// Thread safety: all members may be called from any thread, and at the same time for different claims. A completion
+/// may be called from any thread. It may start the next operation, so it must not be called while a mutex is held that
+/// a member function locks.
 class adapter : public std::enable_shared_from_this<adapter>
 {
 public:
-    /// \param executor where the adapter works; the locker's own timers run there too.
+    /// \param executor runs the adapter's work and the timers of its lockers.
     explicit adapter(asio::any_io_executor executor);
     adapter(const adapter&) = delete;
     adapter& operator=(const adapter&) = delete;
     virtual ~adapter();
 
-    /// Empty once the execution context has been shut down.
+    /// Returns the executor; empty after the execution context has been shut down.
     [[nodiscard]] asio::any_io_executor executor() const;
-    /// "memory", "redis", ...; for messages.
+    /// Returns the name of the backend for messages: "memory", "redis", ...
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
     [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
-    /// Maximum time by which the backend's clock may get ahead while a lease of that ttl lasts, besides running faster
-    /// by a hundredth. A clock gets ahead when another server takes over whose clock is ahead, or by a forward step.
-    /// The core ends each lease earlier by this value, and refuses a ttl below four times the value with
-    /// `errc::invalid_ttl`. A clock that falls behind needs no bound, because it only prolongs the lease.
+    /// Returns the maximum time by which the backend's clock may get ahead during a lease with this ttl, in addition to
+    /// running faster by one percent. A clock gets ahead by a forward step, or when another server takes over whose
+    /// clock is ahead. A clock that falls behind needs no limit, because it only prolongs the lease.
     ///
-    /// The value may change, so the core asks each time it counts a lease: when a grant, an extension or a renewal is
-    /// answered, and when a shorter ttl is about to be sent. The core holds its mutex during the call, so an override
-    /// must not call a locker, a lock or a completion. Default: 0, which is right for a backend whose clock never gets
-    /// ahead.
+    /// The core ends each lease earlier by this value, and rejects a ttl below four times the value with
+    /// `errc::invalid_ttl`. Default: 0, which is correct for a backend whose clock never gets ahead.
+    ///
+    /// The value may change, so the core calls the function whenever it computes a lease: when a grant, an extension or
+    /// a renewal is answered, and before it sends a shorter ttl. The core holds its mutex during the call, so an
+    /// override must not call a locker, a lock or a completion.
     [[nodiscard]] virtual std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept;
 
-    /// Tries once to take the lock. Called for a claim that is not known to hold it: a new one, one that was busy or
-    /// failed, one whose last create has an unknown outcome. A claim that holds it already is granted again, for a new
-    /// ttl and with the fence that it has, or a greater one. One that is busy keeps its place in the backend's queue,
-    /// if there is one and the claim `queues()`.
+    /// Tries once to acquire the lock. Called for a claim that is not known to hold the lock: a new claim, a claim that
+    /// was busy or has failed, or a claim whose last create has an unknown outcome.
+    ///
+    /// If the claim already holds the lock, it is granted again for a new ttl, with its existing fence or a greater
+    /// one. If the lock is busy, the claim keeps its place in the backend's queue, provided that the backend has a
+    /// queue and the claim `queues()`.
     virtual void start_create(claim_ptr claim, completion<create_outcome> done) = 0;
-    /// Gives a granted lock back: called for a claim that was granted and is not in doubt. `not_held` if nothing of its
-    /// was there; touches no other holder's grant. Idempotent.
+    /// Releases a lock. Called for a claim that was granted and is not in doubt. The outcome is `not_held` if the
+    /// backend stored nothing for this claim. Never affects the grant of another holder. Idempotent.
     virtual void start_release(claim_ptr claim, completion<release_outcome> done) = 0;
-    /// Takes back a claim that is queued, in doubt or of unknown outcome. An outcome other than `failed` is a promise:
-    /// the claim holds nothing and never will, even if a lost request arrives late. On `failed` it is tried again. May
-    /// be called for any claim, also for one that never was sent or holds nothing.
+    /// Removes everything that the backend may store for a claim: a place in the queue, or a grant that is in doubt.
+    /// May be called for any claim, also for a claim that was never sent or holds nothing.
+    ///
+    /// An outcome other than `failed` is a promise: the claim holds nothing and never will, even if a lost request
+    /// arrives late. After `failed`, the core calls the function again.
     virtual void start_abandon(claim_ptr claim, completion<release_outcome> done) = 0;
-    /// Sets the remaining time to `ttl`, longer or shorter, only if the lock is still ours; never re-creates. Called
-    /// for a claim that was granted; `not_held` ends its lease.
+    /// Sets the remaining time to `ttl`, longer or shorter, but only if the claim still holds the lock. Never creates
+    /// the lock again. Called for a claim that was granted. The outcome `not_held` ends the lease.
     virtual void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) = 0;
-    /// Whether the backend holds the lock for this claim now; changes nothing.
+    /// Queries whether the claim holds the lock in the backend now. Changes nothing.
     virtual void start_is_valid(claim_ptr claim, completion<valid_outcome> done) = 0;
 
-    /// Called for a claim whose last create was busy, and only with `capabilities::events`. Ends when the lock may be
-    /// free, and when an `extend` has brought a holder's expiry nearer; always safe to end early, and it does so when
-    /// its event source is newly armed. What was released between the busy answer and this call may not be missed: it
-    /// looks again, or was listening before. `until` is when the core will try again on its own. The default never ends
-    /// by itself, which is right only without `capabilities::events`.
+    /// Waits until the lock may be free. Called for a claim whose last create was busy, and only with
+    /// `capabilities::events`. `until` is the time at which the core will try again by itself.
+    ///
+    /// The operation also ends when an `extend` has brought a holder's expiry nearer, and when a new event subscription
+    /// becomes active. It may always end early. A release between the busy answer and this call must not be missed: the
+    /// adapter must check the lock again, or have subscribed before.
+    ///
+    /// The default never ends by itself, which is correct only without `capabilities::events`.
     virtual void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done);
-    /// Ends a wait, if one is under way; its completion may be called or destroyed, now or later. Another wait for the
-    /// same claim may start at once; the core knows the completion of an old one and ignores it. The core starts no
-    /// other operation for a claim before its wait has ended or was cancelled.
+    /// Ends the wait of this claim, if there is one. The completion of that wait may be called or destroyed, now or
+    /// later. The core may start another wait for the same claim at once, and ignores the completion of the old wait.
+    /// The core starts no other operation for a claim before its wait has ended or was cancelled.
     virtual void cancel_wait(claim& claim) noexcept;
 
-    /// Gives `held` back and creates `next`, both exclusive, in one step. Default: one after the other. If it fails
-    /// with an unknown outcome, both claims are in doubt.
+    /// Releases `held` and creates `next` in one step. Both are exclusive. Default: a release and then a create. If the
+    /// operation fails with an unknown outcome, both claims are in doubt.
     virtual void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
-    /// The live holders of a key.
+    /// Returns the live holders of a key.
     virtual void start_inspect(std::string key, completion<list_outcome> done);
-    /// The administrator's release: queries the holders of a key, removes them, and returns what it removed. The
-    /// removal names these holders. A lock that is granted, handed over or adopted after the query is left alone,
-    /// however late the removal arrives. An empty answer means that none of the holders that were found was left.
+    /// Forced release for administrators: queries the holders of a key, removes them, and returns the removed holders.
+    /// The removal names exactly these holders. A lock that is granted, handed over or adopted after the query is
+    /// therefore not removed, however late the removal arrives. An empty result means that none of the holders was
+    /// left.
     virtual void start_break(std::string key, completion<list_outcome> done);
-    /// The live holders that match, in pages: the first with an empty cursor, each other with the `next` of the one
-    /// before it. A page may be empty, and is small enough to hold nobody up. What is granted or ends meanwhile may be
-    /// missing, and a key that moves may come twice. A cursor that cannot be one of its own fails with
-    /// `errc::invalid_options`.
+    /// Returns one page of the live holders that match. The cursor is empty for the first page, and the `next` of the
+    /// previous page for each other page. A page may be empty. It must be small enough not to delay other operations.
+    ///
+    /// Holders that are granted or end between two pages may be missing, and a key that moves may be returned twice. An
+    /// invalid cursor fails with `errc::invalid_options`.
     virtual void start_list(filter which, std::string cursor, completion<list_outcome> done);
-    /// Removes expired locks and returns them, in steps that go on as the pages of a list do: at most `limit` in this
-    /// one (0: as many as it likes), never a live one. An outcome that failed has what was removed all the same.
+    /// Removes expired locks and returns them, in steps that continue like the pages of a list. One step removes at
+    /// most `limit` locks (0: the adapter decides), and never a live lock. A failed outcome contains the locks that
+    /// were removed before the failure.
     virtual void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done);
 
-    /// Creates all claims or none; each alone as `start_create` does. A refusal leaves nothing behind: no claim keeps a
-    /// place in a queue, nor stops others.
+    /// Creates all claims or none. Each claim is created as by `start_create`. If the request is refused, no claim
+    /// keeps a place in a queue or blocks other claims.
     virtual void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done);
-    /// Releases all locks of a group, or sets the remaining time of each to at least `ttl`; other processes' too. An
-    /// extension never brings an expiry nearer, as a holder elsewhere counts by its own clock. If one of them has no
-    /// ttl, it fails with `errc::invalid_ttl` and changes none. Expired locks are not among them; an id that nobody
-    /// holds a lock of is no failure. Finds them by an index: what it costs grows with the group, not with all the
-    /// locks there are.
+    /// Releases all locks of a group, or extends the remaining time of each to at least `ttl`, including those of other
+    /// processes. An extension never brings an expiry nearer, because a holder elsewhere uses its own clock.
+    ///
+    /// If one of the locks has no ttl, an extension fails with `errc::invalid_ttl` and changes nothing. Expired locks
+    /// do not belong to the group. An id without locks is not an error. The adapter must find the locks by an index.
+    /// The cost must depend on the size of the group, not on the total number of locks.
     virtual void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
-    /// What another process needs to go on with a held lock, of any bytes: whoever has it, has the lock. Empty by
-    /// default.
+    /// Returns the data (arbitrary bytes) with which another process can take over a held lock. The data are sufficient
+    /// to take over the lock, so they are a secret. Default: empty.
     [[nodiscard]] virtual std::string export_ticket(const claim& held) const;
-    /// Makes `claim`, of the same key and mode, the holder of what the ticket was exported for, in one compare-and-set
-    /// on the backend: granted for its own ttl, with a fence greater than that which the ticket's claim had, so that a
-    /// ticket works once; or busy if nothing is held under the ticket any more. A claim that holds it already is
-    /// granted again, as by `start_create`: an adoption whose outcome is unknown may be tried again, and ends with
-    /// `abandon`.
+    /// Makes `claim`, of the same key and mode, the holder of the lock that the ticket was exported for, in one
+    /// compare-and-set on the backend. The lock is granted for the ttl of `claim`, with a fence greater than that of
+    /// the ticket's claim, so that a ticket works once. The outcome is busy if nothing is held under the ticket any
+    /// more.
+    ///
+    /// A claim that already holds the lock is granted again, as by `start_create`. An adoption with an unknown outcome
+    /// may therefore be repeated, and is ended by `start_abandon`.
     virtual void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
-    /// Closes connections as soon as nobody needs them. After `deadline` what is not sent fails, and what is not
-    /// answered is given up. The adapter stays usable.
+    /// Closes each connection when it is no longer used. After `deadline`, operations that are not sent fail, and
+    /// operations that are not answered are given up. The adapter can still be used afterwards.
     virtual void start_close(lease_clock::duration deadline, completion<closed> done);
-    /// A locker was made while a close was under way, or right before it: the close ends now, and nothing is closed or
-    /// given up for it any more. Called from any thread. Does nothing by default, which is right where `start_close`
-    /// ends no operation of others.
+    /// Called from any thread when a locker is made during a close, or directly before it. The close ends now, and must
+    /// not close or give up anything afterwards. The default does nothing, which is correct if `start_close` does not
+    /// end operations of other lockers.
     virtual void cancel_close() noexcept {}
 
-    /// Who is told of the backend's own events, beside each locker's observer. Kept weakly. If the backend can be
-    /// reached, it is told so at once.
+    /// Registers an observer for the events of the backend, in addition to the observer of each locker. Keeps a weak
+    /// reference. If the backend can be reached, the observer is notified at once.
     void attach(const std::shared_ptr<observer>& listener);
-    /// Keeps `watcher` weakly.
+    /// Registers a contact_watcher. Keeps a weak reference.
     void watch_contact(const std::shared_ptr<contact_watcher>& watcher);
-    /// Counted by each locker for itself; the first one cancels a close. remove_user is true when the last has gone.
+    /// Counts the lockers of this adapter; each locker adds and removes itself. The first user cancels a close.
+    /// remove_user returns true if no user is left.
     void add_user() noexcept;
     [[nodiscard]] bool remove_user() noexcept;
     [[nodiscard]] bool has_users() const noexcept;
-    /// How often a lost connection was made anew.
+    /// Returns how often a lost connection was established again.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
-    /// Nothing was sent to the backend before: the time that `notify_ready` was told first. A lease that was asked for
-    /// earlier is counted from then on, so that the time to connect is not taken from its ttl.
+    /// Returns the `connected_at` of the first `notify_ready`: before this time, nothing was sent to the backend. A
+    /// lease that was requested earlier is counted from this time, so that the time to connect does not shorten the
+    /// lease.
     [[nodiscard]] lease_clock::time_point connected_at() const noexcept;
-    /// How many parts of locks the adapter has given up to take back by itself, beside what it was told to abandon.
+    /// Returns the number of parts of locks that the adapter could not remove by itself, not counting the claims that
+    /// were passed to `start_abandon`.
     [[nodiscard]] std::uint64_t unproven() const noexcept;
-    /// Why the backend cannot be reached now, for those who have had no answer; null while it can, as far as is known.
-    /// While there is a trouble, what is under way has not been sent, or cannot take effect: what had been sent was
-    /// ended with its connection. A connection that is being made is a trouble, too.
+    /// Returns why the backend cannot be reached at present, or null if it can be reached as far as is known. The core
+    /// reports this to callers that have received no answer.
+    ///
+    /// While the result is not null, an operation in flight has not been sent or can no longer take effect: operations
+    /// that were sent have ended with their connection. The result is also not null while a connection is being
+    /// established.
     [[nodiscard]] virtual failure_ptr trouble() const;
 
-    // The same operations for direct use. The caller's claim should be marked as sent where a lease matters.
-    // Cancellation: none; they end when the operation has.
+    // Awaitable versions of the operations, for direct use. If the lease matters, call `set_sent` on the claim before.
+    // Cancellation: not supported; the functions return when the operation has ended.
     [[nodiscard]] asio::awaitable<create_outcome> create(claim_ptr claim);
     [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim);
     [[nodiscard]] asio::awaitable<release_outcome> abandon(claim_ptr claim);
@@ -188,25 +213,27 @@ public:
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:
-    /// Tells that a connection to `address` is being made, and that no other exists: nothing that is under way has been
-    /// sent. This is the `trouble()` until `end_connecting`, `notify_ready` or `notify_reconnected`, unless there is
-    /// another. Observers hear nothing.
+    /// Reports that a connection to `address` is being established and that no other connection exists, so that no
+    /// operation in flight has been sent. This is the `trouble()` until `end_connecting`, `notify_ready` or
+    /// `notify_reconnected` is called, unless there is another trouble. Observers are not notified.
     void notify_connecting(std::string_view address) noexcept;
-    /// Tells that the connection exists, or is no longer being made. Observers hear nothing: to be called where neither
-    /// `notify_ready` nor `notify_reconnected` is, as after a connection was closed for want of use.
+    /// Reports that the connection exists, or is no longer being established. Observers are not notified. Call this if
+    /// neither `notify_ready` nor `notify_reconnected` is called, for example for a connection that was closed because
+    /// it was unused.
     void end_connecting() noexcept;
-    /// Ends the `trouble()`. To be called once: by an adapter that needs no connection when it is made.
-    /// \param connected_at see `connected_at()`: the first connection stands since then, and until then nothing can
-    /// have been carried out. Not given: what was asked for may have been sent already.
+    /// Reports that the backend can be used, and ends the `trouble()`. Call this once; an adapter that needs no
+    /// connection calls it when it is made.
+    /// \param connected_at the time at which the first connection was established; nothing can have been carried out
+    ///     before. See `connected_at()`. Default: unknown, so that operations may have been sent before.
     void notify_ready(lease_clock::time_point connected_at = {}) noexcept;
-    /// To be called at each failed attempt to connect; `why` is the `trouble()` from now on. An observer is told what
-    /// it has not heard since the backend could be reached last: `why`'s cause, or its code where it has none.
+    /// Reports a failed attempt to connect; call this after each failure. `why` is the new `trouble()`. An observer is
+    /// notified once per address and cause (or code, if there is no cause) until the backend can be reached again.
     void notify_unreachable(failure_ptr why, std::string_view address) noexcept;
-    /// The same for one of several servers whose adapter has counted already what was told: no `trouble()` of the
-    /// whole.
-    void tell_unreachable(const error_code& why, std::string_view address) noexcept;
+    /// Notifies observers that one of several servers cannot be reached, without changing the `trouble()` of the whole.
+    /// The adapter itself must avoid repeated notifications.
+    void report_unreachable(const error_code& why, std::string_view address) noexcept;
     void notify_suspended(const error_code& why) noexcept;
-    /// Ends the `trouble()`, and counts `reconnects()`.
+    /// Reports that the connection was established again. Ends the `trouble()`, and increments `reconnects()`.
     void notify_reconnected() noexcept;
     void notify_warning(std::string_view message) noexcept;
     /// Adds to `unproven()`.

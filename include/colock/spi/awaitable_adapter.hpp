@@ -7,15 +7,15 @@
 
 namespace colock {
 
-/// The easy way to write an adapter: each operation is a coroutine, spawned on the adapter's executor, and keeps the
-/// adapter alive. Four are to be written; each other one has a default. What each has to promise is said at the
-/// operation of `adapter` that it carries out.
+/// Base class for adapters that are written with coroutines. Each operation is a coroutine that is spawned on the
+/// adapter's executor and keeps the adapter alive. Four functions are pure virtual; all others have a default. The
+/// requirements of each function are documented at the corresponding operation of `adapter`.
 ///
-/// An exception that leaves one becomes a failure: a code of errc as it is, any other as `errc::outcome_unknown` with
-/// it as cause. Costs a `co_spawn` per operation.
+/// An exception that leaves a coroutine becomes a failure. A code of errc is used as it is. Any other error becomes
+/// `errc::outcome_unknown`, with that error as the cause. Each operation costs a `co_spawn`.
 ///
-/// Where the context has more threads than one, give a strand as executor: then no two of the coroutines run at the
-/// same time, and what they share needs no mutex. None but `do_wait` is ever cancelled.
+/// If the context has more than one thread, pass a strand as the executor. Then no two of the coroutines run at the
+/// same time, and their shared data need no mutex. Only `do_wait` is ever cancelled.
 class awaitable_adapter : public adapter
 {
 public:
@@ -42,32 +42,35 @@ public:
 protected:
     [[nodiscard]] virtual asio::awaitable<create_outcome> do_create(claim_ptr claim) = 0;
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim) = 0;
-    /// Default: `do_release`, right where requests cannot arrive late or out of order, and where there is no queue.
+    /// Default: `do_release`. This is correct only if there is no queue, and requests cannot arrive late or out of
+    /// order.
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_abandon(claim_ptr claim);
     [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(claim_ptr claim, std::chrono::milliseconds ttl) = 0;
     [[nodiscard]] virtual asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) = 0;
 
-    /// Returns when the lock may be free; early is safe, and so is an exception. It must look itself whether the lock
-    /// is free already: a release between the busy answer and this call may not be missed.
+    /// Returns when the lock may be free. It may return early, and it may throw. It must check whether the lock is
+    /// already free, because a release between the busy answer and this call must not be missed. Default: returns at
+    /// `until`.
     ///
-    /// `cancel_wait` ends it by Asio's cancellation (terminal), emitted on the strand on which it runs, which is one
-    /// over the adapter's executor; what it awaits then ends with `operation_aborted`. The core does not wait for that:
-    /// the next operation of the claim, another wait included, may begin before this one has let go, so it must not
-    /// touch `claim::slot` on its way out. Default: returns at `until`.
+    /// `cancel_wait` cancels the coroutine by Asio's cancellation (terminal). The signal is emitted on the strand of
+    /// the coroutine, which uses the adapter's executor; the operation that the coroutine awaits ends with
+    /// `operation_aborted`. The core does not wait for this: the next operation of the claim, or another wait, may
+    /// begin before this coroutine has ended. The coroutine must therefore not access `claim::slot` after it was
+    /// cancelled.
     [[nodiscard]] virtual asio::awaitable<void> do_wait(claim_ptr claim, lease_clock::time_point until);
-    /// Default: `do_release`, or `do_abandon` for a claim that is in doubt, and then `do_create`.
+    /// Default: `do_release` (or `do_abandon` for a claim that is in doubt), and then `do_create`.
     [[nodiscard]] virtual asio::awaitable<hand_over_outcome> do_hand_over(claim_ptr held, claim_ptr next);
-    /// These four come with `capabilities::list`. Default: `errc::unsupported`.
+    /// Required for `capabilities::list`, like the next three functions. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_inspect(std::string key);
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_break(std::string key);
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
-    /// Comes with `capabilities::groups`, and with `capabilities::extends_groups`. Default: `errc::unsupported`.
+    /// Required for `capabilities::groups` and `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(
         std::string id, group_action what, std::chrono::milliseconds ttl);
-    /// With `capabilities::tickets`, as is `export_ticket`. Default: `errc::unsupported`.
+    /// Required for `capabilities::tickets`, like `export_ticket`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<create_outcome> do_adopt(std::string ticket, claim_ptr claim);
-    /// Default: nothing is there to be closed.
+    /// Default: does nothing, for an adapter without connections.
     [[nodiscard]] virtual asio::awaitable<void> do_close(lease_clock::duration deadline);
 
 private:

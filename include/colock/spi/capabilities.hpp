@@ -6,56 +6,58 @@
 
 namespace colock {
 
-/// What a backend can do, the same in every call. The locker refuses what it cannot with `errc::unsupported`, before
-/// anything is sent. What is left at its default is always right, if not fast: set only what the contract suite shows
-/// to be true.
+/// The features of a backend. They must be the same in every call. The locker rejects an unsupported operation with
+/// `errc::unsupported` before anything is sent. The default values are always correct, though not always the fastest:
+/// set a field only if the contract test suite confirms it.
 struct capabilities
 {
-    /// Shared locks.
+    /// Shared locks are supported.
     bool shared = false;
-    /// Shared locks with `max_holders`.
+    /// Shared locks with `max_holders` are supported.
     bool semaphore = false;
-    /// A ttl of 0.
+    /// A ttl of 0 is supported: the lock is held until it is released.
     bool no_ttl = false;
-    /// It keeps a queue: a claim that was busy keeps its place until it is granted or abandoned. The core then never
-    /// holds a claim back to let other lockers go first, and does not let its own overtake the queue by handing over.
+    /// The backend has a queue: a claim that was busy keeps its place until it is granted or abandoned. The core then
+    /// never delays a claim to let other lockers go first, and never bypasses the queue with a hand-over between its
+    /// own claims.
     bool fifo = false;
-    /// Each grant has a fencing token greater than those of all grants of the key before it.
+    /// Each grant has a fencing token that is greater than the tokens of all earlier grants of the key.
     bool fence = false;
-    /// `inspect`, `break_key`, `list` and `purge`.
+    /// `inspect`, `break_key`, `list` and `purge` are supported.
     bool list = false;
-    /// `wait` is woken by a release. Without it the core waits on a timer alone and never calls `wait`.
+    /// A release ends a `wait`. Without this feature, the core waits by a timer alone and never calls `wait`.
     bool events = false;
-    /// `create_all`: several exclusive locks in one step.
+    /// `create_all` is supported: several exclusive locks in one step.
     bool several = false;
-    /// `group`: a release of all locks of a group by its id, whoever holds them.
+    /// `group` can release all locks of a group by its id, including those of other processes.
     bool groups = false;
-    /// `group`: an extension too.
+    /// `group` can also extend all locks of a group.
     bool extends_groups = false;
-    /// `export_ticket` and `adopt`: a lock that another process goes on with.
+    /// `export_ticket` and `adopt` are supported: another process can take over a lock.
     bool tickets = false;
-    /// The backend ends what is held beyond its ttl. Without it the core ends every lease itself, watches each for
-    /// that, and takes back what it has left behind until the backend has answered.
+    /// The backend removes a lock when its ttl has passed. Without this feature, the core ends every lease itself: it
+    /// watches each lease, and repeats the release of an expired lock until the backend has answered.
     bool expires = true;
-    /// Every operation but `wait` ends inside the call that starts it. The core then awaits answers on its stack: one
-    /// that came later would write to memory that is gone. Never for an `awaitable_adapter`.
+    /// Every operation except `wait` ends inside the call that starts it. The core then stores the outcome on its
+    /// stack, so a later completion would write to invalid memory. Never set this for an `awaitable_adapter`.
     bool immediate = false;
 };
 
-/// What an adapter accepts, the same in every call. Most adapters leave all of it alone.
+/// The limits of an adapter. They must be the same in every call. Most adapters use the defaults.
 struct adapter_limits
 {
-    /// A shorter ttl is refused with `errc::invalid_ttl`, and no renewal asks for a shorter one. To be raised to what
-    /// the backend can tell apart, or to several times what it takes to answer; at most 1 s.
+    /// Minimum ttl. A shorter ttl is rejected with `errc::invalid_ttl`, and no renewal uses a shorter one. Increase
+    /// this value to the time resolution of the backend, or to several times its response time; at most 1 s.
     std::chrono::milliseconds min_ttl{100};
-    /// A longer one is refused too. To be lowered to what the backend can store; at least a day.
+    /// Maximum ttl. A longer ttl is rejected too. Reduce this value to the maximum that the backend can store; at least
+    /// one day.
     std::chrono::milliseconds max_ttl{std::chrono::hours(24 * 3650)};
-    /// In bytes; a longer key is refused with `errc::invalid_key`. Users count on 512 everywhere: what the backend
-    /// cannot store as it is, the adapter encodes.
+    /// Maximum length of a key in bytes. A longer key is rejected with `errc::invalid_key`. Users expect 512 bytes on
+    /// every backend. If the backend cannot store such a key, the adapter must encode it.
     std::size_t max_key = 512;
-    /// An operation timeout that the adapter keeps to by a timer of its own: where it is not above the locker's, a
-    /// release needs no further one. 0: none, and the core arms a timer for each; leave it so unless every operation
-    /// is certain to end in that time.
+    /// An operation timeout that the adapter enforces with its own timer. If it is not longer than the timeout of the
+    /// locker, a release needs no other timer. 0: none, and the core starts a timer for each operation. Keep 0 unless
+    /// every operation certainly ends within the time.
     std::chrono::milliseconds answers_within{0};
 };
 

@@ -18,25 +18,25 @@
 
 namespace colock {
 
-/// What a claim asks for. The ttl is rounded up to whole milliseconds by its type; 0 means "until released".
+/// The parameters of a claim. The ttl is a whole number of milliseconds; 0 means "until released".
 struct claim_request
 {
     std::string key;
     lock_mode mode = lock_mode::exclusive;
-    /// For shared claims: granted only if fewer than this many shared holders live. 0: any number.
+    /// For shared claims: the claim is granted only if fewer than this many shared holders exist. 0: any number.
     std::size_t max_holders = 0;
     std::chrono::milliseconds ttl{30'000};
-    /// False for a single attempt: a backend that keeps a queue then must not keep a place for it.
+    /// False for a single attempt: a backend with a queue must not keep a place for this claim.
     bool queues = true;
     /// Never null.
     std::shared_ptr<const owner_data> owner = std::make_shared<const owner_data>();
 };
 
-/// One acquisition, or one part of it, from its first create to its last release: shared by the core, which derives
-/// from it, and the adapter, which may keep a pointer to it for as long as it likes.
+/// One acquire or a part of one, from its first create to its last release. The core derives from this class, and
+/// shares the object with the adapter. The adapter may keep a pointer to it for as long as it likes.
 ///
-/// Thread safety: `slot` belongs to whoever has the operation of this claim under way, see there; all else may be used
-/// from any thread.
+/// Thread safety: `slot` belongs to the code that executes the current operation of this claim, see there. All other
+/// members may be used from any thread.
 class claim
 {
 public:
@@ -50,11 +50,11 @@ public:
     virtual ~claim() = default;
 
     [[nodiscard]] const std::string& key() const noexcept { return key_; }
-    /// std::hash of the key, computed once.
+    /// Returns the std::hash of the key, which is computed once.
     [[nodiscard]] std::size_t key_hash() const noexcept { return hash_; }
-    /// The same in every attempt of this claim. Made when it is first asked for: a backend that knows its claims
-    /// by address needs none.
-    /// \throws boost::system::system_error if the operating system has no randomness to give.
+    /// Returns the token, which is the same in every attempt of this claim. It is generated at the first call, because
+    /// a backend that identifies claims by their address needs no token.
+    /// \throws boost::system::system_error if the operating system cannot provide random bytes.
     [[nodiscard]] const colock::token& token() const
     {
         if (token_state_.load(std::memory_order_acquire) != token_state::made)
@@ -63,49 +63,53 @@ public:
     }
     [[nodiscard]] lock_mode mode() const noexcept { return mode_; }
     [[nodiscard]] std::size_t max_holders() const noexcept { return max_holders_; }
-    /// 0: until released.
+    /// Returns the ttl; 0 means "until released".
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept
     {
         return std::chrono::milliseconds(ttl_.load(std::memory_order_relaxed));
     }
     [[nodiscard]] bool queues() const noexcept { return queues_; }
     [[nodiscard]] const owner_data& owner() const noexcept { return *owner_; }
-    /// The same, for an adapter that keeps it beyond the claim's life.
+    /// Returns the owner data for an adapter that keeps them longer than the claim exists.
     [[nodiscard]] const std::shared_ptr<const owner_data>& shared_owner() const noexcept { return owner_; }
 
-    /// It was asked for before a fork, and this process is the child: the parent goes on with it under the same token.
-    /// Here it holds nothing, and nothing may be sent for it.
+    /// Returns whether the claim was made before a fork and this process is the child. The parent continues to use the
+    /// claim with the same token. In the child the claim holds nothing, and nothing may be sent for it.
     [[nodiscard]] bool is_from_parent() const noexcept
     {
         return generation_ != detail::generation.load(std::memory_order_relaxed);
     }
 
-    /// The acquire was given up: nobody waits for its create any more. It never becomes false again.
+    /// Returns whether the acquire was given up, so that no caller waits for its create any more. Never becomes false
+    /// again.
     ///
-    /// An adapter may do without it. One whose requests wait for a connection looks at it while they do: a create of
-    /// such a claim that was certainly not sent ends as `unavailable`, there and then, so that nothing is connected for
-    /// it and an `io_context` runs out of work. It changes nothing for what was sent, and never keeps back a request
-    /// that gives back, or completes, what a create of this claim was granted before; what is granted nevertheless is
-    /// given back by the core.
+    /// An adapter may ignore this flag. An adapter whose requests wait for a connection checks the flag meanwhile. A
+    /// create of such a claim that was certainly not sent ends at once with `unavailable`. The adapter then does not
+    /// connect for it, and an `io_context` can run out of work.
+    ///
+    /// The flag has no effect on requests that were sent. It must never delay a request that releases or completes an
+    /// earlier grant of this claim. If the claim is granted nevertheless, the core releases it.
     [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
-    /// When the core started the operation that is under way; an expiry that an adapter counts from here can only be
-    /// later than the one that the holder counts on. On a backend that answers at once, a release may still carry the
-    /// time of an earlier operation: it says nothing about the claims of others.
+    /// Returns the time at which the core started the current operation. An expiry that an adapter counts from this
+    /// time is never earlier than the expiry that the holder uses. On a backend that answers at once, a release may
+    /// still have the time of an earlier operation; this does not affect the claims of others.
     [[nodiscard]] lease_clock::time_point sent() const noexcept
     {
         return lease_clock::time_point(lease_clock::duration(sent_.load(std::memory_order_relaxed)));
     }
 
-    /// Some attempt of this claim has an unknown outcome: it ends with `abandon`, never with `release`, even if a later
-    /// attempt is granted. Set by the core; cleared only by an adapter that has proof that no request is under way.
-    [[nodiscard]] bool in_doubt() const noexcept { return tainted_.load(std::memory_order_relaxed); }
-    void clear_taint() noexcept { tainted_.store(false, std::memory_order_relaxed); }
+    /// Returns whether an attempt of this claim has an unknown outcome. Such a claim ends with `abandon` and never with
+    /// `release`, even if a later attempt is granted. Set by the core. Cleared only by an adapter that has proof that
+    /// no request is in flight.
+    [[nodiscard]] bool in_doubt() const noexcept { return in_doubt_.load(std::memory_order_relaxed); }
+    void clear_in_doubt() noexcept { in_doubt_.store(false, std::memory_order_relaxed); }
 
-    /// The smallest ttl that a request without an answer would set, should it arrive late; `milliseconds::max()`: there
-    /// is none. It would cut what was extended since, so the core counts on no more than this. Requests are added by
-    /// the core and, where it tells of success without every part's answer, by an adapter; they are cleared only by an
-    /// adapter that has proof that none can cut it.
+    /// Returns the smallest ttl that an unanswered request would set if it arrived late; `milliseconds::max()` if there
+    /// is none. Such a request would shorten a later extension, so the core does not rely on a longer lease than this.
+    ///
+    /// The core adds a ttl for each such request. An adapter that reports success before all parts have answered adds
+    /// one too. The value is cleared only by an adapter that has proof that no request can shorten the lease.
     [[nodiscard]] std::chrono::milliseconds late_ttl() const noexcept
     {
         return std::chrono::milliseconds(late_ttl_.load(std::memory_order_relaxed));
@@ -118,35 +122,38 @@ public:
     }
     void clear_late() noexcept { late_ttl_.store(never_late, std::memory_order_relaxed); }
 
-    /// A release of it has an unknown outcome: if it arrived late, it would take away a grant that this claim was given
-    /// since. The core goes on with another claim, and settles this one. Set by the core, or by an adapter whose create
-    /// gives back what it cannot keep.
+    /// Returns whether a release of this claim has an unknown outcome. If that release arrived late, it would remove a
+    /// later grant of this claim. The core therefore continues with another claim, and cleans up this one. Set by the
+    /// core, or by an adapter whose create releases a grant that it cannot keep.
     [[nodiscard]] bool spent() const noexcept { return spent_.load(std::memory_order_relaxed); }
     void spend() noexcept { spent_.store(true, std::memory_order_relaxed); }
 
-    /// When its release began, others of the same locker waited for its key, and want to know whether those of other
-    /// lockers do (`release_outcome::others_wait`). An adapter to which that knowledge is dear can do without else.
+    /// Returns whether other callers of the same locker waited for the key when the release began. Only then does the
+    /// core need to know whether other lockers wait too (`release_outcome::others_wait`). An adapter for which this is
+    /// expensive may determine it only in this case.
     [[nodiscard]] bool awaited() const noexcept { return awaited_.load(std::memory_order_relaxed); }
 
     [[nodiscard]] colock::lease& lease() noexcept { return lease_; }
     [[nodiscard]] const colock::lease& lease() const noexcept { return lease_; }
 
-    /// The adapter's own: a queue entry, a node's path, the connection that a request was sent on. Neither read nor
-    /// written by the core; what is in it lives as long as the claim.
+    /// Data of the adapter: a queue entry, a node's path, the connection that a request was sent on. The core neither
+    /// reads nor writes it. The data exist as long as the claim.
     ///
-    /// It has no lock because it needs none: the core has one operation of a claim under way at a time, so it belongs
-    /// to whoever carries that out, from the call that starts it until its completion is called, and to nobody else:
-    /// not to a timer or a listener of the adapter's, unless a mutex of the adapter's own guards each access. `wait`
-    /// counts as an operation until it has ended or was cancelled; from then on it belongs to the next.
+    /// The slot needs no mutex, because the core has only one operation of a claim in flight. It belongs to the code
+    /// that executes this operation, from the call that starts the operation until its completion is called. A timer or
+    /// a listener of the adapter must not access it, unless a mutex of the adapter guards each access. `wait` is an
+    /// operation until it has ended or was cancelled; then the slot belongs to the next operation.
     std::shared_ptr<void> slot;
 
-    /// Called by the adapter: the grant has ended. The end of a session is told to all its leases by its session_bound.
-    /// Only the first call counts. A call that comes before the core has processed the grant takes effect as soon as
-    /// the claim is held, so an adapter may call at any time after the backend has granted. Ignored once the claim is
-    /// given back.
+    /// Called by the adapter when the grant has ended. If a session has ended, its session_bound reports this to all
+    /// its leases instead.
+    ///
+    /// Only the first call has an effect. An adapter may call this at any time after the backend has granted. A call
+    /// before the core has processed the grant takes effect as soon as the claim is held. Ignored after the claim was
+    /// released.
     virtual void lost(lost_reason reason) noexcept { static_cast<void>(reason); }
 
-    /// For the core, and for tests that drive an adapter without one.
+    /// For the core, and for tests that use an adapter without the core.
     void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
     void set_sent(lease_clock::time_point now) noexcept
     {
@@ -154,7 +161,7 @@ public:
     }
     void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
     void set_awaited(bool by_others) noexcept { awaited_.store(by_others, std::memory_order_relaxed); }
-    void mark_in_doubt() noexcept { tainted_.store(true, std::memory_order_relaxed); }
+    void mark_in_doubt() noexcept { in_doubt_.store(true, std::memory_order_relaxed); }
 
     friend void intrusive_ptr_add_ref(const claim* counted) noexcept { counted->references_.add(); }
     friend void intrusive_ptr_release(const claim* counted) noexcept
@@ -170,7 +177,7 @@ private:
         making,
         made,
     };
-    /// std::call_once would do, but costs a system call each time.
+    /// std::call_once would also work, but it costs a system call each time.
     void make_token() const
     {
         if (detail::is_single_threaded()) {
@@ -216,7 +223,7 @@ private:
     const bool queues_;
     mutable std::atomic<token_state> token_state_{token_state::none};
     std::atomic<bool> cancelled_{false};
-    std::atomic<bool> tainted_{false};
+    std::atomic<bool> in_doubt_{false};
     std::atomic<bool> awaited_{false};
     std::atomic<bool> spent_{false};
 };

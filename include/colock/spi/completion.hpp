@@ -11,17 +11,17 @@
 
 namespace colock {
 
-/// What an adapter calls when an operation has ended: move-only, called at most once, with the outcome.
+/// Function object that an adapter calls with the outcome when an operation has ended. Move-only; called at most once.
 ///
-/// It may be called inside the call that started the operation, or later from any thread. One that is destroyed without
-/// having been called means that the operation's execution context is gone; nobody is told.
+/// It may be called inside the call that started the operation, or later from any thread. If it is destroyed without
+/// having been called, the execution context of the operation no longer exists, and nobody is notified.
 template <class Outcome>
 class completion
 {
 public:
     completion() noexcept = default;
 
-    /// From any move-constructible function object; allocates.
+    /// Makes a completion from any move-constructible function object. Allocates memory.
     template <class Function>
         requires(!std::same_as<std::remove_cvref_t<Function>, completion> &&
                     std::invocable<std::remove_cvref_t<Function>, Outcome>)
@@ -31,7 +31,7 @@ public:
     {
     }
 
-    /// A member function of a reference-counted object; allocates nothing.
+    /// Makes a completion that calls a member function of a reference-counted object. Allocates no memory.
     template <auto Member, class Object>
     [[nodiscard]] static completion bind(boost::intrusive_ptr<Object> object) noexcept
     {
@@ -41,8 +41,8 @@ public:
         return bound;
     }
 
-    /// Stores the outcome. Only for an operation that is known to end before `slot` does: one of an adapter with
-    /// `capabilities::immediate`.
+    /// Makes a completion that stores the outcome in `slot`. Only for an operation that certainly ends while `slot`
+    /// exists, as with `capabilities::immediate`.
     [[nodiscard]] static completion into(std::optional<Outcome>& slot) noexcept
     {
         completion bound;
@@ -71,7 +71,7 @@ public:
 
     [[nodiscard]] explicit operator bool() const noexcept { return act_ != nullptr; }
 
-    /// Ends the operation. The object is empty afterwards.
+    /// Calls the function with the outcome. The object is empty afterwards.
     void operator()(Outcome outcome)
     {
         const auto act = std::exchange(act_, nullptr);
@@ -91,7 +91,8 @@ private:
         std::unique_ptr<Function> function(static_cast<Function*>(state));
         if (!outcome)
             return;
-        // The object is freed before its function runs: what it starts can reuse the memory.
+        // The object is freed before its function is called, so that an operation which the function starts can reuse
+        // the memory.
         Function local(std::move(*function));
         function.reset();
         std::move(local)(std::move(*outcome));

@@ -11,9 +11,11 @@
 
 namespace colock {
 
-/// How long a session of the backend's lives for certain: one object per session, shared by all leases that are tied to
-/// it. Its adapter raises it with each proof that the session lives. Once it has passed, it stays passed: who has seen
-/// a lease end does not see it stand again, and a session that comes back brings a new object for later grants.
+/// The time until which a session of the backend certainly lives. There is one object per session, shared by all leases
+/// that are tied to the session. The adapter raises the time with each proof that the session is alive.
+///
+/// Once the time has passed, the session has ended for good. A lease that was seen to end is therefore never seen to be
+/// valid again. If the adapter resumes the session, it makes a new object for later grants.
 ///
 /// Thread safety: all members may be called from any thread.
 class session_bound
@@ -21,7 +23,8 @@ class session_bound
 public:
     using time_point = lease_clock::time_point;
 
-    /// Who is told about all leases of a session at once: the core, which knows which of its own are tied to it.
+    /// Receives a notification when a session ends, once for all leases of the session. Implemented by the core, which
+    /// knows the leases that are tied to the session.
     class watcher
     {
     public:
@@ -35,21 +38,22 @@ public:
     session_bound(const session_bound&) = delete;
     session_bound& operator=(const session_bound&) = delete;
 
-    /// time_point::min() once it has ended.
+    /// Returns the time until which the session lives, or time_point::min() after it has ended.
     [[nodiscard]] time_point valid_until() const noexcept
     {
         return time_point(lease_clock::duration(until_.load(std::memory_order_acquire)));
     }
-    /// Whether it has passed by `now`; if so, for good.
+    /// Returns whether the session has ended at `now`. If it has, the end is final.
     [[nodiscard]] bool has_ended(time_point now) noexcept;
 
-    /// By the adapter: it is certain to live until then; an earlier moment than is known changes nothing. False if it
-    /// had passed meanwhile: every lease of it is lost, and those who watch have been told.
+    /// Called by the adapter when the session certainly lives until the given time. An earlier time than the known one
+    /// has no effect. Returns false if the session had ended before; all its leases are lost, and the watchers have
+    /// been notified.
     [[nodiscard]] bool raise(time_point until) noexcept;
-    /// By the adapter: it is over, whatever was known.
+    /// Called by the adapter when the session has ended, whatever time was known.
     void end() noexcept;
 
-    /// Kept weakly.
+    /// Registers a watcher. Keeps a weak reference.
     void watch(const std::shared_ptr<watcher>& who);
 
 private:
@@ -62,10 +66,10 @@ private:
     std::vector<std::weak_ptr<watcher>> watchers_;
 };
 
-/// How long a grant is good for: the smaller of two bounds. *ttl* is set by the core from grants and extensions,
-/// *session* by an adapter whose backend ties locks to a session (default: never).
+/// The time until which a grant is valid: the earlier of two bounds. The core sets the ttl bound after grants and
+/// extensions. An adapter whose backend ties locks to a session sets the session bound (default: never).
 ///
-/// Thread safety: all members may be called from any thread; `tie` only before the claim is granted.
+/// Thread safety: all members may be called from any thread, but `tie` only before the claim is granted.
 class lease
 {
 public:
@@ -81,7 +85,7 @@ public:
     {
         return session_ ? session_->valid_until() : time_point::max();
     }
-    /// Whether it is over by `now`; a session that has passed by then has for good.
+    /// Returns whether the lease has ended at `now`. If the session has ended by then, its end is final.
     [[nodiscard]] bool has_ended(time_point now) const noexcept
     {
         return now >= ttl_bound() || (session_ && session_->has_ended(now));
@@ -96,7 +100,7 @@ public:
         return time_point(lease_clock::duration(ttl_.load(std::memory_order_acquire)));
     }
 
-    /// By the adapter, before it tells of the grant: the session that carries it.
+    /// Called by the adapter before it reports the grant: sets the session to which the grant belongs.
     void tie(std::shared_ptr<session_bound> session) noexcept { session_ = std::move(session); }
     [[nodiscard]] const std::shared_ptr<session_bound>& session() const noexcept { return session_; }
 

@@ -14,19 +14,20 @@
 
 namespace colock {
 
-/// Why an operation failed. What `code` means for the operation:
-/// - `errc::unavailable`: certainly not carried out; may be tried again.
-/// - `errc::outcome_unknown`: sent, but not answered; may have been, or may yet be, carried out.
-/// - any other: refused for good.
+/// Describes why an operation failed. The meaning of `code` for the operation:
+/// - `errc::unavailable`: the operation was certainly not carried out, and may be tried again.
+/// - `errc::outcome_unknown`: the request was sent but not answered. It may have been carried out, or may be carried
+///   out later.
+/// - any other code: the operation was refused for good.
 struct failure
 {
     errc code = errc::outcome_unknown;
-    /// The driver's or server's own code, where there is one.
+    /// The error code of the driver or the server, if there is one.
     error_code cause{};
-    /// In words; never a credential, never a token.
+    /// Description of the failure. Contains neither credentials nor tokens.
     std::string detail{};
 };
-/// Never null where an outcome says that it failed; the core takes a null for `errc::outcome_unknown`.
+/// Never null in the outcome of a failed operation. The core treats null as `errc::outcome_unknown`.
 using failure_ptr = std::shared_ptr<const failure>;
 [[nodiscard]] failure_ptr make_failure(errc code, std::string detail = {}, error_code cause = {});
 
@@ -39,12 +40,13 @@ enum class create_status : unsigned char
 struct create_outcome
 {
     create_status status = create_status::busy;
-    /// Granted: the fencing token; 0 where the backend has none.
+    /// Granted: the fencing token; 0 if the backend has none.
     std::uint64_t fence = 0;
-    /// Busy: how long until the holder's grant expires, if known; else zero. An expiry wakes nobody, so the core tries
-    /// again then at the latest. A backend without events may name an earlier moment at which to look.
+    /// Busy: the time until the holder's grant expires, if known; else zero. An expiry wakes no waiter, so the core
+    /// tries again after this time at the latest. A backend without events may specify a shorter time after which to
+    /// try again.
     lease_clock::duration retry_after{0};
-    /// Busy: who holds it, for messages; may be empty.
+    /// Busy: the holder, for messages; may be empty.
     std::string holder{};
     failure_ptr error{};
 
@@ -74,7 +76,7 @@ struct create_outcome
 enum class release_status : unsigned char
 {
     released,
-    /// Nothing of ours was there: expired, taken, or never granted.
+    /// The backend stored no lock of this claim: it had expired, was taken, or was never granted.
     not_held,
     failed,
 };
@@ -82,7 +84,7 @@ struct release_outcome
 {
     release_status status = release_status::released;
     failure_ptr error{};
-    /// Other lockers listen for this release: the locker's own waiters let them go first.
+    /// Other lockers wait for this release. The locker's own waiters let them go first.
     bool others_wait = false;
 };
 
@@ -114,17 +116,17 @@ struct list_outcome
 {
     std::vector<lock_status> locks{};
     failure_ptr error{};
-    /// Where the next page or step begins; empty after the last.
+    /// Cursor of the next page or step; empty after the last one.
     std::string next{};
 };
 
-/// Several claims that are created together, all or none.
+/// Outcome of a request to create several claims, all or none.
 struct create_all_outcome
 {
     create_status status = create_status::busy;
-    /// Granted: a fencing token for each, in the order of the claims.
+    /// Granted: one fencing token per claim, in the order of the claims.
     std::vector<std::uint64_t> fences{};
-    /// Busy: which of them is in the way; the rest as for one.
+    /// Busy: the index of the claim that was refused. `why` contains its outcome.
     std::size_t which = 0;
     create_outcome why{};
 };
@@ -134,15 +136,15 @@ enum class group_action : unsigned char
     release,
     extend,
 };
-/// What was done with all locks of a group.
+/// Outcome of an operation on all locks of a group.
 struct group_outcome
 {
-    /// Those that were released or extended, each as it was before.
+    /// The locks that were released or extended, with their status before the operation.
     std::vector<lock_status> locks{};
     failure_ptr error{};
 };
 
-/// The lock may be free now, or its event source is newly armed.
+/// Outcome of a wait: the lock may be free now, or an event subscription has become active.
 struct woken
 {
 };

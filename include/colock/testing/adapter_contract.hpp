@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-/// What every adapter promises, tested with the same lines for each. The CMake target colock::adapter_contract adds the
-/// test cases to a program of Boost.Test; a backend takes part by describing itself at namespace scope:
+/// Contract tests: test cases that every adapter must pass. The CMake target colock::adapter_contract adds them to a
+/// program of Boost.Test. A backend is registered by an object at namespace scope:
 ///
 ///     const colock::contract::registration table({
 ///         .name = "table",
@@ -23,11 +23,11 @@
 ///         }),
 ///     });
 ///
-/// and gets the suites table_adapter (the adapter alone) and table_locker (through a locker). Cases that need what the
-/// backend is not able to are skipped, and that is said.
+/// The registration adds the test suites table_adapter (the adapter alone) and table_locker (the adapter with a
+/// locker). Test cases for features that the backend does not have are skipped, with a message.
 namespace colock::contract {
 
-/// A store of one test case's own, empty at first.
+/// The store of one test case. It is initially empty.
 class environment
 {
 public:
@@ -36,20 +36,20 @@ public:
     environment& operator=(const environment&) = delete;
     virtual ~environment() = default;
 
-    /// An adapter on the store; where the backend can, a new one each time, with connections of its own: it stands for
-    /// another process.
+    /// Makes an adapter on the store. If the backend allows it, each call returns a new adapter with its own
+    /// connections, which represents another process.
     [[nodiscard]] virtual std::shared_ptr<adapter> make() = 0;
-    /// Lets that much of the backend's and of lease_clock's time go by, and runs what is due then.
+    /// Lets time pass, both for the backend and for lease_clock, and runs the handlers that are ready.
     virtual void pass_time(lease_clock::duration span) = 0;
-    /// A ttl whose end a test awaits, and which is far longer than a few operations take.
+    /// Returns a ttl that is short enough to wait for its end in a test, and much longer than a few operations.
     [[nodiscard]] virtual std::chrono::milliseconds short_ttl() const = 0;
 };
 
-/// Returns the adapters of one test case, all on the same store, which is its own and empty at first.
+/// Makes the adapters of one test case. All use the same store, which belongs to the test case and is initially empty.
 using adapter_maker = std::function<std::shared_ptr<adapter>()>;
 
-/// An environment in which time passes as it does: the cases take minutes together.
-/// \param begin called for each test case with its context; the maker may keep the context's address.
+/// Makes environments that use real time. The test cases take minutes in total.
+/// \param begin called for each test case with its context; the returned function may keep the address of the context.
 /// \param short_ttl see environment.
 [[nodiscard]] std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
     std::function<adapter_maker(asio::io_context&)> begin,
@@ -57,16 +57,17 @@ using adapter_maker = std::function<std::shared_ptr<adapter>()>;
 
 struct backend
 {
-    /// Letters, digits and underscores.
+    /// Name of the backend: letters, digits and underscores.
     std::string name;
-    /// What its adapters' `capabilities()` say.
+    /// The `capabilities()` of its adapters.
     colock::capabilities able;
     std::function<std::unique_ptr<environment>(asio::io_context&)> make_environment;
-    /// Why it cannot be tested here and now; empty: it can. All is skipped then, and the reason is shown.
+    /// Returns why the backend cannot be tested on this machine, or an empty string. With a reason, all test cases are
+    /// skipped and the reason is printed.
     std::function<std::string()> missing{};
 };
 
-/// At namespace scope, once for each backend.
+/// Registers the tests of one backend. Define one object per backend at namespace scope.
 class registration
 {
 public:

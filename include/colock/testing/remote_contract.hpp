@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-/// What every adapter promises that speaks to a server, while the link to it and the server itself fail: beside the
-/// adapter contract, and in the same target. A backend takes part by five faults that it can bring about on a server of
-/// a test case's own:
+/// Contract tests for adapters that use a server. The tests make the connection to the server and the server itself
+/// fail. They belong to the same target as the adapter contract. The environment of a backend implements five kinds of
+/// faults, on a server that belongs to one test case:
 ///
 ///     const colock::contract::remote_registration table({
 ///         .name = "table",
@@ -19,71 +19,74 @@
 ///         .make_environment = [](boost::asio::io_context& io) { return std::make_unique<table_behind_link>(io); },
 ///     });
 ///
-/// and gets the suite table_remote.
+/// The registration adds the test suite table_remote.
 namespace colock::contract {
 
-/// What a link loses, and its connection with it.
+/// The message that a link loses. The connection ends with it.
 enum class lost_part : unsigned char
 {
-    /// The server never has it.
+    /// The request is lost: the server never receives it.
     request,
-    /// The server has carried it out.
+    /// The reply is lost: the server has carried out the request.
     reply,
 };
 
-/// A server of one test case's own, and a link to it that a test breaks. What an adapter has of `make` has a link of
-/// its own, which is always well.
+/// The server of one test case, and a link to it that the test can break. The adapters of `make` have a separate link
+/// that never fails.
 class remote_environment : public environment
 {
 public:
-    /// Over the link that a test breaks; each on connections of its own.
-    /// \param timeout in which each operation of its ends.
+    /// Makes an adapter that uses the link that the test can break. The adapter has its own connections.
+    /// \param timeout the operation timeout of the adapter.
     [[nodiscard]] virtual std::shared_ptr<adapter> make_linked(std::chrono::milliseconds timeout) = 0;
 
-    /// 1. The next request over the link that concerns a lock is lost, or its reply, and its connection ends. Once.
-    /// What only makes or keeps a connection does not count.
+    /// Fault 1. Loses the next request on the link that concerns a lock, or its reply, and ends the connection. Happens
+    /// once. Requests that only establish or maintain a connection do not count.
     virtual void cut(lost_part what) = 0;
-    /// How many have been cut so far.
+    /// Returns the number of messages that were lost by `cut`.
     [[nodiscard]] virtual int cuts() const = 0;
 
-    /// 2. What connections that exist now send from now on stays on its way. Later ones are not concerned.
+    /// Fault 2. Delays all data that clients send from now on over the existing connections. Later connections are not
+    /// affected.
     virtual void hold() = 0;
-    /// Whether anything of a lock is on its way.
+    /// Returns whether delayed data contain a request that concerns a lock.
     [[nodiscard]] virtual bool holds() = 0;
-    /// Ends those connections for their clients; what was said on them stays on its way.
+    /// Closes these connections for the clients. The delayed data are kept.
     virtual void hang_up() = 0;
-    /// The server has had it when this returns, as far as it still listens to it.
+    /// Delivers the delayed data. When the function returns, the server has received them, unless it has closed the
+    /// connection.
     virtual void deliver() = 0;
 
-    /// 3. Nothing passes and nothing ends; or all goes on.
+    /// Fault 3. True: no data pass and no connection ends. False: all data pass again.
     virtual void silence(bool silent) = 0;
 
-    /// 4. Connections end, and new ones cannot be made; or can.
+    /// Fault 4. True: all connections end, and new connections are refused. False: new connections are accepted again.
     virtual void refuse(bool refuses) = 0;
 
-    /// 5. The server is killed; or it is started again where it was. What it still knows then is its own affair.
+    /// Fault 5. False: kills the server. True: starts the server again at the same address. The data that the server
+    /// keeps depend on the server.
     virtual void serve(bool serves) = 0;
 
-    /// What the server stores of locks, of those who wait and of what was asked too late, past any adapter: a word for
-    /// each. Without what stands for ever, such as a counter. While it serves.
+    /// Returns a short description of each item that the server stores for locks, waiters and late requests, bypassing
+    /// every adapter. Permanent data such as counters are not included. The server must be running.
     [[nodiscard]] virtual std::vector<std::string> stored() = 0;
 };
 
-/// `environment::pass_time` where time passes as it does.
+/// Implements `environment::pass_time` in real time.
 void pass_real_time(asio::io_context& io, lease_clock::duration span);
 
 struct remote_backend
 {
-    /// Letters, digits and underscores.
+    /// Name of the backend: letters, digits and underscores.
     std::string name;
-    /// What its adapters' `capabilities()` say.
+    /// The `capabilities()` of its adapters.
     colock::capabilities able;
     std::function<std::unique_ptr<remote_environment>(asio::io_context&)> make_environment;
-    /// See `backend`.
+    /// Returns why the backend cannot be tested, see `backend`.
     std::function<std::string()> missing{};
 };
 
-/// At namespace scope, once for each backend.
+/// Registers the tests of one backend. Define one object per backend at namespace scope.
 class remote_registration
 {
 public:

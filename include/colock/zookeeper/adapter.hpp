@@ -13,26 +13,28 @@
 
 namespace colock::zookeeper {
 
-/// How the nodes of locks are called.
+/// Naming scheme of the lock nodes.
 enum class layout : unsigned char
 {
-    /// `chroot/bucket/key/`, with owner data; exclusive, shared and semaphore locks.
+    /// `chroot/bucket/key/`, with owner data. Supports exclusive, shared and semaphore locks.
     standard,
-    /// `chroot/key/`, with the names of Curator's InterProcessMutex: its users and ours stand in one line. kazoo joins
-    /// that line only with `extra_lock_patterns=["-lock-"]`; a lock of kazoo's without it is granted while others hold
-    /// the key. Exclusive locks only.
+    /// `chroot/key/`, with the node names of Curator's InterProcessMutex. Clients of Curator and of colock share one
+    /// queue. Supports exclusive locks only.
+    ///
+    /// kazoo respects this queue only with `extra_lock_patterns=["-lock-"]`. Without it, kazoo grants its own lock
+    /// while others hold the key.
     curator_mutex,
-    /// The same of Curator's InterProcessReadWriteLock. No semaphores.
+    /// `chroot/key/`, with the node names of Curator's InterProcessReadWriteLock. Does not support semaphores.
     curator_read_write,
 };
 
-/// Who may do what with the nodes that we create.
+/// Access right to the nodes that colock creates (an entry of a ZooKeeper ACL).
 struct access_right
 {
-    /// The server's: "world", "auth", "digest", "ip", ...
+    /// A scheme of the server: "world", "auth", "digest", "ip", ...
     std::string scheme = "world";
     std::string id = "anyone";
-    /// The sum of those that are granted.
+    /// The granted permissions, combined by addition.
     enum : unsigned
     {
         read = 1,
@@ -47,56 +49,63 @@ struct access_right
     friend bool operator==(const access_right&, const access_right&) = default;
 };
 
-/// Checked by make_adapter.
+/// Options of the ZooKeeper adapter. make_adapter checks them.
 struct options
 {
-    /// `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`, port 2181, chroot `/colock`, which is made
-    /// when it is missing. One chroot follows all hosts. User, password and chroot are percent-decoded; a ',' in them
-    /// is written `%2C`. User and password are told to the server as digest credentials, over a connection that is not
-    /// encrypted.
+    /// `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`. The default port is 2181, and the default
+    /// chroot is `/colock`. The chroot follows the last host, applies to all of them, and is created if it does not
+    /// exist. User, password and chroot are percent-decoded; a ',' in them is written `%2C`. User and password are sent
+    /// as digest credentials over an unencrypted connection.
     std::string url = "zookeeper://127.0.0.1:2181";
     zookeeper::layout layout = zookeeper::layout::standard;
-    /// In place of those in the URL.
+    /// User and password. They replace those in the URL. Default: those in the URL.
     std::string user{};
     std::string password{};
-    /// Of every node that we create. Default: all to the user, or to everybody where there is none. Whoever takes part
-    /// needs all but admin. The right to read should not go further: a session's password follows from what a reader
-    /// sees of its nodes.
+    /// Access rights to every node that colock creates. Default: all rights for the user, or for everybody if there is
+    /// no user. Every process that takes part needs all rights except admin. Other clients should not have the right to
+    /// read, because the password of a session can be derived from what a reader sees of its nodes.
     std::vector<access_right> access{};
-    /// How long the server keeps what a process holds that it does not hear of any more. The server may decide on
-    /// another, and that counts. Range: 1 s to 1 h.
+    /// Session timeout that colock requests: after this time without contact, the server removes what the process
+    /// holds. The server may choose another timeout, which then applies. Range: 1 s to 1 h.
     std::chrono::milliseconds session_timeout{15'000};
-    /// The smallest session timeout that any server of the ensemble may grant, which is at most the smallest
-    /// `maxSessionTimeout` of its members. All leases are counted by it. A server shortens a session as soon as it
-    /// receives the request to resume it, and its answer may be lost. Set this option if members have different limits;
-    /// without it two holders are possible. Default: the smallest timeout that this adapter was granted so far, which
-    /// is enough if all members have the same limits. Range: 100 ms to 1 h.
+    /// The smallest session timeout that any server of the ensemble may grant. It is at most the smallest
+    /// `maxSessionTimeout` of the members. All leases are measured by this timeout.
+    ///
+    /// A server shortens a session as soon as it receives the request to resume the session, and its answer may be
+    /// lost. Set this option if the members have different limits; without it, two holders are possible. Default: the
+    /// smallest timeout that this adapter has been granted so far, which is sufficient if all members have the same
+    /// limits. Range: 100 ms to 1 h.
     std::optional<std::chrono::milliseconds> smallest_session_timeout{};
-    /// The servers' `tickTime`. Leases count on it: it must not be shorter than the servers'. Default: 2 s, or half the
-    /// session timeout that leases count on if that is less. Range: 1 ms to 1 h.
+    /// The `tickTime` of the servers. It must not be shorter than the real value, because leases depend on it. Default:
+    /// 2 s, or half the session timeout by which leases are measured if that is less. Range: 1 ms to 1 h.
     std::optional<std::chrono::milliseconds> server_tick{};
-    /// How long an operation may take until it fails: with `errc::unavailable` if it was certainly not sent, else with
-    /// `errc::outcome_unknown`. Range: 10 ms to 1 h.
+    /// Maximum duration of an operation. After it, an operation fails with `errc::unavailable` if it was certainly not
+    /// sent, else with `errc::outcome_unknown`. Range: 10 ms to 1 h.
     std::chrono::milliseconds operation_timeout{5000};
-    /// How long a session is kept in which nothing is held or asked for. 0: not at all; `milliseconds::max()`: until it
-    /// is told to close or the adapter dies. An `io_context` does not run out of work while a session is open.
+    /// How long a session is kept open in which no lock is held or requested. 0: it is closed at once.
+    /// `milliseconds::max()`: it is kept until the adapter is closed or destroyed. `io_context::run()` does not return
+    /// while a session is open.
     std::chrono::milliseconds idle_timeout{10'000};
 };
 
-/// Locks on a ZooKeeper ensemble (3.6 or later), or on one server.
+/// Makes an adapter that stores the locks on a ZooKeeper ensemble (3.6 or later), or on a single server.
 ///
-/// Fair over all processes: who asks first is granted first, for each locker's own waiters in their order. Exclusive,
-/// shared and semaphore locks with and without ttl, with fences; waiters are woken by the release. Does no I/O:
-/// connects on first use, with one session that all its locks live in, and makes a new one when that has expired or the
-/// servers have lost their history.
+/// Fair among all processes: requests are granted in the order in which they arrive, and the waiters of one locker in
+/// the order of their calls. Supports exclusive, shared and semaphore locks with and without ttl, and fencing tokens. A
+/// release wakes the waiters.
 ///
-/// Two holders are excluded as long as the servers' clocks run as fast as ours within a hundredth, and all members have
-/// the same limits of session timeouts or `smallest_session_timeout` is set: a lease ends here before the server can
-/// give its lock to another. The server ends no ttl; a crashed holder's lock is free after the session's timeout.
+/// This function does no I/O: the adapter connects on first use, with one session to which all its locks belong. It
+/// opens a new session when the old one has expired, or when the servers have lost their history.
+///
+/// Two holders are impossible under two conditions. The servers' clocks run as fast as the local clock within one
+/// percent. All members have the same limits of session timeouts, or `smallest_session_timeout` is set. A lease then
+/// ends locally before the server can grant its lock to another process.
+///
+/// The server does not end a lock after its ttl. The lock of a crashed holder is free after the timeout of its session.
 ///
 /// Thread safety: all members may be called from any thread.
-/// \throws validation_error `invalid_options` for a URL or options that cannot be used; its message holds no
-/// credential.
+/// \throws validation_error `invalid_options` for an invalid URL or invalid options. The message contains no
+///     credentials.
 [[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
 
 } // namespace colock::zookeeper

@@ -51,7 +51,8 @@ public:
         case errc::shutting_down:
             return "the locker is shutting down or its execution context is gone; nothing is held, use a new locker";
         case errc::forked:
-            return "this was asked for before a fork, and the parent process goes on with it; ask again in the child";
+            return "the operation was requested before a fork and belongs to the parent process; request it again in "
+                   "the child";
         }
         return "unknown error of colock " + std::to_string(value) + "; use a value of colock::errc";
     }
@@ -62,8 +63,8 @@ public:
     }
 };
 
-/// Whether the code's own message has nothing to add: where input was refused, the detail says all; elsewhere it does
-/// if it names a remedy, behind a semicolon as the messages do.
+/// Whether the message of the code adds nothing to the detail. For refused input, the detail says everything. Otherwise
+/// the detail is sufficient if it names a remedy after a semicolon, as the messages do.
 bool detail_says_all(const error_code& code, std::string_view detail)
 {
     const bool refused = code == errc::invalid_key || code == errc::invalid_ttl || code == errc::invalid_retry ||
@@ -71,8 +72,8 @@ bool detail_says_all(const error_code& code, std::string_view detail)
     return !detail.empty() && (refused || detail.find("; ") != detail.npos);
 }
 
-/// How often the backend was asked, in how long a time. The policy does not count a request that follows a wake-up, and
-/// counts attempts that were due while another caller of the locker was first.
+/// Describes how often, and for how long, the backend was asked. The policy does not count a request that follows a
+/// wake-up. It does count attempts that were due while another caller of the locker was first.
 std::string effort_of(const error_context& context)
 {
     const auto number_of = [](std::size_t count, const std::string& what) {

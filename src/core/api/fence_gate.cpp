@@ -8,12 +8,12 @@ namespace colock {
 bool fence_gate::admit(std::string_view key, std::uint64_t fence)
 {
     if (key.empty())
-        throw validation_error(errc::invalid_key, {.detail = "the fence of an empty key; was the lock moved from?"});
+        throw validation_error(errc::invalid_key, {.detail = "the key is empty; was the lock moved from?"});
     if (fence == 0)
         throw validation_error(
             errc::invalid_options, {.key = std::string(key),
-                                       .detail = "its fence is 0: the backend does not number its grants, so the gate "
-                                                 "can tell no old one from a new one"});
+                                       .detail = "the fence is 0: the backend does not number its grants, so the gate "
+                                                 "cannot distinguish an old grant from a new one"});
     const std::lock_guard guard(mutex_);
     const auto known = highest_.find(key);
     if (known == highest_.end()) {

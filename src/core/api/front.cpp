@@ -26,7 +26,7 @@ error_code code_of(const std::exception_ptr& failure)
     } catch (const std::bad_alloc&) {
         return make_error_code(boost::system::errc::not_enough_memory);
     } catch (...) {
-        // Only a custom retry function can throw anything else; its exception does not fit an error_code.
+        // Only a custom retry function can throw anything else. Its exception does not fit an error_code.
         return errc::invalid_retry;
     }
 }
@@ -35,17 +35,17 @@ template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller)
 {
-    run_front(executor, std::move(verb), std::move(handler), caller);
+    spawn_operation(executor, std::move(verb), std::move(handler), caller);
 }
 
 void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller)
 {
     if (!caller)
         return std::move(handler)(failure);
-    using front_type = foreign_front<verb_handler<void>, void>;
-    const front_type::ptr front(new front_type(caller, std::move(handler)));
-    if (front->enroll(handler_registry::of(caller)))
-        front->end(failure);
+    using handler_type = foreign_handler<verb_handler<void>, void>;
+    const handler_type::ptr target(new handler_type(caller, std::move(handler)));
+    if (target->enroll(handler_registry::of(caller)))
+        target->end(failure);
 }
 
 template void run_verb(

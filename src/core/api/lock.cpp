@@ -37,7 +37,7 @@ lock& lock::operator=(lock&& other) noexcept
 
 lock::~lock()
 {
-    if (record_ && record::of(record_).where() != detail::phase::ended)
+    if (record_ && record::of(record_).current_phase() != detail::phase::ended)
         detail::release_in_background(*core_, record::of(record_));
 }
 
@@ -73,7 +73,7 @@ lease_clock::time_point lock::expires_at() const noexcept
 
 bool lock::held() const noexcept
 {
-    return record_ && record::of(record_).where() == detail::phase::held &&
+    return record_ && record::of(record_).current_phase() == detail::phase::held &&
            !record_->lease().has_ended(lease_clock::now());
 }
 
@@ -90,7 +90,7 @@ record::ptr record_of(const claim_ptr& held)
     return record::ptr(&record::of(held));
 }
 
-/// A verb of an empty lock: bad input surfaces where it is awaited.
+/// An operation of an empty lock. The error is thrown when the operation is awaited.
 template <class T>
 asio::awaitable<T> refuse_empty()
 {
@@ -139,7 +139,7 @@ asio::awaitable<lost_reason> lock::lost() const
     return record_ ? detail::operations::lost(core_, record_of(record_)) : refuse_empty<lost_reason>();
 }
 
-// The `async_` functions of an empty lock throw before they begin, because it has no executor.
+// The `async_` functions of an empty lock throw before they begin, because an empty lock has no executor.
 
 void lock::start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
     detail::verb_handler<bool> handler, const asio::any_io_executor& caller)

@@ -110,9 +110,9 @@ std::optional<lease_clock::duration> retry_policy::delay_after(const retry_attem
         return std::nullopt;
     if (function_)
         return (*function_)(attempt).delay();
-    // Computed as doubles, which saturate instead of overflowing; the rounding is far below the jitter.
+    // Computed as doubles, which saturate instead of overflowing. The rounding is far below the jitter.
     const double number = static_cast<double>(attempt.number);
-    // Not infinite: times a first delay of zero, that would be no number.
+    // Limited to a finite value, because infinity times a first delay of zero is not a number.
     const double growth = std::min(std::pow(factor_, number), std::numeric_limits<double>::max());
     const double delay = static_cast<double>(first_.count()) * growth + static_cast<double>(step_.count()) * number;
     return delay >= static_cast<double>(cap_.count()) ? cap_

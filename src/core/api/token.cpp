@@ -19,13 +19,13 @@ class random_block
 public:
     token::bytes_type take()
     {
-        // A child must not hand out what its parent has buffered.
+        // After a fork, the child must not use random bytes that its parent has buffered.
         const unsigned generation = detail::generation.load(std::memory_order_relaxed);
         if (generation_ != generation || used_ == sizeof(bytes_))
             refill(generation);
         token::bytes_type result;
         std::memcpy(result.data(), bytes_ + used_, result.size());
-        // What was handed out is a secret of its holder alone.
+        // A used token is a secret of its holder, so it is erased here.
         std::memset(bytes_ + used_, 0, result.size());
         used_ += result.size();
         return result;

@@ -14,7 +14,7 @@ namespace colock::detail::operations {
 
 namespace {
 
-/// Checks what can be wrong before anything is asked; returns when it began.
+/// Throws errors that are known before a request is sent. Returns the start time of the acquire.
 lease_clock::time_point begin_acquire(const core& self, record& wanted)
 {
     throw_if_refused(self, wanted);
@@ -23,25 +23,26 @@ lease_clock::time_point begin_acquire(const core& self, record& wanted)
     return wanted.started = lease_clock::now();
 }
 
-/// Readers do not exclude each other: one may ask while those before it are being answered for the first time. Those
-/// who have been told to wait are not overtaken.
-bool asks_beside(const record& wanted, const key_queue& queue)
+/// Whether a try_acquire may send its request although others wait for the key. Readers do not exclude each other, so a
+/// reader may ask while the readers before it wait for their first answer. Waiters that have received an answer are not
+/// overtaken.
+bool may_ask_in_parallel(const record& wanted, const key_queue& queue)
 {
     const auto is_asking_reader = [](const record& member) {
-        return member.mode() == lock_mode::shared && member.under_way == operation::create && member.attempts_made == 0;
+        return member.mode() == lock_mode::shared && member.in_flight == operation::create && member.attempts_made == 0;
     };
     return wanted.mode() == lock_mode::shared && !queue.holder &&
            std::all_of(queue.members.begin(), queue.members.end(), is_asking_reader);
 }
 
-/// To those who are queued before it; nothing if there are none.
-std::optional<last_answer> answer_ahead(core& self, const record& wanted, lease_clock::time_point now)
+/// Returns the last answer to the members of the queue; nothing if the queue is empty.
+std::optional<last_answer> answer_to_queue(core& self, const record& wanted, lease_clock::time_point now)
 {
     if (!self.queues.may_have(wanted.key_hash()))
         return std::nullopt;
     const std::lock_guard guard(self.mutex);
     const key_queue* const queue = self.queues.find(wanted);
-    if (!queue || asks_beside(wanted, *queue))
+    if (!queue || may_ask_in_parallel(wanted, *queue))
         return std::nullopt;
     return answer_to_first(self, *queue, now);
 }
@@ -56,7 +57,7 @@ void send_single(core& self, const record::ptr& wanted, lease_clock::time_point 
     send_attempt(self, wanted, false);
 }
 
-/// Else what was seen when there was none.
+/// Returns the pending answer, if any. Otherwise stores in `seen` the version at which there was none.
 std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);
@@ -80,13 +81,13 @@ protected:
     {
     }
 
-    /// Asks the backend once if it answers inside the call. If the lock is not granted by that, the operation may wait
+    /// Asks the backend once if it answers inside the call. If this does not grant the lock, the operation may wait
     /// from here on.
     [[nodiscard]] step try_at_once()
     {
         started_ = begin_acquire(*core_, *wanted_);
-        // Counted from before the first look at whether the locker is closed: a shutdown that has begun since waits for
-        // it.
+        // Counted before the first check whether the locker is closed: a shutdown that has begun since then waits for
+        // this operation.
         on_exit_.begin(*core_, wanted_);
         const step next = grant_at_once(*core_, wanted_, started_);
         if (next != step::granted) {
@@ -107,7 +108,7 @@ protected:
     }
 
     std::shared_ptr<core> core_;
-    /// May be replaced by one that goes on for it.
+    /// May be replaced by another claim that continues the acquire.
     record::ptr wanted_;
     acquire_guard on_exit_;
     lease_clock::time_point started_{};
@@ -151,7 +152,7 @@ public:
                 break;
             case step::yield:
                 return wait_for{wanted_.get(), condition::outdated};
-            case step::async_wait:
+            case step::await_answer:
             case step::wait:
                 return wait_for{wanted_.get(), seen};
             }
@@ -163,7 +164,7 @@ public:
 private:
     std::optional<retry_schedule> schedule_;
     step next_ = step::again;
-    /// The time of its start is the time now.
+    /// The start time was read just now.
     bool has_just_begun_ = false;
 };
 
@@ -183,19 +184,19 @@ public:
     {
         const step next = try_at_once();
         is_granted_ = next != step::again;
-        lets_others_run_ = next == step::yield;
+        must_yield_ = next == step::yield;
         return next == step::granted;
     }
 
     [[nodiscard]] std::optional<wait_for> advance()
     {
         if (is_granted_) {
-            if (std::exchange(lets_others_run_, false))
+            if (std::exchange(must_yield_, false))
                 return wait_for{wanted_.get(), condition::outdated};
             return std::nullopt;
         }
-        if (!std::exchange(is_under_way_, true)) {
-            if (const auto ahead = answer_ahead(*core_, *wanted_, started_)) {
+        if (!std::exchange(is_started_, true)) {
+            if (const auto ahead = answer_to_queue(*core_, *wanted_, started_)) {
                 if (const auto why =
                         why_not_busy(*core_, *ahead, "the backend does not answer the caller that is first"))
                     throw_failed(*why, context_of(*core_, *wanted_));
@@ -207,14 +208,14 @@ public:
         throw_if_from_parent(*core_, *wanted_);
         std::uint32_t seen = 0;
         const auto answer = take_answer(*core_, *wanted_, seen);
-        // In this order: a grant that comes after this look moves the version.
-        is_granted_ = wanted_->where() != phase::acquiring;
+        // The order matters: a grant after this check changes the version.
+        is_granted_ = wanted_->current_phase() != phase::acquiring;
         if (is_granted_)
             return std::nullopt;
         throw_if_closed();
         if (!answer)
             return wait_for{wanted_.get(), seen};
-        // The destructor of `leaving_` gives back a grant that came too late.
+        // The destructor of `on_exit_` releases a grant that arrived too late.
         if (answer->status != create_status::busy)
             throw_failed(answer->status == create_status::failed ? *answer->error : *too_late_to_use(),
                 context_of(*core_, *wanted_));
@@ -230,8 +231,8 @@ public:
 
 private:
     bool is_granted_ = false;
-    bool lets_others_run_ = false;
-    bool is_under_way_ = false;
+    bool must_yield_ = false;
+    bool is_started_ = false;
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
-#include "core/operations/joint_attempt.hpp"
+#include "core/operations/multi_acquire.hpp"
 #include "core/operations/operations.hpp"
 #include "core/state/acquire_guard.hpp"
 #include "core/state/core.hpp"
@@ -29,7 +29,7 @@ bool is_exclusive(const group_member& member) noexcept
     return member.mode == lock_mode::exclusive;
 }
 
-/// Sorted by key, each once and with its mode.
+/// Returns the members sorted by key, without duplicates, each with its mode.
 std::vector<group_member> in_canonical_order(const core& self, std::vector<group_member> members, lock_mode by_default)
 {
     const auto refuse = [&](std::string key, std::string why) {
@@ -51,8 +51,8 @@ std::vector<group_member> in_canonical_order(const core& self, std::vector<group
     return members;
 }
 
-/// Now and then, after so many grants that were answered at once.
-bool lets_others_run(core& self, std::size_t grants)
+/// Whether other handlers must run now, after `grants` more grants that were answered at once.
+bool must_yield(core& self, std::size_t grants)
 {
     const std::lock_guard guard(self.mutex);
     return self.stats.grants % max_immediate_grants < grants;
@@ -62,8 +62,8 @@ bool lets_others_run(core& self, std::size_t grants)
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
     const timer_guard on_exit{*self, self->pausing};
-    wait_state place;
-    place.ends_when_closed = true;
+    wait_state suspension;
+    suspension.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -75,7 +75,7 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
         }
         throw_if_from_parent(*self, wanted);
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await self->async_wait(self->pausing, place, seen);
+        co_await self->async_wait(self->pausing, suspension, seen);
     }
     if (self->closed_to_new)
         throw_shutting_down(*self, wanted);
@@ -86,7 +86,7 @@ struct candidate
 {
     record::ptr wanted;
     acquire_guard on_exit;
-    /// When the lease ended before it was renewed for completion; zero: it was not.
+    /// The expiry of the lease before it was renewed for completion; zero if it was not renewed.
     lease_clock::time_point renewed_from{};
 
     candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), on_exit(owner, wanted)
@@ -97,17 +97,18 @@ struct candidate
 
 /// Acquires several locks, all or none.
 ///
-/// If the backend can, and nobody of this locker waits for one of the keys, it asks for all of them in one step first.
-/// Otherwise it acquires them one after the other in canonical order and holds those that it has. Groups cannot wait
-/// for each other in a circle, because all use the same order. A place in a queue is kept until it is granted, so that
-/// no stream of others can starve the group. A lease that ends on the way gives everything back, and it starts again.
+/// If the backend supports it, and nobody of this locker waits for one of the keys, all locks are first requested in
+/// one step. Otherwise the locks are acquired one after the other in canonical order, and those that were granted are
+/// held. All groups use the same order, so they cannot wait for each other in a cycle. A place in a queue is kept until
+/// the lock is granted, so that other acquires cannot starve the group. If a lease ends before the group is complete,
+/// all locks are released, and the group starts again.
 class group_acquire
 {
 public:
     group_acquire(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
         : core_(std::move(owner)), members_(std::move(members)), options_(options),
           policy_(options.retry.value_or(core_->options.retry)),
-          at_once_(core_->can.several && members_.size() > 1 && members_.size() <= most_at_once &&
+          at_once_(core_->can.several && members_.size() > 1 && members_.size() <= max_keys_per_step &&
                    std::ranges::all_of(members_, &is_exclusive)),
           schedule_(policy_, lease_clock::now())
     {
@@ -120,24 +121,24 @@ public:
 
 private:
     void prepare_candidates();
-    // Each step returns false if a lease has ended, or a grant came too late: the group starts again.
+    // Each step returns false if the group has to start again, because a lease has ended or a grant arrived too late.
     [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
     [[nodiscard]] asio::awaitable<bool> acquire_in_order();
     [[nodiscard]] asio::awaitable<bool> acquire_next(candidate& next);
     [[nodiscard]] asio::awaitable<bool> renew_short_leases();
     [[nodiscard]] bool complete();
-    /// Gives everything back in the background, newest first.
-    void give_back() noexcept;
+    /// Releases all locks in the background, newest first.
+    void release_all() noexcept;
     [[nodiscard]] asio::awaitable<void> start_again();
 
     [[nodiscard]] bool has_lost() const;
     [[nodiscard]] bool is_short(const candidate& of, lease_clock::time_point now) const;
     [[nodiscard]] bool is_long_enough(const candidate& of, lease_clock::time_point now) const;
-    /// \return whether one is still to be answered.
+    /// \returns whether a renewal is still unanswered
     [[nodiscard]] bool begin_renewals(std::uint32_t& seen);
     void wait_for(record* next);
     void begin_wait();
-    /// A failed attempt that has been counted; throws if the policy gives up.
+    /// Counts a failed attempt. Throws if the policy gives up.
     void count_failure(const record& failed, const last_answer& last);
     [[nodiscard]] asio::awaitable<void> pause_until(
         const record& failed, lease_clock::time_point until, failure_ptr why);
@@ -148,21 +149,21 @@ private:
     const std::vector<group_member> members_;
     const acquire_options options_;
     const retry_policy policy_;
-    /// The backend may be asked for all in one step.
+    /// Whether the backend can be asked for all locks in one step.
     const bool at_once_;
     const std::string group_ = token::generate().hex();
-    /// One for all keys: a grant neither counts nor resets it.
+    /// One schedule for all keys: a grant neither counts nor resets it.
     retry_schedule schedule_;
-    /// Renewal and `max_hold` that the locks get when the group is complete.
+    /// Renewal and `max_hold` that apply to the locks when the group is complete.
     bool renews_ = false;
     std::chrono::milliseconds max_hold_{0};
-    /// Whether the group is counted among those that wait.
+    /// Whether the group is counted among the waiting acquires.
     bool waits_ = false;
-    /// How often in a row all were granted in one step, but too late.
+    /// Number of consecutive attempts in one step whose grants arrived too late.
     unsigned late_grants_ = 0;
-    lease_clock::time_point looks_again_ = lease_clock::time_point::max();
+    lease_clock::time_point next_check_ = lease_clock::time_point::max();
     incomplete_group progress_;
-    /// One for each member, in order; none of them moves.
+    /// One candidate for each member, in order. The candidates do not move in memory.
     std::deque<candidate> candidates_;
 };
 
@@ -170,7 +171,7 @@ asio::awaitable<lock_group> group_acquire::run()
 {
     for (;;) {
         prepare_candidates();
-        // One after the other: GCC 14 swallows an exception of the first co_await in `co_await a && co_await b`.
+        // Separate statements, because GCC 14 drops an exception of the first co_await in `co_await a && co_await b`.
         bool is_held = co_await attempt_in_one_step();
         if (is_held)
             is_held = co_await acquire_in_order();
@@ -181,7 +182,7 @@ asio::awaitable<lock_group> group_acquire::run()
         co_await start_again();
     }
     auto group = make_group();
-    if (core_->can.immediate && lets_others_run(*core_, group.size()))
+    if (core_->can.immediate && must_yield(*core_, group.size()))
         co_await asio::post(asio::deferred);
     co_return group;
 }
@@ -192,7 +193,8 @@ void group_acquire::prepare_candidates()
     for (const auto& member : members_) {
         auto options = options_;
         options.mode = *member.mode;
-        // In a list with both modes, max_holders is for the shared ones. A list of exclusive locks is refused with it.
+        // In a list with both modes, max_holders applies to the shared locks. A list of exclusive locks with
+        // max_holders is refused.
         if (is_exclusive(member) && !all_exclusive)
             options.max_holders = 0;
         auto wanted =
@@ -202,7 +204,7 @@ void group_acquire::prepare_candidates()
         wanted->started = schedule_.start();
         renews_ = wanted->plan.renews();
         max_hold_ = wanted->plan.max_hold();
-        wanted->plan.asked_for(wanted->ttl() > 0ms, 0ms);
+        wanted->plan.set_options(wanted->ttl() > 0ms, 0ms);
         wanted->incomplete = &progress_;
         candidates_.emplace_back(*core_, std::move(wanted));
     }
@@ -221,44 +223,44 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         asked.push_back(each.wanted);
     if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
         co_return true;
-    wait_state place;
-    place.ends_when_closed = true;
+    wait_state suspension;
+    suspension.ends_when_closed = true;
     for (const auto& each : asked) {
         std::uint32_t seen = 0;
         while (is_unanswered(*core_, *each, schedule_, seen)) {
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            co_await core_->async_wait(*each, place, seen);
+            co_await core_->async_wait(*each, suspension, seen);
         }
     }
-    const auto refused = take_joint_answer(*core_, asked);
+    const auto refused = take_batch_answer(*core_, asked);
     if (!refused)
         co_return true;
     const record& failed = *asked[refused->which];
     const create_outcome& answer = refused->answer;
     if (answer.status == create_status::granted) {
-        // No answer would tell when to ask again.
-        looks_again_ = saturating_add(lease_clock::now(), acquire_plan::look_delay(late_grants_++));
+        // No event will report when to ask again.
+        next_check_ = saturating_add(lease_clock::now(), acquire_plan::check_delay(late_grants_++));
         co_return false;
     }
     schedule_.add_earlier_requests(1);
-    if (answer.status == create_status::failed && !may_be_tried_again(answer.error->code))
+    if (answer.status == create_status::failed && !is_retryable(answer.error->code))
         throw_failed(*answer.error, context_of(*core_, failed));
     if (counts)
-        count_failure(failed, {.heard = true, .error = answer.error, .holder = answer.holder});
+        count_failure(failed, {.is_answered = true, .error = answer.error, .holder = answer.holder});
     if (answer.status == create_status::busy) {
-        asked.front()->acquire.first_is_counted();
+        asked.front()->acquire.mark_first_as_counted();
     } else {
-        // The same claims continue: where they were granted after all, they find their own grants.
+        // The same claims continue: if they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
         for (auto& each : candidates_) {
             if (each.wanted->spent())
                 each.wanted = take_over_from(*core_, each.wanted);
             if (is_unknown)
-                each.wanted->acquire.first_looks();
+                each.wanted->acquire.mark_first_as_check();
         }
-        const auto look = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::look_delay(0))
-                                     : lease_clock::time_point::max();
-        co_await pause_until(*candidates_[refused->which].wanted, std::min(look, schedule_.next_at()), answer.error);
+        const auto check = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::check_delay(0))
+                                      : lease_clock::time_point::max();
+        co_await pause_until(*candidates_[refused->which].wanted, std::min(check, schedule_.next_at()), answer.error);
     }
     co_return true;
 }
@@ -267,7 +269,7 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
 {
     std::size_t acquired = 0;
     for (auto& next : candidates_) {
-        if (next.wanted->where() == phase::held)
+        if (next.wanted->current_phase() == phase::held)
             continue;
         if (!co_await acquire_next(next))
             co_return false;
@@ -281,10 +283,11 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
 {
     wait_for(next.wanted.get());
     const bool is_first_attempt = &next == &candidates_.front() && schedule_.attempts() == 0;
-    if (!is_first_attempt && next.wanted->where() == phase::acquiring && lease_clock::now() >= schedule_.deadline())
-        throw_retries_ended(*core_, *next.wanted, schedule_, {.heard = true});
-    wait_state place;
-    place.ends_when_closed = true;
+    if (!is_first_attempt && next.wanted->current_phase() == phase::acquiring &&
+        lease_clock::now() >= schedule_.deadline())
+        throw_retries_ended(*core_, *next.wanted, schedule_, {.is_answered = true});
+    wait_state suspension;
+    suspension.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
@@ -299,18 +302,18 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
         if (reached == step::yield)
             seen = condition::outdated;
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->async_wait(*next.wanted, place, seen);
+        co_await core_->async_wait(*next.wanted, suspension, seen);
     }
 }
 
-/// The leases of the first locks may be old when the last one is granted: those that are short are renewed once. Each
-/// renewal that fails is repeated as any other.
+/// Renews the leases that have become short, once each: the leases of the first locks may be old when the last lock is
+/// granted. A renewal that fails is repeated like any other renewal.
 asio::awaitable<bool> group_acquire::renew_short_leases()
 {
     const timer_guard on_exit{*core_, progress_};
     wait_for(nullptr);
-    wait_state place;
-    place.ends_when_closed = true;
+    wait_state suspension;
+    suspension.ends_when_closed = true;
     for (std::uint32_t seen = 0; begin_renewals(seen);) {
         const record& first = *candidates_.front().wanted;
         throw_if_from_parent(*core_, first);
@@ -318,10 +321,10 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
             throw_shutting_down(*core_, first);
         if (lease_clock::now() >= schedule_.deadline()) {
             auto why = make_failure(errc::unavailable, "a lease of the group could not be renewed");
-            throw_retries_ended(*core_, first, schedule_, {.heard = true, .error = std::move(why)});
+            throw_retries_ended(*core_, first, schedule_, {.is_answered = true, .error = std::move(why)});
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->async_wait(progress_, place, seen);
+        co_await core_->async_wait(progress_, suspension, seen);
     }
     co_return !has_lost();
 }
@@ -384,7 +387,7 @@ lock_group group_acquire::make_group()
     return core::handles::make_group(core_, group_, std::move(locks));
 }
 
-void group_acquire::give_back() noexcept
+void group_acquire::release_all() noexcept
 {
     wait_for(nullptr);
     while (!candidates_.empty())
@@ -398,25 +401,25 @@ asio::awaitable<void> group_acquire::start_again()
 {
     const auto failed = candidates_.front().wanted;
     const auto requests_for = [](const candidate& each) { return each.wanted->attempts_made.load(); };
-    const std::size_t most_requests = std::ranges::max(candidates_ | std::views::transform(requests_for));
-    give_back();
+    const std::size_t max_requests = std::ranges::max(candidates_ | std::views::transform(requests_for));
+    release_all();
     throw_if_from_parent(*core_, *failed);
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
     const auto why =
         make_failure(errc::unavailable, "a lease ended before the last of several locks was granted; use a longer ttl");
-    const auto looks_again = std::exchange(looks_again_, lease_clock::time_point::max());
-    const bool is_early_look =
-        looks_again != lease_clock::time_point::max() && lease_clock::now() < schedule_.next_at();
-    if (!is_early_look)
-        count_failure(*failed, {.heard = true, .error = why});
-    co_await pause_until(*failed, std::min(looks_again, schedule_.next_at()), why);
-    schedule_.add_earlier_requests(most_requests);
+    const auto next_check = std::exchange(next_check_, lease_clock::time_point::max());
+    const bool is_early_check =
+        next_check != lease_clock::time_point::max() && lease_clock::now() < schedule_.next_at();
+    if (!is_early_check)
+        count_failure(*failed, {.is_answered = true, .error = why});
+    co_await pause_until(*failed, std::min(next_check, schedule_.next_at()), why);
+    schedule_.add_earlier_requests(max_requests);
 }
 
 group_acquire::~group_acquire()
 {
-    give_back();
+    release_all();
     if (!waits_)
         return;
     const std::lock_guard guard(core_->mutex);
@@ -429,23 +432,23 @@ bool group_acquire::has_lost() const
     return progress_.has_lost;
 }
 
-/// Less than two thirds of the ttl is left.
+/// Whether less than two thirds of the TTL are left.
 bool group_acquire::is_short(const candidate& of, lease_clock::time_point now) const
 {
     const auto ends = of.wanted->lease().ttl_bound();
-    const auto least = std::max<lease_clock::duration>(
+    const auto min_left = std::max<lease_clock::duration>(
         of.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
-    return ends != lease_clock::time_point::max() && ends - now < least;
+    return ends != lease_clock::time_point::max() && ends - now < min_left;
 }
 
-/// As a grant that arrives has to be, on a backend whose answers take time.
+/// Applies the same requirement as to a grant that arrives from a backend whose answers take time.
 bool group_acquire::is_long_enough(const candidate& of, lease_clock::time_point now) const
 {
     if (of.wanted->lease().has_ended(now))
         return false;
-    const auto least = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
+    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
     const auto ends = of.wanted->lease().ttl_bound();
-    return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= least;
+    return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= min_left;
 }
 
 void group_acquire::wait_for(record* next)
@@ -473,7 +476,7 @@ asio::awaitable<void> group_acquire::pause_until(const record& failed, lease_clo
 {
     co_await pause(core_, failed, std::min(until, schedule_.deadline()));
     if (lease_clock::now() >= schedule_.deadline())
-        throw_retries_ended(*core_, failed, schedule_, {.heard = true, .error = std::move(why)});
+        throw_retries_ended(*core_, failed, schedule_, {.is_answered = true, .error = std::move(why)});
 }
 
 } // namespace

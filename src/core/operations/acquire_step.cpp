@@ -12,22 +12,22 @@ namespace colock::detail {
 
 namespace {
 
-void take_back_late_grant(core& self, const record::ptr& wanted, lease_clock::time_point now)
+void release_late_grant(core& self, const record::ptr& wanted, lease_clock::time_point now)
 {
     deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
         actions.ask(deferred_actions::action::release, *wanted);
-        wanted->under_way = operation::give_back;
+        wanted->in_flight = operation::release;
         if (wanted->place.queue)
             wanted->place.queue->answer.error = wanted->outcome().error;
         wanted->set_sent(now);
-        wanted->gives_back_late_grant = true;
+        wanted->releases_late_grant = true;
     }
     actions.run(self);
 }
 
-void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, create_outcome outcome)
+void process_answer(core& self, const record::ptr& wanted, retry_schedule& schedule, create_outcome outcome)
 {
     record& subject = *wanted;
     const auto now = lease_clock::now();
@@ -35,26 +35,26 @@ void judge(core& self, const record::ptr& wanted, retry_schedule& schedule, crea
     subject.outcome().error.reset();
     switch (outcome.status) {
     case create_status::granted:
-        counts = subject.acquire.found_failing(now, true);
+        counts = subject.acquire.on_failed(now, true);
         subject.outcome().error = too_late_to_use();
-        take_back_late_grant(self, wanted, now);
+        release_late_grant(self, wanted, now);
         break;
     case create_status::busy:
-        counts = subject.acquire.found_busy(now, now - subject.sent(),
+        counts = subject.acquire.on_busy(now, now - subject.sent(),
             outcome.retry_after > lease_clock::duration::zero() ? saturating_add(now, outcome.retry_after)
                                                                 : lease_clock::time_point::max());
         subject.outcome().holder = std::move(outcome.holder);
         break;
     case create_status::failed:
-        if (!may_be_tried_again(outcome.error->code))
+        if (!is_retryable(outcome.error->code))
             throw_failed(*outcome.error, context_of(self, subject));
-        counts = subject.acquire.found_failing(now, outcome.error->code == errc::outcome_unknown);
+        counts = subject.acquire.on_failed(now, outcome.error->code == errc::outcome_unknown);
         subject.outcome().error = std::move(outcome.error);
         break;
     }
     if (counts && !schedule.failed(now)) {
         throw_retries_ended(self, subject, schedule,
-            {.heard = true, .error = subject.outcome().error, .holder = subject.outcome().holder});
+            {.is_answered = true, .error = subject.outcome().error, .holder = subject.outcome().holder});
     }
 }
 
@@ -72,7 +72,7 @@ bool is_queued(core& self, const record& wanted)
     return self.queues.find(wanted) != nullptr;
 }
 
-/// One look of an acquiring coroutine at where it stands, and what it does then. The mutex is held until then.
+/// One step of an acquiring coroutine: checks the state, and acts on it. Holds the mutex until it acts.
 class acquire_step
 {
 public:
@@ -81,7 +81,7 @@ public:
     {
     }
 
-    /// `seen` is the version that it has looked at.
+    /// \param seen is set to the version that was checked
     [[nodiscard]] step take(std::uint32_t& seen);
 
 private:
@@ -89,7 +89,7 @@ private:
     [[nodiscard]] step carry_out(const acquire_plan::decision& next);
     [[nodiscard]] step send(bool counts);
     [[nodiscard]] step wait(const acquire_plan::decision& next);
-    [[nodiscard]] step judge_answer();
+    [[nodiscard]] step take_answer();
     [[noreturn]] void give_up();
     void count_failure();
     void unlock()
@@ -102,7 +102,7 @@ private:
     const record::ptr& wanted_;
     retry_schedule& schedule_;
     const lease_clock::time_point now_;
-    // Before the guard: what it owns is destroyed after the mutex is released.
+    // Declared before the guard, so that the objects it owns are destroyed after the mutex is released.
     deferred_actions actions_;
     std::unique_lock<light_mutex> guard_;
 };
@@ -110,15 +110,16 @@ private:
 step acquire_step::take(std::uint32_t& seen)
 {
     record& subject = *wanted_;
-    if (subject.where() != phase::acquiring)
+    if (subject.current_phase() != phase::acquiring)
         return step::granted;
     if (!subject.place.queue && !subject.outcome_ready)
-        // One whose outcome is unknown may hold the lock: others in the queue cannot be granted before it has asked.
+        // A claim whose outcome is unknown may hold the lock. Others in the queue cannot be granted before the
+        // claim has asked.
         self_.queues.enter(subject, subject.acquire.was_sent() || subject.in_doubt(), actions_.wakes);
     seen = subject.version;
     subject.place.open_to_hand_over = false;
     if (std::exchange(subject.outcome_ready, false))
-        return judge_answer();
+        return take_answer();
     return carry_out(subject.acquire.next(now_, look(), schedule_));
 }
 
@@ -127,10 +128,10 @@ acquire_plan::view acquire_step::look() const
     const record& subject = *wanted_;
     const record* const holder = subject.place.queue->holder;
     return {.is_head = subject.place.is_head,
-        .unanswered = subject.under_way != operation::none,
+        .unanswered = subject.in_flight != operation::none,
         .events = self_.can.events,
         .held_here_until = holder && !self_.can.fifo ? holder->lease().valid_until() : lease_clock::time_point::min(),
-        .stands_back_until = subject.place.queue->stands_back_until};
+        .yields_until = subject.place.queue->yields_until};
 }
 
 step acquire_step::carry_out(const acquire_plan::decision& next)
@@ -138,14 +139,14 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
     switch (next.what) {
     case acquire_plan::action::await_answer:
         self_.timers.schedule(*wanted_, next.until);
-        return step::async_wait;
+        return step::await_answer;
     case acquire_plan::action::send:
         return send(next.counts);
     case acquire_plan::action::count:
         count_failure();
         return next.yields ? step::yield : step::again;
     case acquire_plan::action::yield:
-        wanted_->acquire.yielded();
+        wanted_->acquire.on_yielded();
         unlock();
         return step::yield;
     case acquire_plan::action::wait:
@@ -156,7 +157,7 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
     give_up();
 }
 
-/// It waits for the answer as it would wait for anything else; one that comes at once is looked at without that.
+/// Sends an attempt. Its answer is awaited like any other change; an immediate answer is processed without a wait.
 step acquire_step::send(bool counts)
 {
     self_.timers.schedule(*wanted_, schedule_.deadline());
@@ -165,28 +166,28 @@ step acquire_step::send(bool counts)
     const bool listens = begin_attempt(*wanted_, now_, counts);
     unlock();
     send_attempt(self_, wanted_, listens);
-    return self_.can.immediate ? step::again : step::async_wait;
+    return self_.can.immediate ? step::again : step::await_answer;
 }
 
 step acquire_step::wait(const acquire_plan::decision& next)
 {
     record& subject = *wanted_;
     const bool counts = !subject.acquire.has_waited() && !subject.incomplete;
-    // Who waits after an error is not told that the lock is busy.
+    // A waiter is not reported to the observer after an error, because an error does not mean that the lock is busy.
     const bool fails = subject.place.is_head && subject.acquire.was_sent() && subject.outcome().error;
-    if (self_.options.observer && !fails && !std::exchange(subject.place.told_waiting, true))
+    if (self_.options.observer && !fails && !std::exchange(subject.place.waiting_reported, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
     self_.timers.schedule(subject, next.until);
-    const std::uint32_t number = subject.acquire.waits(next.listens);
-    // After all that may throw: it is counted out when it stops waiting.
+    const std::uint32_t number = subject.acquire.begin_wait(next.listen);
+    // Counted after all calls that may throw, because the end of the wait decrements the counter.
     if (counts) {
         ++self_.stats.waits;
         ++self_.stats.waiting;
     }
-    // A hand-over would be an operation on this claim, and none may begin before its wait has.
-    subject.place.open_to_hand_over = !next.listens;
+    // A hand-over is an operation on this claim, and must not begin before the wait at the adapter.
+    subject.place.open_to_hand_over = !next.listen;
     unlock();
-    if (next.listens) {
+    if (next.listen) {
         start_wait_at_adapter(self_, subject, number, next.until);
         guard_.lock();
         subject.place.open_to_hand_over = true;
@@ -194,13 +195,13 @@ step acquire_step::wait(const acquire_plan::decision& next)
     return step::wait;
 }
 
-step acquire_step::judge_answer()
+step acquire_step::take_answer()
 {
     create_outcome outcome = std::move(wanted_->outcome());
     if (wanted_->place.queue)
-        wanted_->place.queue->answer = {.heard = true, .error = outcome.error};
+        wanted_->place.queue->answer = {.is_answered = true, .error = outcome.error};
     unlock();
-    judge(self_, wanted_, schedule_, std::move(outcome));
+    process_answer(self_, wanted_, schedule_, std::move(outcome));
     return step::again;
 }
 
@@ -225,7 +226,7 @@ step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::o
     std::uint32_t& seen)
 {
     throw_if_from_parent(self, *wanted);
-    if (wanted->where() != phase::acquiring)
+    if (wanted->current_phase() != phase::acquiring)
         return step::granted;
     if (self.closed_to_new.load(std::memory_order_relaxed))
         throw_shutting_down(self, *wanted);
@@ -234,22 +235,22 @@ step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::o
     return acquire_step(self, wanted, schedule, now ? *now : lease_clock::now()).take(seen);
 }
 
-record::ptr take_over_from(core& self, const record::ptr& spent)
+record::ptr take_over_from(core& self, const record::ptr& replaced)
 {
-    record::ptr fresh(new record(self.shared_from_this(), {.key = spent->key(),
-                                                              .mode = spent->mode(),
-                                                              .max_holders = spent->max_holders(),
-                                                              .ttl = spent->ttl(),
-                                                              .queues = spent->queues(),
-                                                              .owner = spent->shared_owner()}));
+    record::ptr fresh(new record(self.shared_from_this(), {.key = replaced->key(),
+                                                              .mode = replaced->mode(),
+                                                              .max_holders = replaced->max_holders(),
+                                                              .ttl = replaced->ttl(),
+                                                              .queues = replaced->queues(),
+                                                              .owner = replaced->shared_owner()}));
     prepare_token(self, *fresh);
     {
         const std::lock_guard guard(self.mutex);
-        fresh->go_on_for(*spent);
-        if (spent->place.queue)
-            self.queues.change_places(*spent, *fresh);
+        fresh->continue_for(*replaced);
+        if (replaced->place.queue)
+            self.queues.replace(*replaced, *fresh);
     }
-    abandon_acquire(self, spent);
+    abandon_acquire(self, replaced);
     return fresh;
 }
 
@@ -257,7 +258,7 @@ bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
 {
     wanted.sends_create();
     wanted.set_sent(now);
-    return wanted.acquire.sent(counts);
+    return wanted.acquire.on_sent(counts);
 }
 
 void send_attempt(core& self, const record::ptr& wanted, bool waits)
@@ -277,7 +278,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
     if (!self.can.immediate || self.options.observer ||
         (self.queues.may_have(wanted->key_hash()) && is_queued(self, *wanted)) || self.closed_to_new.load())
         return step::again;
-    wanted->acquire.sent_at_once();
+    wanted->acquire.on_sent_at_once();
     wanted->set_sent(now);
     std::optional<create_outcome> outcome;
     self.backend->start_create(wanted, completion<create_outcome>::into(outcome));
@@ -289,7 +290,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
     ++self.stats.attempts;
     wanted->attempts_made.store(1, std::memory_order_relaxed);
     if (self.closed_to_new.load(std::memory_order_relaxed)) {
-        // Closed while the backend was asked: what it granted is given back.
+        // The locker was closed while the backend was asked: the grant is released.
         wanted->granted = true;
         wanted->left_trace = true;
         return step::again;
@@ -297,7 +298,7 @@ step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_poin
     self.leases.hold(*wanted, outcome->fence);
     if (wanted->loss_before_grant) {
         deferred_actions actions;
-        self.leases.hear_of_grant(*wanted, actions);
+        self.leases.apply_early_reports(*wanted, actions);
         guard.unlock();
         actions.run(self);
         return step::granted;

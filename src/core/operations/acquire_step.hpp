@@ -11,41 +11,45 @@ namespace colock::detail {
 
 class core;
 
-/// What an acquiring coroutine does next.
+/// The next step of an acquiring coroutine.
 enum class step : unsigned char
 {
     granted,
     again,
     yield,
-    /// Until an attempt is answered.
-    async_wait,
-    /// Until the lock may be free.
+    /// Wait until an attempt is answered.
+    await_answer,
+    /// Wait until the lock may be free.
     wait,
 };
 
-/// One look at where `wanted` stands, and what is done then: `acquire_plan` decides it.
-/// \param wanted may be another one afterwards: one that was spent is left to be settled, and another goes on for it.
-/// \param now if it was read a moment ago.
-/// \param seen is set to the version that was looked at.
+/// Checks the state of `wanted`, and takes the next step, which `acquire_plan` decides.
+/// \param wanted may be replaced: if the claim cannot be used any more, it is abandoned, and a new one continues the
+///   acquire
+/// \param now the current time, if it was read a moment ago
+/// \param seen is set to the version that was checked
 [[nodiscard]] step next_step(core& self, record::ptr& wanted, retry_schedule& schedule,
     std::optional<lease_clock::time_point> now, std::uint32_t& seen);
 
-/// A claim that continues in the place of one that was spent, which is left to be settled.
-[[nodiscard]] record::ptr take_over_from(core& self, const record::ptr& spent);
+/// Abandons `replaced`, a claim that cannot be used any more, and returns a new claim that continues the acquire.
+[[nodiscard]] record::ptr take_over_from(core& self, const record::ptr& replaced);
 
-/// The uncontended acquire of a backend that answers at once: nothing is queued, parked or collected for later.
-/// \return `again` if it has to go the long way.
+/// The uncontended acquire on a backend that answers at once: nothing is queued, suspended or deferred.
+/// \returns `again` if the acquire needs the general procedure
 [[nodiscard]] step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_point now);
 
-/// An uncontended acquire in memory never suspends; every so often it lets others run.
+/// Maximum number of consecutive grants without a suspension. An uncontended acquire in memory never suspends, and must
+/// let other handlers run now and then.
 inline constexpr unsigned max_immediate_grants = 64;
 
-/// What may fail is done while there is nothing to take back: a backend that does not answer at once needs a token.
+/// Generates the token now if the backend does not answer at once. This may fail, so it is done while there is nothing
+/// to abandon.
 void prepare_token(const core& self, const record& wanted);
 
-/// The mutex is held. True if it waits at the adapter, which is to be cancelled.
+/// Returns true if the claim waits at the adapter; that wait must be cancelled. The mutex is held.
 [[nodiscard]] bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts);
-/// Not under the mutex.
+/// Sends the attempt. Not under the mutex.
+/// \param waits whether a wait at the adapter must be cancelled
 void send_attempt(core& self, const record::ptr& wanted, bool waits);
 
 } // namespace colock::detail

@@ -20,7 +20,7 @@ namespace colock::detail::operations {
 
 namespace {
 
-constexpr std::size_t purged_in_a_step = 1000;
+constexpr std::size_t max_purged_per_step = 1000;
 
 void throw_if_unable(const core& self, const std::string& key)
 {
@@ -43,9 +43,9 @@ void throw_if_unable(const core& self, const std::string& key)
     throw_unanswered(self, why, what, std::move(context));
 }
 
-using question = std::function<void(adapter&, completion<list_outcome>)>;
+using list_query = std::function<void(adapter&, completion<list_outcome>)>;
 
-asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, effect what, question start)
+asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, effect what, list_query start)
 {
     throw_if_unable(*self, key);
     const auto began = lease_clock::now();
@@ -55,25 +55,26 @@ asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, e
     co_return answer;
 }
 
-/// What a backend answers at once would otherwise be done in one go, however much it is.
+/// Lets other handlers run between the steps on a backend that answers at once, because nothing else interrupts a long
+/// series of steps.
 asio::awaitable<void> let_others_run(const core& self, const std::string& cursor)
 {
     if (self.can.immediate && !cursor.empty())
         co_await asio::post(asio::deferred);
 }
 
-/// Pages of a list, put in order as they come: sorting, moving or freeing a hundred thousand at once would keep others
-/// waiting.
-class collection
+/// Collects the pages of a list in order. Sorting, moving or freeing a hundred thousand entries at once would block the
+/// event loop.
+class page_collector
 {
 public:
-    explicit collection(list_order order) noexcept : order_(order) {}
+    explicit page_collector(list_order order) noexcept : order_(order) {}
 
     [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
 
     void add(std::vector<lock_status>&& page, bool is_last)
     {
-        // A key that moves comes again, on another page.
+        // A key that moves while the pages are read may appear again on another page.
         std::erase_if(page, [&](const lock_status& each) { return known_.contains(each.key); });
         for (auto& each : page) {
             const auto when = order_ == list_order::newest_first ? each.created : std::nullopt;
@@ -85,10 +86,10 @@ public:
         }
         added_.clear();
     }
-    /// True: there are more.
+    /// Moves a batch of entries to `to`. Returns true if there are more.
     [[nodiscard]] bool move_some(std::vector<lock_status>& to)
     {
-        for (auto left = moved_in_a_turn; left > 0 && !all_.empty(); --left) {
+        for (auto left = max_moved_per_handler; left > 0 && !all_.empty(); --left) {
             const auto next = all_.begin();
             known_.erase(next->second.key);
             to.push_back(std::move(next->second));
@@ -100,11 +101,11 @@ public:
 private:
     using ordered = std::multimap<decltype(lock_status::created), lock_status, std::greater<>>;
 
-    static constexpr std::size_t moved_in_a_turn = 1000;
+    static constexpr std::size_t max_moved_per_handler = 1000;
 
     const list_order order_;
     ordered all_;
-    /// Of those.
+    /// Keys of the collected entries, used to detect duplicates.
     std::set<std::string_view> known_;
     std::vector<ordered::iterator> added_;
 };
@@ -130,25 +131,25 @@ asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
 asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
 {
     co_await let_others_run(*self, cursor);
-    auto told = co_await ask(self, {}, effect::none,
+    auto answer = co_await ask(self, {}, effect::none,
         [which = std::move(which), cursor = std::move(cursor)](
             adapter& backend, completion<list_outcome> done) { backend.start_list(which, cursor, std::move(done)); });
-    co_return lock_page{.locks = std::move(told.locks), .next = std::move(told.next)};
+    co_return lock_page{.locks = std::move(answer.locks), .next = std::move(answer.next)};
 }
 
 asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filter which, list_order order)
 {
-    collection all(order);
+    page_collector all(order);
     lock_page page;
     do {
         page = co_await list_page(self, which, std::move(page.next));
         all.add(std::move(page.locks), page.next.empty());
     } while (!page.next.empty());
-    std::vector<lock_status> told;
-    told.reserve(all.size());
-    while (all.move_some(told))
+    std::vector<lock_status> result;
+    result.reserve(all.size());
+    while (all.move_some(result))
         co_await asio::post(asio::deferred);
-    co_return told;
+    co_return result;
 }
 
 asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit)
@@ -157,16 +158,16 @@ asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std:
     std::string cursor;
     do {
         co_await let_others_run(*self, cursor);
-        // What was removed is told, whatever comes of the rest.
+        // The locks that were removed are reported even if the rest fails.
         if (!all.empty() && self->dead)
             break;
         const auto began = lease_clock::now();
-        const auto most = limit == 0 ? purged_in_a_step : std::min(limit - all.size(), purged_in_a_step);
+        const auto max_count = limit == 0 ? max_purged_per_step : std::min(limit - all.size(), max_purged_per_step);
         if (all.empty())
             throw_if_unable(*self, {});
         auto step = co_await query(
-            self, question([most, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
-                backend.start_purge(most, cursor, std::move(done));
+            self, list_query([max_count, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
+                backend.start_purge(max_count, cursor, std::move(done));
             }));
         all.insert(all.end(), std::make_move_iterator(step.locks.begin()), std::make_move_iterator(step.locks.end()));
         if (step.error && all.empty())
@@ -191,7 +192,7 @@ asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self,
     throw_key_refused(check_key(key, self->limits), key, self->backend_name());
     throw_if_unable(*self, key);
     const auto began = lease_clock::now();
-    question start = [key](adapter& backend, completion<list_outcome> done) {
+    list_query start = [key](adapter& backend, completion<list_outcome> done) {
         backend.start_break(key, std::move(done));
     };
     auto broken =
@@ -236,7 +237,7 @@ locker_stats stats(core& self)
     {
         const std::lock_guard guard(self.mutex);
         result = self.stats;
-        // An expiry is noticed by nobody unless somebody listens.
+        // An expiry is detected only if somebody waits for it, so expired locks are excluded here.
         const auto now = lease_clock::now();
         result.held = static_cast<std::uint64_t>(std::count_if(self.leases.all().begin(), self.leases.all().end(),
             [now](const record& held) { return !held.incomplete && now < held.lease().valid_until(); }));

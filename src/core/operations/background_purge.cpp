@@ -25,40 +25,40 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// It is extended at the first step of a sweep that finds less than half of it left: the other half is enough for that
-/// step and a rest.
-milliseconds ttl_of_turn(const core& self)
+/// TTL of the common purge lock. The lock is extended at the first step of a purge that finds less than half of the TTL
+/// left. The other half is enough for that step and the pause after it.
+milliseconds purge_lock_ttl(const core& self)
 {
-    const auto least = 3 * self.options.purge->interval + 2 * self.options.operation_timeout;
-    return std::min(std::max(least, self.options.ttl), self.limits.max_ttl);
+    const auto min_ttl = 3 * self.options.purge->interval + 2 * self.options.operation_timeout;
+    return std::min(std::max(min_ttl, self.options.ttl), self.limits.max_ttl);
 }
 
-record::ptr ask_for_turn(const std::shared_ptr<core>& self)
+record::ptr prepare_purge_lock(const std::shared_ptr<core>& self)
 {
-    // Whatever the defaults of other locks are.
+    // All options are set, because the defaults of other locks must not apply.
     return operations::prepare(self, locker::purge_key,
-        {.ttl = ttl_of_turn(*self), .comment = "purges in the background", .max_hold = self->limits.max_ttl},
+        {.ttl = purge_lock_ttl(*self), .comment = "purges in the background", .max_hold = self->limits.max_ttl},
         renewal::manual, false);
 }
 
-asio::awaitable<void> sweep(std::shared_ptr<core> self, lock& turn)
+asio::awaitable<void> purge_all(std::shared_ptr<core> self, lock& purge_lock)
 {
     std::string cursor;
     do {
-        if (turn.expires_at() - lease_clock::now() < ttl_of_turn(*self) / 2)
-            co_await turn.extend(ttl_of_turn(*self));
+        if (purge_lock.expires_at() - lease_clock::now() < purge_lock_ttl(*self) / 2)
+            co_await purge_lock.extend(purge_lock_ttl(*self));
         cursor = co_await operations::purge_step(self, self->options.purge->limit, std::move(cursor));
-    } while (!cursor.empty() && turn.held() && !self->closed_to_new);
+    } while (!cursor.empty() && purge_lock.held() && !self->closed_to_new);
 }
 
-/// False if it has ended before, because no new acquire may begin any more.
-asio::awaitable<bool> rest(std::shared_ptr<core> self, lease_clock::duration span)
+/// Waits for `span`. Returns false if the wait ended early because the core accepts no new acquires.
+asio::awaitable<bool> pause_for(std::shared_ptr<core> self, lease_clock::duration span)
 {
-    plain_condition over;
-    const timer_guard on_exit{*self, over};
+    plain_condition timeout;
+    const timer_guard on_exit{*self, timeout};
     const auto until = saturating_add(lease_clock::now(), span);
-    wait_state place;
-    place.ends_when_closed = true;
+    wait_state suspension;
+    suspension.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -67,28 +67,28 @@ asio::awaitable<bool> rest(std::shared_ptr<core> self, lease_clock::duration spa
                 co_return false;
             if (lease_clock::now() >= until)
                 co_return true;
-            self->timers.schedule(over, until);
-            seen = over.version;
+            self->timers.schedule(timeout, until);
+            seen = timeout.version;
         }
-        co_await self->async_wait(over, place, seen);
+        co_await self->async_wait(timeout, suspension, seen);
     }
 }
 
-/// What it is again and again, an observer hears once.
-class complaint
+/// Reports a recurring error to the observer only once.
+class warning_reporter
 {
 public:
-    explicit complaint(const core& self) : self_(self) {}
+    explicit warning_reporter(const core& self) : self_(self) {}
 
-    void withdraw() noexcept { last_ = {}; }
-    void make(const boost::system::system_error& why)
+    void reset() noexcept { last_ = {}; }
+    void report(const boost::system::system_error& why)
     {
-        // Of a lost turn it has heard.
+        // The loss of the purge lock has already been reported.
         if (why.code() == errc::not_held || std::exchange(last_, why.code()) == why.code())
             return;
         if (self_.options.observer && !self_.closed_to_new) {
             self_.options.observer->warning(
-                self_.backend->name(), std::string("the purge in the background will be tried again: ") + why.what());
+                self_.backend->name(), std::string("the background purge will be repeated: ") + why.what());
         }
     }
 
@@ -99,23 +99,23 @@ private:
 
 asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
 {
-    std::optional<lock> turn;
-    complaint trouble(*self);
+    std::optional<lock> purge_lock;
+    warning_reporter warnings(*self);
     do {
         try {
-            if (!turn || !turn->held())
-                turn = co_await operations::try_acquire(self, ask_for_turn(self));
-            if (turn)
-                co_await sweep(self, *turn);
-            trouble.withdraw();
+            if (!purge_lock || !purge_lock->held())
+                purge_lock = co_await operations::try_acquire(self, prepare_purge_lock(self));
+            if (purge_lock)
+                co_await purge_all(self, *purge_lock);
+            warnings.reset();
         } catch (const boost::system::system_error& why) {
-            // The backend's, or the operating system's, which may have no randomness for a token.
-            trouble.make(why);
+            // An error of the backend, or of the operating system, which may have no randomness for a token.
+            warnings.report(why);
         } catch (const std::bad_alloc&) {
-            // There may be more by then.
+            // Memory may be available at the next attempt.
             continue;
         }
-    } while (co_await rest(self, spread(self->options.purge->interval, 0.1)));
+    } while (co_await pause_for(self, spread(self->options.purge->interval, 0.1)));
 }
 
 } // namespace
@@ -123,7 +123,7 @@ asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
 void begin_background_purge(const std::shared_ptr<core>& self)
 {
     const auto executor = self->executor();
-    // Detached: it ends with the core, and tells the observer of every error itself.
+    // Detached, because the coroutine ends with the core, and reports its errors to the observer.
     if (self->options.purge && self->can.expires && executor)
         asio::co_spawn(new_strand(executor), purge_in_background(self), asio::detached);
 }

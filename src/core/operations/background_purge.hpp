@@ -7,9 +7,12 @@ namespace colock::detail {
 
 class core;
 
-/// Sweeps from time to time, if its options say so and anything can expire at its backend, until the core takes no new
-/// acquires. Of all lockers one has the turn, a lock which it keeps as long as it lives: it extends it while it
-/// sweeps, and for the others, who ask for it at the same intervals, the ttl tells that it is gone.
+/// Starts a coroutine that removes expired locks at an interval, if the options ask for it and locks can expire on the
+/// backend. The coroutine ends when the core accepts no new acquires.
+///
+/// Of all lockers, only the holder of a common lock purges. The holder keeps this lock as long as it lives, and extends
+/// it during each purge. The other lockers try to acquire the lock at the same interval, so one of them takes over when
+/// the lock has expired.
 void begin_background_purge(const std::shared_ptr<core>& self);
 
 } // namespace colock::detail

@@ -8,7 +8,7 @@
 
 namespace colock::detail {
 
-std::vector<record::ptr> held_of(core& self, const concerns& which)
+std::vector<record::ptr> held_of(core& self, const record_filter& which)
 {
     std::vector<record::ptr> found;
     const std::lock_guard guard(self.mutex);
@@ -19,13 +19,13 @@ std::vector<record::ptr> held_of(core& self, const concerns& which)
     return found;
 }
 
-void on_broken(core& self, const concerns& which, const std::vector<record::ptr>& held_before, bool succeeded)
+void on_broken(core& self, const record_filter& which, const std::vector<record::ptr>& held_before, bool succeeded)
 {
     deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
         for (const auto& held : held_before) {
-            if (succeeded && held->where() == phase::held)
+            if (succeeded && held->current_phase() == phase::held)
                 self.leases.begin_end(*held, lost_reason::broken, actions);
         }
         // An immediate backend reports the claims that it breaks.
@@ -35,7 +35,7 @@ void on_broken(core& self, const concerns& which, const std::vector<record::ptr>
                     self.leases.verify(held, actions);
             }
             const auto verify_if_granted = [&](record& wanted) {
-                wanted.is_to_be_verified |= wanted.under_way == operation::create && which(wanted);
+                wanted.is_to_be_verified |= wanted.in_flight == operation::create && which(wanted);
             };
             self.queues.for_each(verify_if_granted);
             std::for_each(self.single_attempts.begin(), self.single_attempts.end(), verify_if_granted);

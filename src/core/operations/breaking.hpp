@@ -11,20 +11,20 @@
 
 namespace colock::detail {
 
-using concerns = std::function<bool(const record&)>;
+using record_filter = std::function<bool(const record&)>;
 
-/// Returns the locks of this locker that a break, which is about to be sent, may find.
-[[nodiscard]] std::vector<record::ptr> held_of(core& self, const concerns& which);
-/// Called when a break is answered or has failed. The locks that were held before a successful one are lost. All others
-/// that it may have removed are verified: those that were granted meanwhile, those whose create is unanswered, and
-/// after a failure all of them, because it may have been carried out in part.
-void on_broken(core& self, const concerns& which, const std::vector<record::ptr>& held_before, bool succeeded);
+/// Returns the locks of this locker that a break may remove. Must be called before the break is sent.
+[[nodiscard]] std::vector<record::ptr> held_of(core& self, const record_filter& which);
+/// Called when a break is answered or has failed. After success, the locks that were held before are lost. All others
+/// that the break may have removed are verified: locks that were granted meanwhile, and locks whose create is
+/// unanswered. After a failure all of them are verified, because the break may have been executed in part.
+void on_broken(core& self, const record_filter& which, const std::vector<record::ptr>& held_before, bool succeeded);
 
-/// Asks the backend to remove locks of any holder. The handles of this locker hear of it even if the caller is
-/// cancelled, or if the answer comes after the operation timeout.
+/// Asks the backend to remove locks of any holder. The handles of this locker are updated even if the caller is
+/// cancelled, or if the answer arrives after the operation timeout.
 template <class Outcome>
 [[nodiscard]] asio::awaitable<Outcome> query_and_break(
-    std::shared_ptr<core> self, concerns which, std::function<void(adapter&, completion<Outcome>)> start)
+    std::shared_ptr<core> self, record_filter which, std::function<void(adapter&, completion<Outcome>)> start)
 {
     auto held_before = held_of(*self, which);
     return query<Outcome>(std::move(self), std::move(start),

@@ -57,30 +57,30 @@ reports reports_of(const std::vector<record::ptr>& own)
     return all;
 }
 
-void tell(reports& told, const std::vector<error_code>& failures)
+void set_statuses(reports& result, const std::vector<error_code>& failures)
 {
     for (std::size_t i = 0; i < failures.size(); ++i)
-        told[i].status = failures[i];
+        result[i].status = failures[i];
 }
 
-void append(reports& told, std::vector<lock_status> locks)
+void append(reports& result, std::vector<lock_status> locks)
 {
     std::ranges::sort(locks, std::ranges::greater(), &lock_status::created);
     for (auto& each : locks) {
         auto key = each.key;
-        told.push_back({.key = std::move(key), .before = std::move(each)});
+        result.push_back({.key = std::move(key), .before = std::move(each)});
     }
 }
 
-/// What the backend has told of one's own locks, which are reported by themselves.
-void leave_out(const reports& own, std::vector<lock_status>& locks)
+/// Removes the group's own locks from the backend's list, because they are reported separately.
+void remove_own(const reports& own, std::vector<lock_status>& locks)
 {
     for (const auto& each : own) {
         if (each.status == errc::not_held)
             continue;
-        const auto same = std::ranges::find_if(locks, [&](const lock_status& told) {
-            // A backend that tells no fence has one exclusive holder, or shared ones that are alike.
-            return told.key == each.key && (told.fence == each.before.fence || told.fence == 0);
+        const auto same = std::ranges::find_if(locks, [&](const lock_status& other) {
+            // A backend without fences has one exclusive holder, or shared holders with equal data.
+            return other.key == each.key && (other.fence == each.before.fence || other.fence == 0);
         });
         if (same != locks.end())
             locks.erase(same);
@@ -102,24 +102,26 @@ template <class Error>
     throw Error(why.code, std::move(context));
 }
 
-std::function<void(adapter&, completion<group_outcome>)> asks_for(std::string id, group_action what, milliseconds ttl)
+std::function<void(adapter&, completion<group_outcome>)> make_group_query(
+    std::string id, group_action what, milliseconds ttl)
 {
     return [id = std::move(id), what, ttl](adapter& backend, completion<group_outcome> done) {
         backend.start_group(id, what, ttl, std::move(done));
     };
 }
 
-/// From now on the backend may know of these for so long.
-void may_stand(core& self, const std::vector<record::ptr>& own, milliseconds ttl)
+/// Records that the backend may keep these locks for `ttl` from now on.
+void extend_latest_expiry(core& self, const std::vector<record::ptr>& own, milliseconds ttl)
 {
     const auto until = saturating_add(lease_clock::now(), ttl);
     const std::lock_guard guard(self.mutex);
     for (const auto& each : own)
-        each->back().may_stand_until = std::max(each->back().may_stand_until, until);
+        each->release_state().latest_expiry = std::max(each->release_state().latest_expiry, until);
 }
 
-/// Those of others first: nothing is extended if one of them has no ttl. It never brings an end nearer, so no holder
-/// counts on more than the backend knows of, and one's own have their new time exactly from their handles.
+/// Extends all locks of the group at the backend, before the own locks are extended through their handles. The backend
+/// extends nothing if one lock has no TTL. The request never shortens a lease, so no holder relies on more time than
+/// the backend grants. The handles then set the exact new expiry of the own locks.
 asio::awaitable<std::vector<lock_status>> extend_all_of(
     std::shared_ptr<core> self, std::string id, milliseconds ttl, std::vector<record::ptr> own)
 {
@@ -131,8 +133,8 @@ asio::awaitable<std::vector<lock_status>> extend_all_of(
     }
     if (self->dead)
         throw extend_error(errc::shutting_down, context_of(*self, id));
-    may_stand(*self, own, ttl);
-    auto answer = co_await detail::query(self, asks_for(id, group_action::extend, ttl));
+    extend_latest_expiry(*self, own, ttl);
+    auto answer = co_await detail::query(self, make_group_query(id, group_action::extend, ttl));
     if (answer.error && answer.error->code == errc::invalid_ttl)
         throw_failed<validation_error>(*self, id, *answer.error);
     if (answer.error)
@@ -147,17 +149,17 @@ asio::awaitable<reports> extend_group(
 {
     if (!self)
         co_return reports();
-    // All of them before any is extended: what is done by halves has to be reported, not thrown.
+    // All locks are checked before any is extended, because a partial result must be reported, not thrown.
     for (const auto& each : own)
         detail::operations::check_extend(*self, *each, ttl);
-    auto told = reports_of(own);
+    auto result = reports_of(own);
     std::vector<lock_status> others;
     if (by_id)
         others = co_await extend_all_of(self, std::move(id), ttl, own);
-    tell(told, co_await detail::operations::extend_each(std::move(self), std::move(own), ttl));
-    leave_out(told, others);
-    append(told, std::move(others));
-    co_return told;
+    set_statuses(result, co_await detail::operations::extend_each(std::move(self), std::move(own), ttl));
+    remove_own(result, others);
+    append(result, std::move(others));
+    co_return result;
 }
 
 asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string id, bool by_id, std::vector<lock> locks)
@@ -165,19 +167,19 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
     if (!self)
         co_return reports();
     auto own = newest_first(locks);
-    auto told = reports_of(own);
-    tell(told, co_await detail::operations::release_each(self, std::move(own)));
+    auto result = reports_of(own);
+    set_statuses(result, co_await detail::operations::release_each(self, std::move(own)));
     if (!by_id)
-        co_return told;
+        co_return result;
     if (self->dead)
         throw release_error(errc::shutting_down, context_of(*self, id));
     auto others = co_await detail::query_and_break(
         self, [id](const record& held) { return held.owner().group == id; },
-        asks_for(id, group_action::release, milliseconds(0)));
+        make_group_query(id, group_action::release, milliseconds(0)));
     if (others.error)
         throw_failed<release_error>(*self, id, *others.error);
-    append(told, std::move(others.locks));
-    co_return told;
+    append(result, std::move(others.locks));
+    co_return result;
 }
 
 } // namespace
@@ -191,7 +193,8 @@ lock_group detail::operations::group(std::shared_ptr<core> self, std::string id)
     if (const auto refused = check_label("the group's id", id))
         refuse(refused->code, refused->detail);
     if (given && !self->can.groups)
-        refuse(errc::unsupported, self->backend_name() + " cannot reach a group of locks by its id; name none");
+        refuse(
+            errc::unsupported, self->backend_name() + " cannot access a group of locks by its id; leave the id empty");
     if (!given)
         id = token::generate().hex();
     return core::handles::make_group(std::move(self), std::move(id), {}, given);
@@ -234,8 +237,8 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
     if (std::ranges::any_of(locks_, [&](const lock& each) { return each.key() == key; })) {
         throw validation_error(errc::invalid_options, {.key = key,
                                                           .backend = core_->backend_name(),
-                                                          .detail = "the group has this key already, and would wait "
-                                                                    "for itself; use the lock that it has"});
+                                                          .detail = "the group already holds this key and would wait "
+                                                                    "for itself; use the existing lock"});
     }
     auto wanted = detail::operations::prepare(core_, std::move(key), std::move(options), renewal::manual, true, id_);
     locks_.push_back(co_await detail::operations::acquire(core_, std::move(wanted)));

@@ -18,13 +18,13 @@
 #include <string_view>
 #include <vector>
 
-/// What lockers, locks and groups do. Each coroutine owns what it needs: the handle that it was called on may go away.
-/// The `start_` functions do the same for a completion handler, see run_operation.hpp.
+/// The operations of lockers, locks and groups. Each coroutine owns what it needs, so the handle it was called on may
+/// be destroyed. The `start_` functions do the same for a completion handler; see run_operation.hpp.
 namespace colock::detail::operations {
 
 // prepare.cpp
-/// The record of an acquire; bad input is kept in it and thrown when the verb is awaited.
-/// \param queues false for a single attempt.
+/// Makes the record of an acquire. Invalid input is stored in the record, and thrown when the operation is awaited.
+/// \param queues false for a single attempt
 [[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
     renewal by_default, bool queues, std::string_view group = {});
 
@@ -41,32 +41,35 @@ void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::
     std::shared_ptr<core> self, group_members keys, acquire_options options);
 
 // group.cpp
-/// \param id empty: one of its own is made.
-/// \throws validation_error
+/// \param id if empty, an id is generated
 [[nodiscard]] lock_group group(std::shared_ptr<core> self, std::string id);
 
-// moving.cpp
+// transfer.cpp
 [[nodiscard]] asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held);
 [[nodiscard]] asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options);
 
-// held.cpp
+// release.cpp
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
 void start_release(const asio::any_io_executor& executor, verb_handler<void> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report);
-/// Several at once, and what became of each: empty, or why it failed. The caller keeps their handles, so that what is
-/// left is the core's if it ends early.
+/// Releases several locks at once. Returns an error code for each: empty, or why the release failed. The caller keeps
+/// the handles, so that the core completes the releases if the coroutine ends early.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(
     std::shared_ptr<core> self, std::vector<record::ptr> ending);
+
+// extend.cpp
 [[nodiscard]] asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
 void start_extend(const asio::any_io_executor& executor, verb_handler<void> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
-/// Several at once, as `release_each`.
+/// Extends several locks at once, with results as in `release_each`.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> extend_each(
     std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl);
-/// \throws validation_error if nothing can ever be extended to that.
+/// \throws validation_error if no lock can be extended to that TTL
 void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_context context);
-/// \throws validation_error if `held` can never be extended to that.
+/// \throws validation_error if `held` can never be extended to that TTL
 void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl);
+
+// held_queries.cpp
 [[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held);
 void start_is_valid(const asio::any_io_executor& executor, verb_handler<bool> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
@@ -80,7 +83,7 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
     std::shared_ptr<core> self, filter which, list_order order);
 [[nodiscard]] asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor);
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit);
-/// \return where the next step begins; empty after the last
+/// \returns the cursor of the next step; empty after the last one
 [[nodiscard]] asio::awaitable<std::string> purge_step(
     std::shared_ptr<core> self, std::size_t limit, std::string cursor);
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key);
@@ -90,7 +93,7 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
 
 // shutdown.cpp
 [[nodiscard]] asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);
-/// The last locker handle is gone: waiters end, what is held stays.
-void orphan(core& self);
+/// Called when the last locker handle is destroyed. Ends the waiters; held locks stay.
+void orphan(core& self) noexcept;
 
 } // namespace colock::detail::operations

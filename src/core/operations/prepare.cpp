@@ -9,7 +9,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// What is not set comes from the locker's options, which were checked when it was made.
+/// Checks the options of an acquire. Options that are not set come from the locker's options, which were checked when
+/// the locker was made.
 std::unique_ptr<const failure> check(const core& self, std::string_view key, const acquire_options& options)
 {
     auto refused = check_key(key, self.limits);
@@ -60,7 +61,7 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     made->refused = std::move(refused);
     if (options.retry)
         made->own_policy = std::make_unique<const retry_policy>(std::move(*options.retry));
-    made->plan.asked_for(
+    made->plan.set_options(
         options.renewal.value_or(by_default) == renewal::automatic && ttl > 0ms, max_hold.value_or(0ms));
     return made;
 }

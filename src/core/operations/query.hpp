@@ -12,7 +12,7 @@
 
 namespace colock::detail {
 
-/// One question to the backend that belongs to no claim.
+/// A query to the backend that belongs to no claim.
 template <class Outcome>
 struct query_state : plain_condition
 {
@@ -20,9 +20,9 @@ struct query_state : plain_condition
     bool closed = false;
 };
 
-/// Ends with the backend's answer, or with an error that says why there was none in time. It goes on without its
-/// caller.
-/// \param on_answer called with the answer, whether or not anybody still waits for it.
+/// Ends with the backend's answer, or with an error that says why there was no answer in time. The query continues if
+/// its caller is destroyed.
+/// \param on_answer called with the answer, whether or not the caller still waits for it
 template <class Outcome>
 [[nodiscard]] asio::awaitable<Outcome> query(std::shared_ptr<core> self,
     std::function<void(adapter&, completion<Outcome>)> start,
@@ -47,13 +47,13 @@ template <class Outcome>
     });
     const timer_guard on_exit{*self, *state};
     const auto until = self->answer_deadline(began);
-    wait_state place;
+    wait_state suspension;
     std::optional<Outcome> answer;
     for (;;) {
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
-            // After a time-out the question is closed.
+            // An answer after a time-out is ignored.
             state->closed = state->outcome || self->is_backend_gone() || lease_clock::now() >= until;
             if (state->closed) {
                 answer = std::move(state->outcome);
@@ -62,7 +62,7 @@ template <class Outcome>
             self->timers.schedule(*state, until);
             seen = state->version;
         }
-        co_await self->async_wait(*state, place, seen);
+        co_await self->async_wait(*state, suspension, seen);
     }
     if (!answer)
         answer.emplace().error = unanswered(*self);

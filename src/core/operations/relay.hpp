@@ -48,8 +48,9 @@ public:
     using cancellation_slot_type = asio::cancellation_slot;
     using wrapped_handler_type = wrapped_handler<Handler>;
 
-    /// Every type means the same to a verb, and a coroutine under co_spawn sees terminal only: so it is sent that one,
-    /// which is cheaper than a coroutine around it that changes the filter.
+    /// All cancellation types mean the same to an operation, but a coroutine under co_spawn accepts `terminal` only.
+    /// Therefore every type is forwarded as `terminal`. This is cheaper than an outer coroutine that changes the
+    /// filter.
     explicit relayed(Handler wrapped) : handler(std::move(wrapped))
     {
         auto outer = asio::get_associated_cancellation_slot(handler);
@@ -79,35 +80,35 @@ private:
     std::shared_ptr<asio::cancellation_signal> inner_;
 };
 
-/// What a front's caller waits with, if its executor belongs to another context than the front's coroutine. Either
-/// context may shut down first: if it is the caller's, the handler is destroyed with it and the verb is cancelled; if
-/// it is the coroutine's, the handler is told `shutting_down`.
+/// The handler of a caller whose executor belongs to another context than the coroutine. Either context may shut down
+/// first. If the caller's context does, the handler is destroyed and the operation is cancelled. If the coroutine's
+/// context does, the handler is invoked with `shutting_down`.
 ///
 /// Thread safety: all members may be called from any thread.
 template <class Handler, class T>
-class foreign_front final : public pending_handler
+class foreign_handler final : public pending_handler
 {
 public:
-    using ptr = boost::intrusive_ptr<foreign_front>;
+    using ptr = boost::intrusive_ptr<foreign_handler>;
 
-    /// Cancels the coroutine on its strand. Kept by the coroutine's completion alone, because a strand must not outlive
-    /// its context.
+    /// Cancels the coroutine on its strand. Only the coroutine's completion keeps this object alive, because a strand
+    /// must not outlive its context.
     struct canceller
     {
         asio::any_io_executor strand;
         asio::cancellation_signal signal;
     };
 
-    foreign_front(const asio::any_io_executor& executor, Handler handler)
+    foreign_handler(const asio::any_io_executor& executor, Handler handler)
         : executor_(asio::prefer(executor, asio::execution::outstanding_work.tracked)), handler_(std::move(handler))
     {
     }
 
-    /// \param theirs the registry of the coroutine's context.
-    void cancel_with(std::weak_ptr<canceller> by, std::shared_ptr<handler_registry> theirs)
+    /// \param operation_registry the registry of the coroutine's context
+    void cancel_with(std::weak_ptr<canceller> by, std::shared_ptr<handler_registry> operation_registry)
     {
         canceller_ = std::move(by);
-        theirs_ = std::move(theirs);
+        operation_registry_ = std::move(operation_registry);
         if (auto slot = asio::get_associated_cancellation_slot(*handler_); slot.is_connected()) {
             slot.assign([self = ptr(this)](asio::cancellation_type type) {
                 if (type != asio::cancellation_type::none)
@@ -115,7 +116,7 @@ public:
             });
         }
     }
-    /// From now on the handler is called, whatever becomes of the coroutine.
+    /// From now on the handler is invoked even if the coroutine is destroyed.
     void has_started() noexcept { started_ = true; }
 
     template <class... Results>
@@ -129,7 +130,7 @@ public:
         complete([&] {
             const auto executor = std::exchange(executor_, nullptr);
             called_here.swap(handler_);
-            // Which runs what is dispatched to it at once; a post would start its threads.
+            // A system executor runs a dispatched function at once. A post would start the threads of its context.
             if (is_system(executor))
                 return;
             auto allocator = asio::get_associated_allocator(*called_here);
@@ -142,7 +143,7 @@ public:
         if (called_here)
             finish(std::move(*called_here));
     }
-    /// The coroutine was destroyed before it ended.
+    /// Called when the coroutine was destroyed before it ended.
     void drop() noexcept
     {
         try {
@@ -154,7 +155,7 @@ public:
             else
                 end(std::move(why), T());
         } catch (...) {
-            // Without memory the caller cannot be told.
+            // Without memory the caller cannot be notified.
             discard();
         }
     }
@@ -162,7 +163,7 @@ public:
 private:
     void cancel()
     {
-        theirs_->if_open([this] {
+        operation_registry_->if_open([this] {
             if (const auto alive = canceller_.lock())
                 asio::post(alive->strand, [alive] { alive->signal.emit(asio::cancellation_type::terminal); });
         });
@@ -182,37 +183,37 @@ private:
         handler_.reset();
         executor_ = nullptr;
         try {
-            if (theirs_)
+            if (operation_registry_)
                 cancel();
         } catch (...) {
-            // The verb goes on, and its result is dropped.
+            // The operation continues, and its result is dropped.
         }
     }
 
     asio::any_io_executor executor_;
     std::optional<Handler> handler_;
     std::weak_ptr<canceller> canceller_;
-    std::shared_ptr<handler_registry> theirs_;
+    std::shared_ptr<handler_registry> operation_registry_;
     std::atomic<bool> started_{false};
 };
 
-/// The completion of a front's coroutine whose caller belongs to another context.
-template <class Front>
+/// The completion of a coroutine whose caller belongs to another context.
+template <class Target>
 class foreign_completion
 {
 public:
     using cancellation_slot_type = asio::cancellation_slot;
 
-    foreign_completion(typename Front::ptr front, std::shared_ptr<typename Front::canceller> by)
-        : front_(std::move(front)), canceller_(std::move(by))
+    foreign_completion(typename Target::ptr target, std::shared_ptr<typename Target::canceller> by)
+        : target_(std::move(target)), canceller_(std::move(by))
     {
     }
     foreign_completion(foreign_completion&&) noexcept = default;
     foreign_completion& operator=(foreign_completion&&) = delete;
     ~foreign_completion()
     {
-        if (front_)
-            front_->drop();
+        if (target_)
+            target_->drop();
     }
 
     [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept { return canceller_->signal.slot(); }
@@ -220,41 +221,42 @@ public:
     template <class... Results>
     void operator()(Results... results)
     {
-        const auto front = std::exchange(front_, nullptr);
-        front->end(std::move(results)...);
+        const auto target = std::exchange(target_, nullptr);
+        target->end(std::move(results)...);
     }
 
 private:
-    typename Front::ptr front_;
-    std::shared_ptr<typename Front::canceller> canceller_;
+    typename Target::ptr target_;
+    std::shared_ptr<typename Target::canceller> canceller_;
 };
 
-/// Starts something in the locker's context for a handler of another one. `start` is given a strand of `executor`,
-/// which is empty if the locker's context is gone, and the completion.
-/// \param caller the handler's executor, which the erased handler does not tell the context of
+/// Starts an operation in the locker's context for a handler of another context. `start` is called with a strand of
+/// `executor` and the completion. `executor` is empty if the locker's context is gone.
+/// \param caller the handler's executor; the type-erased handler does not provide its context
 template <class T, class Handler, class Start>
 void start_foreign(
     const asio::any_io_executor& executor, Handler handler, const asio::any_io_executor& caller, Start start)
 {
-    using front_type = foreign_front<Handler, T>;
-    const typename front_type::ptr front(new front_type(caller, std::move(handler)));
-    if (!front->enroll(handler_registry::of(caller)))
+    using handler_type = foreign_handler<Handler, T>;
+    const typename handler_type::ptr target(new handler_type(caller, std::move(handler)));
+    if (!target->enroll(handler_registry::of(caller)))
         return;
     if (!executor) {
-        front->has_started();
-        return front->drop();
+        target->has_started();
+        return target->drop();
     }
-    const auto canceller = std::make_shared<typename front_type::canceller>(new_strand(executor));
-    front->cancel_with(canceller, handler_registry::of(executor));
-    start(canceller->strand, foreign_completion<front_type>(front, canceller));
-    front->has_started();
+    const auto canceller = std::make_shared<typename handler_type::canceller>(new_strand(executor));
+    target->cancel_with(canceller, handler_registry::of(executor));
+    start(canceller->strand, foreign_completion<handler_type>(target, canceller));
+    target->has_started();
 }
 
-/// Runs `verb` on a strand of `executor`, which is empty if its context is gone, and calls `handler` on its own
+/// Runs `verb` on a strand of `executor`, which is empty if its context is gone, and invokes `handler` on the handler's
 /// executor.
-/// \param caller the handler's executor, which the erased handler does not tell the context of; empty if it has none
+/// \param caller the handler's executor, whose context the type-erased handler does not provide; empty if the handler
+///   has none
 template <class T, class Handler>
-void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, Handler handler,
+void spawn_operation(const asio::any_io_executor& executor, asio::awaitable<T> verb, Handler handler,
     const asio::any_io_executor& caller)
 {
     if (!caller || (executor && &context_of(caller) == &context_of(executor))) {
@@ -264,7 +266,7 @@ void run_front(const asio::any_io_executor& executor, asio::awaitable<T> verb, H
         return;
     }
     start_foreign<T>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
-        // With an executor of its own, so that a cancellation is emitted on the strand.
+        // The executor is bound, so that a cancellation is emitted on the strand.
         asio::co_spawn(strand, std::move(verb), asio::bind_executor(strand, std::move(done)));
     });
 }

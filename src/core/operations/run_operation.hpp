@@ -35,18 +35,19 @@ namespace colock::detail {
 // members:
 //
 //   using result_type = ...;
-//   static constexpr bool ends_when_closed;     // its waits end when the locker takes no new acquires any more
+//   static constexpr bool ends_when_closed;     // its waits end when the locker accepts no new acquires
 //   static constexpr bool checks_cancellation;  // in a coroutine: a cancellation that was recorded between two
-//                                               // suspensions ends it before it waits
-//   bool begin();                               // true: the result is ready
-//   std::optional<wait_for> advance();          // what it waits for next; nothing: the result is ready
-//   result_type result();                       // once
+//                                               // suspensions ends the operation before it waits
+//   bool begin();                               // returns true if the result is ready
+//   std::optional<wait_for> advance();          // returns the next change to wait for; empty: the result is ready
+//   result_type result();                       // called once
 //   core& owner();
 //
-// All of them may throw, which ends it. Its destructor leaves to the core what it has begun. `await_operation` runs one
-// in the coroutine that awaits it, and `start_operation` runs one for a completion handler.
+// All of them may throw, which ends the operation. The destructor leaves to the core what the operation has begun.
+// `await_operation` runs an operation in the coroutine that awaits it, and `start_operation` runs one for a completion
+// handler.
 
-/// A change of `source` since its version was `seen`.
+/// Waits for a change of `source` since its version was `seen`.
 struct wait_for
 {
     condition* source;
@@ -58,15 +59,15 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
 {
     Operation running(std::move(arguments)...);
     if (!running.begin()) {
-        wait_state place;
-        place.ends_when_closed = Operation::ends_when_closed;
-        // Nothing is sent after a cancellation, nor is anything waited for.
+        wait_state suspension;
+        suspension.ends_when_closed = Operation::ends_when_closed;
+        // After a cancellation nothing is sent or awaited.
         if constexpr (Operation::checks_cancellation)
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         while (const auto next = running.advance()) {
             if constexpr (Operation::checks_cancellation)
                 throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            co_await running.owner().async_wait(*next->source, place, next->seen);
+            co_await running.owner().async_wait(*next->source, suspension, next->seen);
         }
     }
     co_return running.result();
@@ -75,17 +76,17 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
 template <class T>
 using stored_result = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// The handler of an operation in the locker's context.
+/// The handler of an operation that runs in the locker's context.
 template <class T>
 struct local_completion
 {
     verb_handler<T> handler;
-    /// The operation runs on the handler's executor. If not, the handler has none, or a type-erased one.
+    /// Whether the operation runs on the handler's executor. If not, the handler has no executor, or a type-erased one.
     bool runs_here;
 
     [[nodiscard]] asio::cancellation_slot slot() const { return asio::get_associated_cancellation_slot(handler); }
 
-    /// \param result none after a failure
+    /// \param result empty after a failure
     void operator()(std::exception_ptr failure, std::optional<stored_result<T>> result)
     {
         if (auto assigned = slot(); assigned.is_connected())
@@ -96,9 +97,9 @@ struct local_completion
             std::move(handler)(std::move(failure), result ? *std::move(result) : T());
     }
 
-    /// Follows the rules of Asio's own operations: a result that is ready is dispatched to the immediate executor, and
+    /// Follows the rules of Asio's own operations: an immediate result is dispatched to the immediate executor, and
     /// from there to the associated executor, if there is one.
-    /// \param executor on which the operation runs
+    /// \param executor the operation runs on it
     static void deliver(local_completion done, const asio::any_io_executor& executor, bool is_starting,
         std::exception_ptr failure, std::optional<stored_result<T>> result)
     {
@@ -116,13 +117,13 @@ struct local_completion
     }
 };
 
-/// The handler of an operation whose caller belongs to another context. The operation runs on a strand of the locker's.
-/// Is destroyed without a call if the locker's context shuts down: then the caller is told that.
+/// The handler of an operation whose caller belongs to another context. The operation runs on a strand of the locker's
+/// context. If that context shuts down, this object is destroyed without being invoked, which notifies the caller.
 template <class T>
 struct foreign_operation_completion
 {
-    using front_type = foreign_front<verb_handler<T>, T>;
-    foreign_completion<front_type> completion;
+    using handler_type = foreign_handler<verb_handler<T>, T>;
+    foreign_completion<handler_type> completion;
 
     [[nodiscard]] asio::cancellation_slot slot() const { return completion.get_cancellation_slot(); }
 
@@ -146,11 +147,12 @@ struct foreign_operation_completion
     }
 };
 
-/// Runs an operation on an executor of the locker's context, and hands its result to a completion: what wakes the
-/// operation posts its next turn. If the context shuts down, the completion is destroyed, and the operation is given
-/// up.
+/// Runs an operation on an executor of the locker's context, and passes its result to a completion. A change that the
+/// operation waits for posts its next step. If the context shuts down, the completion is destroyed, and the operation
+/// is abandoned.
 ///
-/// Thread safety: one thread at a time runs it; the core's mutex and the registry's guard who wakes it.
+/// Thread safety: one thread at a time runs the operation. The mutexes of the core and of the registry guard the
+/// wake-up.
 template <class Operation, class Completion>
 class started_operation final : public waiter
 {
@@ -164,7 +166,7 @@ public:
         : waiter(*owner), executor_(asio::prefer(executor, asio::execution::outstanding_work.tracked)),
           completion_(std::move(completion))
     {
-        how_.ends_when_closed = Operation::ends_when_closed;
+        suspension_.ends_when_closed = Operation::ends_when_closed;
         running_.emplace(std::move(owner), std::forward<Arguments>(arguments)...);
     }
 
@@ -201,7 +203,7 @@ private:
         std::exception_ptr failure;
         try {
             if (const auto next = step()) {
-                running_->owner().suspend(ptr(this), executor_, *next->source, how_, next->seen);
+                running_->owner().suspend(ptr(this), executor_, *next->source, suspension_, next->seen);
                 return;
             }
         } catch (...) {
@@ -224,7 +226,7 @@ private:
             }
         }
         running_.reset();
-        // The destructors of the operation may have shut down the context, which has destroyed the handler.
+        // The destructors of the operation may have shut down the context, which destroyed the handler.
         if (!completion_)
             return;
         Completion completion = *std::move(completion_);
@@ -248,7 +250,7 @@ private:
     asio::any_io_executor executor_;
     std::optional<Completion> completion_;
     std::optional<Operation> running_;
-    wait_state how_;
+    wait_state suspension_;
     bool is_starting_ = true;
 };
 
@@ -261,9 +263,9 @@ void start_with(const asio::any_io_executor& executor, Completion completion, Ar
     running->start();
 }
 
-/// Runs an operation, which is made of `owner` and `arguments`, and invokes `handler` with its result. In the locker's
-/// context it runs where the handler is to be invoked.
-/// \param executor of the locker's context; empty if that has shut down
+/// Runs an operation, constructed from `owner` and `arguments`, and invokes `handler` with its result. If the caller
+/// belongs to the locker's context, the operation runs on the handler's executor.
+/// \param executor the executor of the locker's context; empty if that context has shut down
 /// \param caller the handler's associated executor; empty if it has none, or a type-erased one
 template <class Operation, class... Arguments>
 void start_operation(const asio::any_io_executor& executor, verb_handler<typename Operation::result_type> handler,

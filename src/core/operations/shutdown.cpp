@@ -4,12 +4,13 @@
 #include "core/state/timer_guard.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace colock::detail::operations {
 
 namespace {
 
-/// What is still asked of it may take so long.
+/// \param patience how long the backend may continue with pending requests
 void detach_from_backend(core& self, lease_clock::duration patience, completion<closed> done)
 {
     bool is_last = false;
@@ -20,7 +21,7 @@ void detach_from_backend(core& self, lease_clock::duration patience, completion<
     if (!is_last)
         return done(closed{});
     self.backend->start_close(patience, std::move(done));
-    // Another locker may have been made by another thread before the close began.
+    // Another thread may have made another locker before the close began.
     if (self.backend->has_users())
         self.backend->cancel_close();
 }
@@ -47,7 +48,7 @@ asio::awaitable<void> close_backend(
         actions.run(*owner);
     });
     const timer_guard on_exit{*self, *state};
-    wait_state place;
+    wait_state suspension;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -57,31 +58,30 @@ asio::awaitable<void> close_backend(
             self->timers.schedule(*state, until);
             seen = state->version;
         }
-        co_await self->async_wait(*state, place, seen);
+        co_await self->async_wait(*state, suspension, seen);
     }
 }
 
-/// Acquires that have been told to end, but not by their backend: what it has granted them, or may yet, is to be given
-/// back.
+/// Adds the keys of acquires that have been ended without an answer from their backend. A lock that the backend has
+/// granted, or may still grant, must be released.
 void report_undecided(core& self, std::vector<std::string>& keys)
 {
     const auto add = [&](const record& wanted) {
         const bool is_granted = wanted.outcome_ready && wanted.outcome().status == create_status::granted;
         const bool keeps_a_place = wanted.left_trace && self.can.fifo && !self.can.immediate;
-        if (wanted.under_way != operation::none || wanted.in_doubt() || is_granted || keeps_a_place)
+        if (wanted.in_flight != operation::none || wanted.in_doubt() || is_granted || keeps_a_place)
             keys.push_back(wanted.key());
     };
     self.queues.for_each(add);
     std::for_each(self.single_attempts.begin(), self.single_attempts.end(), add);
 }
 
-/// What ends inside a call that another thread has made takes no time, but the thread may be paused: it gets so much of
-/// it after any deadline.
-constexpr auto call_patience = std::chrono::milliseconds(100);
+/// Additional time for calls of other threads. Such calls take no time, but their threads may be paused.
+constexpr auto call_grace_time = std::chrono::milliseconds(100);
 
-/// How many other threads are inside the backend, for an acquire or a release that ends before their call returns. The
-/// mutex is held.
-unsigned calls_under_way(const core& self) noexcept
+/// Number of other threads that are inside the backend for an acquire or a release that ends before their call returns.
+/// The mutex is held.
+unsigned calls_in_flight(const core& self) noexcept
 {
     return self.granting_at_once + (self.quick_releases_begun - self.quick_releases_ended);
 }
@@ -94,10 +94,10 @@ shutdown_report end_shutdown(core& self)
         const std::lock_guard guard(self.mutex);
         for (record& held : self.leases.all()) {
             report.still_running.push_back(held.key());
-            held.plan.left_to_its_ttl();
+            held.plan.stop_renewals();
             self.leases.reschedule(held);
         }
-        report.unsettled = self.cleanup.leave_behind(actions);
+        report.unsettled = self.cleanup.give_up_and_list_keys(actions);
         report_undecided(self, report.unsettled);
         report.unproven = self.stats.unproven;
     }
@@ -107,46 +107,51 @@ shutdown_report end_shutdown(core& self)
 
 } // namespace
 
-void orphan(core& self)
+void orphan(core& self) noexcept
 {
-    self.notifier.begin(shutdown_notifier::what::waiters);
-    detach_from_backend(self, self.options.operation_timeout, [](closed) {});
+    try {
+        self.notifier.begin(shutdown_notifier::what::waiters);
+        detach_from_backend(self, self.options.operation_timeout, [](closed) {});
+    } catch (const std::bad_alloc&) {
+        // The destructor of the last handle must not throw. The connections stay open until the adapter is destroyed.
+    }
 }
 
 asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline)
 {
     const auto now = lease_clock::now();
     const auto until = saturating_add(now, deadline);
-    const auto calls_end_by = now + call_patience;
+    const auto calls_end_by = now + call_grace_time;
     self->notifier.begin(shutdown_notifier::what::waiters_and_leases);
     const timer_guard on_exit{*self, self->cleanup.drained()};
-    // Only those that were waited for: a call that has begun since is about to be refused.
+    // Counts only the calls that the shutdown has waited for. A call that has begun since then is about to be refused.
     unsigned unfinished_calls = 0;
-    wait_state place;
+    wait_state suspension;
     for (;;) {
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
-            // To tell those who wait takes no time.
-            const bool still_tells = self->notifier.still_tells();
-            const bool others_call = calls_under_way(*self) != 0;
+            // Notifying the waiters takes no time, so it is completed even after the deadline.
+            const bool is_notifying = self->notifier.is_notifying();
+            const bool others_call = calls_in_flight(*self) != 0;
             if (self->leases.all().empty() && self->cleanup.empty() && self->acquiring == 0 && !others_call &&
-                !still_tells)
+                !is_notifying)
                 break;
             const auto ends_at = others_call ? std::max(until, calls_end_by) : until;
             if (lease_clock::now() < ends_at && !self->dead) {
                 self->timers.schedule(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
-            } else if (!still_tells && !(self->dead && others_call)) {
-                unfinished_calls = calls_under_way(*self);
+            } else if (!is_notifying && !(self->dead && others_call)) {
+                unfinished_calls = calls_in_flight(*self);
                 break;
             }
             seen = self->cleanup.drained().version;
         }
-        co_await self->async_wait(self->cleanup.drained(), place, seen);
+        co_await self->async_wait(self->cleanup.drained(), suspension, seen);
     }
     auto report = end_shutdown(*self);
     report.unfinished_calls = unfinished_calls;
-    // A backend may have something to take back by itself; but what is unsettled here has had its time.
+    // A backend may have claims of its own to release. If claims are unsettled here, the time for that has already been
+    // used.
     const auto patience = report.unsettled.empty() ? self->options.operation_timeout : std::chrono::milliseconds(0);
     co_await close_backend(self, patience, until);
     report.unproven += self->backend->unproven();

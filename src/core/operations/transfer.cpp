@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-void check_moves(const core& self, std::string key)
+void check_tickets_supported(const core& self, std::string key)
 {
     if (!self.can.tickets) {
         throw validation_error(
@@ -34,13 +34,14 @@ void check_moves(const core& self, std::string key)
     throw error(errc::not_held, std::move(context));
 }
 
-/// What was sent for it and not answered could come after the one that adopts it.
+/// Whether a request of the lock is unanswered. Such a request could arrive after the lock was adopted.
 bool is_in_doubt(const record& held)
 {
     return held.in_doubt() || held.spent() || held.late_ttl() != std::chrono::milliseconds::max();
 }
 
-/// False if something is under way that has to end before; else nothing else begins, and a ticket may be made.
+/// Returns false if an operation in flight has to end first. Otherwise no other operation begins, and a ticket may be
+/// made.
 bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
 {
     record& subject = *held;
@@ -49,7 +50,7 @@ bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
         guard.unlock();
         throw error(errc::shutting_down, context_of(self, subject));
     }
-    if (subject.where() != phase::held) {
+    if (subject.current_phase() != phase::held) {
         const auto reason = subject.end_reason.value_or(lost_reason::released);
         guard.unlock();
         throw_not_held(self, subject, reason);
@@ -61,39 +62,39 @@ bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
         throw_not_held(self, subject, reason);
     }
     seen = subject.version;
-    if (subject.under_way != operation::none)
+    if (subject.in_flight != operation::none)
         return false;
     if (is_in_doubt(subject)) {
         guard.unlock();
         auto context = context_of(self, subject);
-        context.detail = "a request for it has not been answered, and may be carried out yet; release it instead";
+        context.detail = "a request for the lock is unanswered and may still be executed; release the lock instead";
         throw error(errc::outcome_unknown, std::move(context));
     }
-    subject.under_way = operation::query;
+    subject.in_flight = operation::query;
     return true;
 }
 
-/// Unless the lease was lost meanwhile, or there is no ticket, nobody here has the lock any more.
+/// Ends the lock here if a ticket was made. Returns the reason if the lease was lost meanwhile.
 std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket)
 {
     deferred_actions actions;
     std::optional<lost_reason> lost;
     {
         const std::lock_guard guard(self.mutex);
-        held.under_way = operation::none;
-        if (held.where() == phase::held && has_ticket) {
-            self.leases.leave_standing(held, actions);
-        } else if (held.where() == phase::held) {
-            // A renewal that fell due meanwhile gave way.
-            held.plan.catches_up(lease_clock::now());
+        held.in_flight = operation::none;
+        if (held.current_phase() == phase::held && has_ticket) {
+            self.leases.detach(held, actions);
+        } else if (held.current_phase() == phase::held) {
+            // A renewal that became due meanwhile was postponed.
+            held.plan.catch_up(lease_clock::now());
             self.leases.reschedule(held);
             if (held.is_to_be_verified)
                 self.leases.verify(held, actions);
             held.notify(actions.wakes);
         } else {
             lost = held.end_reason;
-            if (held.where() == phase::ending)
-                self.cleanup.give_back(held, actions);
+            if (held.current_phase() == phase::ending)
+                self.cleanup.start_release(held, actions);
         }
     }
     actions.run(self);
@@ -115,12 +116,12 @@ std::string make_ticket(const core& self, const record& held)
 
 asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held)
 {
-    check_moves(*self, held->key());
-    wait_state place;
+    check_tickets_supported(*self, held->key());
+    wait_state suspension;
     std::uint32_t seen = 0;
-    // A renewal may be under way, or an extend.
+    // A renewal or an extend may be in flight.
     while (!begin_detach(*self, held, seen))
-        co_await self->async_wait(*held, place, seen);
+        co_await self->async_wait(*held, suspension, seen);
     std::string ticket;
     try {
         ticket = make_ticket(*self, *held);
@@ -135,14 +136,14 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held
 
 namespace {
 
-/// What a ticket says comes before what the options say; the ttl alone may be another one.
-record::ptr prepare_adoption(const std::shared_ptr<core>& self, moving_lock&& moving, acquire_options&& options)
+/// The data of the ticket take precedence over the options, except for the TTL.
+record::ptr prepare_adoption(const std::shared_ptr<core>& self, ticket_content&& content, acquire_options&& options)
 {
-    options.mode = moving.mode;
-    options.max_holders = moving.max_holders;
-    options.ttl = options.ttl.value_or(moving.ttl);
+    options.mode = content.mode;
+    options.max_holders = content.max_holders;
+    options.ttl = options.ttl.value_or(content.ttl);
     options.retry.reset();
-    auto wanted = prepare(self, std::move(moving.key), std::move(options), renewal::manual, false, moving.group);
+    auto wanted = prepare(self, std::move(content.key), std::move(options), renewal::manual, false, content.group);
     throw_if_refused(*self, *wanted);
     throw_if_from_parent(*self, *wanted);
     prepare_token(*self, *wanted);
@@ -150,17 +151,17 @@ record::ptr prepare_adoption(const std::shared_ptr<core>& self, moving_lock&& mo
     return wanted;
 }
 
-moving_lock read_ticket(const core& self, std::string_view ticket)
+ticket_content read_ticket(const core& self, std::string_view ticket)
 {
     const auto refuse = [&](std::string why) {
         throw validation_error(errc::invalid_options, {.backend = self.backend_name(), .detail = std::move(why)});
     };
-    auto moving = parse_ticket(ticket);
-    if (!moving || check_label("group", moving->group))
-        refuse("this is not the ticket of a lock; pass on what detach() has returned, all of it");
-    if (moving->backend != self.backend->name())
-        refuse("the ticket is one of another kind of backend; adopt it through a locker on the same one");
-    return std::move(*moving);
+    auto content = parse_ticket(ticket);
+    if (!content || check_label("group", content->group))
+        refuse("this is not the ticket of a lock; pass the complete string that detach() returned");
+    if (content->backend != self.backend->name())
+        refuse("the ticket belongs to another kind of backend; adopt it through a locker on the same kind");
+    return std::move(*content);
 }
 
 retry_policy until_timeout(const core& self)
@@ -175,8 +176,8 @@ enum class adoption : unsigned char
     waits,
 };
 
-/// An answer that is no grant, or one that is of no use: then it is granted again.
-void judge(core& self, record& wanted, retry_schedule& schedule, const create_outcome& outcome)
+/// Processes an answer that is not a usable grant. After a grant that arrived too late, the adoption is repeated.
+void process_answer(core& self, record& wanted, retry_schedule& schedule, const create_outcome& outcome)
 {
     auto why = outcome.error;
     if (outcome.status == create_status::busy) {
@@ -187,7 +188,7 @@ void judge(core& self, record& wanted, retry_schedule& schedule, const create_ou
     }
     if (outcome.status == create_status::granted)
         why = too_late_to_use();
-    const bool again = may_be_tried_again(why->code) && schedule.failed(lease_clock::now());
+    const bool again = is_retryable(why->code) && schedule.failed(lease_clock::now());
     if (!again || schedule.next_at() >= schedule.deadline())
         throw_failed(*why, context_of(self, wanted));
 }
@@ -200,7 +201,7 @@ adoption proceed(
     const auto now = lease_clock::now();
     {
         std::unique_lock guard(self.mutex);
-        if (subject.where() != phase::acquiring)
+        if (subject.current_phase() != phase::acquiring)
             return adoption::adopted;
         seen = subject.version;
         if (self.closed_to_new.load(std::memory_order_relaxed)) {
@@ -210,16 +211,16 @@ adoption proceed(
         if (std::exchange(subject.outcome_ready, false)) {
             const create_outcome outcome = std::move(subject.outcome());
             guard.unlock();
-            judge(self, subject, schedule, outcome);
+            process_answer(self, subject, schedule, outcome);
             return adoption::again;
         }
-        if (subject.under_way != operation::none && now >= schedule.deadline()) {
+        if (subject.in_flight != operation::none && now >= schedule.deadline()) {
             guard.unlock();
             throw_failed(*unanswered(self), context_of(self, subject));
         }
-        if (subject.under_way != operation::none || now < schedule.next_at()) {
+        if (subject.in_flight != operation::none || now < schedule.next_at()) {
             self.timers.schedule(
-                subject, subject.under_way != operation::none ? schedule.deadline() : schedule.next_at());
+                subject, subject.in_flight != operation::none ? schedule.deadline() : schedule.next_at());
             return adoption::waits;
         }
         if (subject.attempts_made > 0)
@@ -239,24 +240,24 @@ adoption proceed(
 
 } // namespace
 
-/// It stands in no queue: the lock is taken already, and goes past those that wait for it.
+/// Adopts a lock. The adoption enters no queue: the lock is held already, so other waiters cannot get it before.
 asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options)
 {
-    check_moves(*self, {});
-    auto moving = read_ticket(*self, ticket);
-    const auto proof = std::move(moving.proof);
-    auto wanted = prepare_adoption(self, std::move(moving), std::move(options));
+    check_tickets_supported(*self, {});
+    auto content = read_ticket(*self, ticket);
+    const auto proof = std::move(content.proof);
+    auto wanted = prepare_adoption(self, std::move(content), std::move(options));
     acquire_guard on_exit(*self, wanted);
     if (self->closed_to_new.load())
         throw_shutting_down(*self, *wanted);
     on_exit.enter_slow_path();
     const auto policy = until_timeout(*self);
     retry_schedule schedule(policy, wanted->started);
-    wait_state place;
-    place.ends_when_closed = true;
+    wait_state suspension;
+    suspension.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
-        if (wanted->where() == phase::acquiring)
+        if (wanted->current_phase() == phase::acquiring)
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         switch (proceed(*self, wanted, proof, schedule, seen)) {
         case adoption::adopted:
@@ -265,7 +266,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
         case adoption::again:
             break;
         case adoption::waits:
-            co_await self->async_wait(*wanted, place, seen);
+            co_await self->async_wait(*wanted, suspension, seen);
             break;
         }
     }

@@ -23,8 +23,8 @@ namespace colock::detail {
 
 namespace {
 
-/// Why it may not begin at all, if the lease has ended already.
-std::optional<lost_reason> body_begins(core& self, record& held)
+/// Returns why the body may not begin, if the lease has ended already.
+std::optional<lost_reason> begin_body(core& self, record& held)
 {
     deferred_actions actions;
     std::optional<lost_reason> lost;
@@ -32,12 +32,12 @@ std::optional<lost_reason> body_begins(core& self, record& held)
         const std::lock_guard guard(self.mutex);
         lost = self.leases.report_loss(held, actions);
         if (!lost && self.dead) {
-            // Nobody would renew the lease, or tell the body that it ends.
+            // Nobody would renew the lease, or cancel the body when the lease ends.
             lost = lost_reason::shutting_down;
             self.leases.begin_end(held, *lost, actions);
         }
-        if (held.where() == phase::held) {
-            held.plan.body_begins();
+        if (held.current_phase() == phase::held) {
+            held.plan.begin_body();
             self.leases.reschedule(held);
         }
     }
@@ -45,14 +45,15 @@ std::optional<lost_reason> body_begins(core& self, record& held)
     return lost;
 }
 
-/// Why the result of the body cannot stand; nothing if the lease stood until now, or the body itself ended it.
-std::optional<lost_reason> body_ends(core& self, record& held)
+/// Returns why the result of the body is not valid. Returns nothing if the lease was valid until now, or if the body
+/// itself ended it.
+std::optional<lost_reason> end_body(core& self, record& held)
 {
     deferred_actions actions;
     std::optional<lost_reason> lost;
     {
         const std::lock_guard guard(self.mutex);
-        held.plan.body_ends();
+        held.plan.end_body();
         lost = self.leases.report_loss(held, actions);
     }
     actions.run(self);
@@ -60,11 +61,11 @@ std::optional<lost_reason> body_ends(core& self, record& held)
 }
 
 /// Cancels a body once for each reason to stop: the stop margin, a shutdown, the end of the lease, and each
-/// cancellation of the caller. A body that goes on after one of them is cancelled again by the next. It waits for them
-/// without a coroutine: what wakes it posts the next check to the body's strand.
+/// cancellation of the caller. A body that continues after one of them is cancelled again by the next. Needs no
+/// coroutine to wait for the reasons: each wake-up posts the next check to the body's strand.
 ///
-/// Thread safety: `cancel` and `end` belong to the caller's executor; `check` and `body_ended` to the body's strand.
-/// The caller's slot may outlive the body.
+/// Thread safety: `cancel` and `end` must be called on the caller's executor; `check` and `body_ended` on the body's
+/// strand. The caller's cancellation slot may outlive the body.
 class body_watch final : public waiter
 {
 public:
@@ -76,10 +77,11 @@ public:
     }
 
     [[nodiscard]] asio::cancellation_slot slot() noexcept { return signal_.slot(); }
-    /// All types, because a body may accept any of them, and one that has not begun yet sees terminal only.
+    /// Emits all cancellation types, because a body may accept any of them. A body that has not begun yet accepts
+    /// `terminal` only.
     void cancel() { signal_.emit(asio::cancellation_type::all); }
 
-    /// Cancels the body for the reasons that are new, and is called again when there may be others.
+    /// Cancels the body for each new reason, and waits for the next change.
     void check()
     {
         unsigned reasons = 0;
@@ -89,8 +91,8 @@ public:
             const std::lock_guard guard(core_->mutex);
             reasons = count_reasons();
             is_last = core_->dead;
-            // A shutdown tells only the locks that are held.
-            place_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
+            // A shutdown ends only locks that are held, so the watch of a lock that has ended is woken by the close.
+            suspension_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
             seen = held_->version;
         }
         for (; cancelled_for_ < reasons && !has_ended_; ++cancelled_for_)
@@ -98,9 +100,9 @@ public:
         if (has_ended_ || is_last)
             return;
         has_waited_ = true;
-        core_->suspend(ptr(this), strand_, *held_, place_, seen);
+        core_->suspend(ptr(this), strand_, *held_, suspension_, seen);
     }
-    /// Nothing wakes it any more.
+    /// Called when the body has ended: no change wakes this object any more.
     void body_ended() noexcept
     {
         has_ended_ = true;
@@ -109,10 +111,10 @@ public:
             discard();
         }
     }
-    /// Lets go of all that must not outlive the context. The body has ended, or is being destroyed.
+    /// Releases everything that must not outlive the context. The body has ended, or is being destroyed.
     void end() noexcept
     {
-        // One that has ended is read on the strand still.
+        // If the body has ended, its strand may still read `has_ended_`, so it is not written again.
         if (!has_ended_)
             body_ended();
         signal_.slot().clear();
@@ -136,15 +138,15 @@ private:
     void drop() noexcept override {}
     void abandon() noexcept override { forget(); }
 
-    /// Reasons that have come true, but for the caller's. The mutex is held.
+    /// Counts the reasons that apply, except for cancellations of the caller. The mutex is held.
     [[nodiscard]] unsigned count_reasons() noexcept
     {
         const auto& ended = held_->end_reason;
         if (ended && core_->notifier.ends_leases())
-            held_->told_of_shutdown = true;
+            held_->shutdown_notified = true;
         const bool lost = ended && *ended != lost_reason::released;
-        // Without a context there is no timer that could tell of a loss.
-        return unsigned(held_->plan.stop_margin_reached()) + unsigned(held_->told_of_shutdown) + unsigned(lost) +
+        // Without a context there is no timer that detects a loss.
+        return unsigned(held_->plan.stop_margin_reached()) + unsigned(held_->shutdown_notified) + unsigned(lost) +
                unsigned(core_->dead);
     }
 
@@ -152,44 +154,44 @@ private:
     record::ptr held_;
     asio::any_io_executor strand_;
     asio::cancellation_signal signal_;
-    wait_state place_;
+    wait_state suspension_;
     unsigned cancelled_for_ = 0;
     bool has_waited_ = false;
     bool has_ended_ = false;
 };
 
-/// Gives the lock back when the frame dies, even if the body has moved the handle away.
-struct released_at_end
+/// Releases the lock when the frame is destroyed, even if the body has moved the handle away.
+struct release_guard
 {
     std::shared_ptr<core> self;
     record::ptr held;
-    ~released_at_end() { release_in_background(*self, *held); }
+    ~release_guard() { release_in_background(*self, *held); }
 };
 
 asio::awaitable<void> watch_body(body_watch::ptr watch, body_ref body, lock& held)
 {
-    struct watching
+    struct end_guard
     {
         body_watch& watch;
-        ~watching() { watch.body_ended(); }
+        ~end_guard() { watch.body_ended(); }
     };
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-    const watching until_the_body_ends{*watch};
+    const end_guard on_exit{*watch};
     watch->check();
     co_await body.run(body.object, held);
 }
 
-/// Runs a coroutine as the body, on a strand on which it can be cancelled, and returns its exception.
+/// Runs a coroutine as the body, on a strand on which it can be cancelled. Returns its exception.
 asio::awaitable<std::exception_ptr> run_body(
     const std::shared_ptr<core>& self, const record::ptr& wanted, body_ref body, lock& held)
 {
     const asio::any_io_executor strand = strand_of(co_await asio::this_coro::executor);
-    struct end_of_watch
+    struct watch_guard
     {
         body_watch::ptr watch;
-        ~end_of_watch() { watch->end(); }
+        ~watch_guard() { watch->end(); }
     };
-    const end_of_watch on_exit{body_watch::ptr(new body_watch(self, wanted, strand))};
+    const watch_guard on_exit{body_watch::ptr(new body_watch(self, wanted, strand))};
     const auto& watch = on_exit.watch;
     if (auto callers_slot = (co_await asio::this_coro::cancellation_state).slot(); callers_slot.is_connected()) {
         callers_slot.assign([watch](asio::cancellation_type type) {
@@ -202,7 +204,7 @@ asio::awaitable<std::exception_ptr> run_body(
     co_return std::get<0>(std::move(result));
 }
 
-/// Calls a body that does not wait for anything, so that nothing could cancel it; returns its exception.
+/// Calls a body that does not wait for anything, so that nothing could cancel it. Returns its exception.
 std::exception_ptr call_body(body_ref body, lock& held)
 {
     try {
@@ -213,20 +215,20 @@ std::exception_ptr call_body(body_ref body, lock& held)
     return nullptr;
 }
 
-/// Ends early when the caller is cancelled: the release goes on in the background.
+/// Releases the lock. Ends early if the caller is cancelled; then the release continues in the background.
 asio::awaitable<void> release_after_body(std::shared_ptr<core> self, record::ptr held)
 {
-    wait_state place;
+    wait_state suspension;
     std::uint32_t seen = 0;
     for (bool waits = begin_release(*self, *held, &seen).waits; waits; waits = must_await_answer(*self, *held, seen)) {
         if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
             co_return;
-        co_await self->async_wait(*held, place, seen, asio::as_tuple(asio::deferred));
+        co_await self->async_wait(*held, suspension, seen, asio::as_tuple(asio::deferred));
     }
 }
 
-/// What kept the lease from being renewed: the error of the last renewal, a backend that cannot be reached, or one that
-/// has not answered. Null if nothing did.
+/// Returns why the lease was not renewed: the error of the last renewal, a backend that cannot be reached, or a backend
+/// that has not answered. Null if there was no such problem.
 failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
 {
     if (reason != lost_reason::expired && reason != lost_reason::session)
@@ -235,13 +237,13 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
     bool is_unanswered = false;
     {
         const std::lock_guard guard(self.mutex);
-        known = held.back().error;
-        is_unanswered = held.under_way == operation::extend;
+        known = held.release_state().error;
+        is_unanswered = held.in_flight == operation::extend;
     }
     if (!known)
         known = self.backend->trouble();
     if (!known && is_unanswered)
-        known = make_failure(errc::outcome_unknown, "it was not answered", asio::error::timed_out);
+        known = make_failure(errc::outcome_unknown, "the request was not answered", asio::error::timed_out);
     return known;
 }
 
@@ -270,24 +272,24 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
 {
     lock held = co_await operations::acquire(
         self, operations::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
-    // The claim that was granted need not be the one that was prepared. The body may move the handle away.
+    // The granted claim may be another one than the prepared claim. The body may move the handle away.
     const record::ptr granted(&core::handles::record_of(held));
-    const released_at_end end{self, granted};
+    const release_guard on_exit{self, granted};
 
-    if (const auto lost = body_begins(*self, *granted))
+    if (const auto lost = begin_body(*self, *granted))
         throw_lost(*self, *granted, *lost, nullptr);
-    // One that came between two awaits is only recorded, and would never reach the body.
+    // A cancellation between two awaits is only recorded, and would never reach the body.
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, granted, body, held);
-    const auto lost = body_ends(*self, *granted);
+    const auto lost = end_body(*self, *granted);
 
-    // Given back already, or about to be, in the background: behind a dead link that can take long, and the caller
-    // should know at once.
+    // After a loss, the release runs in the background. It can take long if the connection is dead, and the caller
+    // should be notified at once.
     if (lost)
         throw_lost(*self, *granted, *lost, std::move(failure));
 
-    // What the body has done stands, even if the caller was cancelled meanwhile: then the release is begun when this
-    // frame ends.
+    // The effects of the body are kept even if the caller was cancelled meanwhile. In that case the release begins when
+    // this frame ends.
     if ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none)
         co_await release_after_body(self, granted);
     if (failure)

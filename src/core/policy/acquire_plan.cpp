@@ -7,19 +7,19 @@ namespace colock::detail {
 
 namespace {
 
-/// A backend may end each wait as soon as it begins. After so many that were shorter than that, or than two answers
-/// take, pauses are made, of 1 ms up to 16 ms.
-constexpr unsigned most_vain_waits = 32;
-constexpr auto shortest_wait = std::chrono::microseconds(200);
-constexpr auto shortest_pause = std::chrono::milliseconds(1);
-constexpr unsigned most_doublings = 4;
+/// Limits for a backend that ends each wait as soon as the wait begins. After `max_futile_waits` waits shorter than
+/// `min_wait`, or than two answers take, the acquire pauses between attempts, for 1 ms to 16 ms.
+constexpr unsigned max_futile_waits = 32;
+constexpr auto min_wait = std::chrono::microseconds(200);
+constexpr auto min_pause = std::chrono::milliseconds(1);
+constexpr unsigned max_pause_doublings = 4;
 
-/// An attempt whose outcome is unknown may have left a grant, or a place in the backend's queue, which keeps others
-/// out until it is found: it is looked for sooner than a long delay of the policy's is over. After a grant that came
-/// too late nothing keeps anybody out, which nobody need tell, and a backend that is too slow should not be asked at
-/// once. Up to 64 s.
-constexpr auto first_look = std::chrono::seconds(1);
-constexpr unsigned most_doublings_of_looks = 6;
+/// Delay of the first check after an attempt whose outcome is unknown. Such an attempt may have left a grant, or a
+/// place in the backend's queue, which excludes others until it is found, so the check does not wait for a long delay
+/// of the policy. After a grant that arrived too late, nothing excludes others and no event reports this; a slow
+/// backend should still not be asked at once. The delay doubles, up to 64 s.
+constexpr auto first_check_delay = std::chrono::seconds(1);
+constexpr unsigned max_check_doublings = 6;
 
 } // namespace
 
@@ -28,7 +28,7 @@ acquire_plan::decision acquire_plan::next(
 {
     const bool too_late = now >= schedule.deadline();
     if (seen.unanswered) {
-        // The answer may arrive while it gives up: nothing of it is looked at.
+        // The answer may arrive while the acquire gives up. It is not processed then.
         return {.what = too_late ? action::give_up : action::await_answer, .until = schedule.deadline()};
     }
     const bool due = now >= schedule.next_at();
@@ -40,27 +40,27 @@ acquire_plan::decision acquire_plan::next(
         return wait(seen, schedule);
     }
 
-    const bool stands_back = waited_ && now < seen.stands_back_until;
-    const bool blocked_here = stands_back || now < seen.held_here_until;
-    if (!was_sent_ && !told_ && !(waited_ && too_late)) {
+    const bool yields_to_others = waited_ && now < seen.yields_until;
+    const bool blocked_here = yields_to_others || now < seen.held_here_until;
+    if (!was_sent_ && !event_pending_ && !(waited_ && too_late)) {
         if (!blocked_here)
             return send(now, schedule);
-        // The release will hand over, or wake.
+        // The release will hand over the lock, or wake this waiter.
         if (schedule.attempts() == 0)
             return {.what = action::count};
     }
     if (too_late)
         return {.what = action::give_up};
-    // After an error only time or a new connection helps: an event source that is just as broken could end each wait at
+    // After an error, only time or a new connection helps: an event source that is also broken could end each wait at
     // once.
-    const bool wanted =
-        due || now >= std::min({holder_expires_, sooner_expiry_, looks_again_}) || (told_ && !failed_) || is_retry_due_;
-    if (wanted && !stands_back)
-        return fresh_turn_ ? send(now, schedule) : decision{.what = action::yield};
+    const bool wanted = due || now >= std::min({holder_expires_, sooner_expiry_, next_check_}) ||
+                        (event_pending_ && !failed_) || is_retry_due_;
+    if (wanted && !yields_to_others)
+        return was_suspended_ ? send(now, schedule) : decision{.what = action::yield};
 
     decision result = wait(seen, schedule);
-    if (stands_back)
-        result.until = std::min(schedule.deadline(), seen.stands_back_until);
+    if (yields_to_others)
+        result.until = std::min(schedule.deadline(), seen.yields_until);
     else if (!was_sent_ && blocked_here)
         result.until = std::min({schedule.deadline(), schedule.next_at(), seen.held_here_until});
     return result;
@@ -75,97 +75,97 @@ acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule
 {
     decision result{.until = schedule.deadline()};
     if (seen.is_head) {
-        result.listens = seen.events && was_sent_ && !failed_ && !listens_ && looks_again_ == time_point::max();
-        result.until = std::min({result.until, schedule.next_at(), holder_expires_, sooner_expiry_, looks_again_});
+        result.listen = seen.events && was_sent_ && !failed_ && !is_listening_ && next_check_ == time_point::max();
+        result.until = std::min({result.until, schedule.next_at(), holder_expires_, sooner_expiry_, next_check_});
     } else if (schedule.finite()) {
         result.until = std::min(result.until, schedule.next_at());
     }
     return result;
 }
 
-bool acquire_plan::sent(bool counts) noexcept
+bool acquire_plan::on_sent(bool counts) noexcept
 {
-    told_ = false;
+    event_pending_ = false;
     is_repeated_ = std::exchange(is_retry_due_, false);
     sooner_expiry_ = time_point::max();
     counts_ = counts;
     was_sent_ = true;
-    return stops_listening();
+    return stop_listening();
 }
 
 void acquire_plan::answered() noexcept
 {
-    fresh_turn_ = false;
+    was_suspended_ = false;
     holder_expires_ = time_point::max();
-    looks_again_ = time_point::max();
+    next_check_ = time_point::max();
 }
 
-bool acquire_plan::found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept
+bool acquire_plan::on_busy(time_point now, lease_clock::duration took, time_point expires) noexcept
 {
-    // Among many who want the same key a wake-up is often in vain, but seldom as soon as that, over and over.
-    const bool paused = looks_again_ != time_point::max();
+    // If many waiters want the same key, a wake-up often brings no lock, but seldom so soon and so many times in a row.
+    const bool paused = next_check_ != time_point::max();
     const auto waited = now - took - found_busy_at_;
-    if (!paused && !counts_ && waited <= std::max<lease_clock::duration>(shortest_wait, 2 * took))
-        vain_waits_ = static_cast<std::uint8_t>(std::min(vain_waits_ + 1U, most_vain_waits + most_doublings));
+    if (!paused && !counts_ && waited <= std::max<lease_clock::duration>(min_wait, 2 * took))
+        futile_waits_ = static_cast<std::uint8_t>(std::min(futile_waits_ + 1U, max_futile_waits + max_pause_doublings));
     else if (!paused)
-        vain_waits_ /= 2;
+        futile_waits_ /= 2;
     answered();
     found_busy_at_ = now;
-    if (!paused && !counts_ && vain_waits_ >= most_vain_waits) {
-        const auto doublings = vain_waits_ - most_vain_waits;
-        looks_again_ = saturating_add(now, shortest_pause * (1 << doublings));
+    if (!paused && !counts_ && futile_waits_ >= max_futile_waits) {
+        const auto doublings = futile_waits_ - max_futile_waits;
+        next_check_ = saturating_add(now, min_pause * (1 << doublings));
     }
     failed_ = false;
-    looks_ = 0;
+    check_count_ = 0;
     holder_expires_ = expires;
     return counts_;
 }
 
-bool acquire_plan::found_failing(time_point now, bool looks_soon) noexcept
+bool acquire_plan::on_failed(time_point now, bool checks_soon) noexcept
 {
     answered();
     failed_ = true;
-    const bool was_look = looks_ > 0;
+    const bool was_check = check_count_ > 0;
     if (counts_)
-        looks_ = 0;
-    // Once in doubt it stays so, whatever fails later.
-    if (looks_soon || was_look) {
-        looks_again_ = saturating_add(now, look_delay(looks_));
-        looks_ = static_cast<std::uint8_t>(std::min(looks_ + 1U, most_doublings_of_looks + 1));
+        check_count_ = 0;
+    // Once the outcome is in doubt, it stays in doubt, whatever fails later.
+    if (checks_soon || was_check) {
+        next_check_ = saturating_add(now, check_delay(check_count_));
+        check_count_ = static_cast<std::uint8_t>(std::min(check_count_ + 1U, max_check_doublings + 1));
     }
-    return counts_ || !(was_look || is_repeated_);
+    return counts_ || !(was_check || is_repeated_);
 }
 
-lease_clock::duration acquire_plan::look_delay(unsigned looks) noexcept
+lease_clock::duration acquire_plan::check_delay(unsigned checks) noexcept
 {
-    return first_look * (1 << std::min(looks, most_doublings_of_looks));
+    return first_check_delay * (1 << std::min(checks, max_check_doublings));
 }
 
-std::uint32_t acquire_plan::waits(bool listens) noexcept
+std::uint32_t acquire_plan::begin_wait(bool listens) noexcept
 {
     waited_ = true;
-    fresh_turn_ = true;
+    was_suspended_ = true;
     if (listens) {
-        listens_ = true;
+        is_listening_ = true;
         ++wait_number_;
     }
     return wait_number_;
 }
 
-bool acquire_plan::woken(std::uint32_t wait) noexcept
+bool acquire_plan::end_wait(std::uint32_t wait) noexcept
 {
-    if (!listens_ || wait != wait_number_)
+    if (!is_listening_ || wait != wait_number_)
         return false;
-    listens_ = false;
-    told_ = true;
+    is_listening_ = false;
+    event_pending_ = true;
     return true;
 }
 
-void acquire_plan::go_on_for(acquire_plan& spent) noexcept
+void acquire_plan::continue_for(acquire_plan& replaced) noexcept
 {
-    *this = spent;
-    listens_ = false;
-    spent.waited_ = false;
+    *this = replaced;
+    is_listening_ = false;
+    replaced.waited_ = false;
 }
 
 } // namespace colock::detail

@@ -11,38 +11,42 @@ namespace colock::detail {
 
 class retry_schedule;
 
-/// What one acquire does next. Knows no I/O, takes no lock and reads no clock: it is told what happens, and asked.
+/// Decides the next action of one acquire. Performs no I/O, takes no mutex and reads no clock.
 ///
-/// Only the head of its key's local queue speaks to the backend. It tries at once; after a busy answer it tries again
-/// when its policy's delay is over, when the grant in its way expires, when it was told that the lock may be free, or,
-/// after an outcome that is unknown or a grant that came too late, to look what has become of it.
-/// Whoever stands behind counts its attempts by its own delays, without a word to the backend.
+/// Only the heads of the local queue of a key send requests to the backend. A head tries at once. After a busy answer,
+/// it tries again in one of these cases:
+/// - The delay of its policy is over.
+/// - The conflicting grant expires.
+/// - An event has reported that the lock may be free.
+/// - After an unknown outcome or a late grant, it is time to check the result.
+///
+/// A waiter behind the heads counts its attempts by its own delays, without requests to the backend.
 class acquire_plan
 {
 public:
     using time_point = lease_clock::time_point;
 
-    /// What it sees of its key, and of its claim.
+    /// The state of the key and of the claim, as far as it matters to the decision.
     struct view
     {
         bool is_head = false;
-        /// An operation on its claim is under way.
+        /// An operation on the claim is in flight.
         bool unanswered = false;
-        /// The backend tells when the lock may be free.
+        /// The backend sends an event when the lock may be free.
         bool events = false;
-        /// A holder of this very locker has it until then: the backend could only say busy.
+        /// Until then a holder of this locker has the lock, so the backend could only answer busy.
         time_point held_here_until = time_point::min();
-        /// It leaves the way to the waiters of other lockers until then.
-        time_point stands_back_until = time_point::min();
+        /// Until then the acquire sends no attempt, so that waiters of other lockers can take the lock.
+        time_point yields_until = time_point::min();
     };
 
     enum class action : unsigned char
     {
         await_answer,
         send,
-        /// One more that failed, without having asked.
+        /// Count a failed attempt without a request.
         count,
-        /// At once, over and over, would starve the loop.
+        /// Let other handlers run first, because immediate repetition would block the event loop.
         yield,
         wait,
         give_up,
@@ -51,98 +55,100 @@ public:
     struct decision
     {
         action what = action::wait;
-        /// To send: it counts under the policy, because it is not made for a wake-up.
+        /// For `send`: the attempt counts under the policy, because it does not follow a wake-up.
         bool counts = false;
-        /// To count: others run before it goes on.
+        /// For `count`: let other handlers run afterwards.
         bool yields = false;
-        /// To wait: the backend is to tell when the lock may be free.
-        bool listens = false;
-        /// To wait, or to await the answer.
+        /// For `wait`: ask the backend for an event when the lock may be free.
+        bool listen = false;
+        /// For `wait` and `await_answer`.
         time_point until = time_point::max();
     };
 
     [[nodiscard]] decision next(time_point now, const view& seen, const retry_schedule& schedule) const noexcept;
 
-    /// A create is sent. True if the backend listens for it, which is to be cancelled.
-    [[nodiscard]] bool sent(bool counts) noexcept;
-    /// One that the backend answers inside the call; it counts as was said before.
-    void sent_at_once() noexcept { was_sent_ = true; }
-    /// The answer is busy, after `took`; true if it counts under the policy.
-    [[nodiscard]] bool found_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
-    /// The answer is an error, or a grant that comes too late. True if it counts under the policy: all do but the looks
-    /// that this asks for, and attempts that were made because contact was regained.
-    /// \param looks_soon it may have left something that keeps others out, or nothing keeps anybody out
-    [[nodiscard]] bool found_failing(time_point now, bool looks_soon) noexcept;
-    void yielded() noexcept { fresh_turn_ = true; }
-    /// Returns the number of this wait, which its end at the backend has to name if it listens.
-    std::uint32_t waits(bool listens) noexcept;
-    /// The wait with that number has ended at the backend; false if it was over already.
-    [[nodiscard]] bool woken(std::uint32_t wait) noexcept;
-    /// True if the backend listens for it, which is to be cancelled.
-    [[nodiscard]] bool stops_listening() noexcept { return std::exchange(listens_, false); }
-    /// The backend is to tell when the lock may be free.
-    [[nodiscard]] bool listens() const noexcept { return listens_; }
-    /// The lock may be free: a release of this locker's.
-    void told() noexcept { told_ = true; }
-    /// The backend can be reached again. Returns whether the next attempt is due now: if the last one failed, or if
-    /// this listens for an event that may have been missed meanwhile.
-    [[nodiscard]] bool regained_contact(bool misses_events) noexcept
+    /// Called when a create is sent. Returns true if the backend listens for the claim, which must be cancelled.
+    [[nodiscard]] bool on_sent(bool counts) noexcept;
+    /// Called when a create is sent that the backend answers inside the call. It counts as set before.
+    void on_sent_at_once() noexcept { was_sent_ = true; }
+    /// Called when the answer is busy, after `took`. Returns true if the attempt counts under the policy.
+    [[nodiscard]] bool on_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
+    /// Called when the answer is an error, or a grant that arrived too late. Returns true if the attempt counts under
+    /// the policy. All attempts do, except for checks that this function has scheduled, and attempts after contact was
+    /// regained.
+    /// \param checks_soon the result must be checked soon: true for an unknown outcome and for a late grant
+    [[nodiscard]] bool on_failed(time_point now, bool checks_soon) noexcept;
+    void on_yielded() noexcept { was_suspended_ = true; }
+    /// Called when a wait begins. Returns the number of the wait; the end of a wait at the backend must pass it to
+    /// `end_wait`.
+    std::uint32_t begin_wait(bool listens) noexcept;
+    /// Called when the wait with that number has ended at the backend. Returns false if the wait was over already.
+    [[nodiscard]] bool end_wait(std::uint32_t wait) noexcept;
+    /// Returns true if the backend listens for the claim, which must be cancelled.
+    [[nodiscard]] bool stop_listening() noexcept { return std::exchange(is_listening_, false); }
+    /// Whether the backend has been asked for an event when the lock may be free.
+    [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
+    /// Called when the lock may be free because of a release in this locker.
+    void on_release() noexcept { event_pending_ = true; }
+    /// Called when the backend can be reached again. Returns whether the next attempt is due now: if the last one
+    /// failed, or if this acquire waits for an event that may have been missed.
+    [[nodiscard]] bool on_contact_regained(bool misses_events) noexcept
     {
-        return is_retry_due_ = failed_ || (listens_ && misses_events);
+        return is_retry_due_ = failed_ || (is_listening_ && misses_events);
     }
-    /// The grant in its way ends earlier than was heard.
-    void hears_of_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
+    /// Called when the conflicting grant ends earlier than reported before.
+    void on_earlier_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
 
-    /// Several locks were asked for in one step, and that was counted: the first attempt alone is not counted again.
-    void first_is_counted() noexcept { first_is_counted_ = true; }
-    /// The outcome of that step is unknown: the first attempt alone looks what has become of it.
-    void first_looks() noexcept { looks_ = 1; }
+    /// Several locks were requested in one step, which was counted. The first separate attempt is not counted again.
+    void mark_first_as_counted() noexcept { first_is_counted_ = true; }
+    /// The outcome of that step is unknown, so the first separate attempt checks the result.
+    void mark_first_as_check() noexcept { check_count_ = 1; }
 
-    /// It was sent at least once.
+    /// Whether an attempt was sent at least once.
     [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
-    /// It had to wait, and is counted among the waiting.
+    /// Whether the acquire had to wait, and is counted among the waiting.
     [[nodiscard]] bool has_waited() const noexcept { return waited_; }
-    /// It is not to be counted any more; true if it was.
-    [[nodiscard]] bool stops_waiting() noexcept { return std::exchange(waited_, false); }
+    /// Returns true if the acquire was counted among the waiting. It is not counted afterwards.
+    [[nodiscard]] bool stop_waiting() noexcept { return std::exchange(waited_, false); }
 
-    /// The delay before the next look at what has become of an unknown outcome or of a grant that came too late.
-    /// \param looks how many there were before
-    [[nodiscard]] static lease_clock::duration look_delay(unsigned looks) noexcept;
+    /// Returns the delay before the next check of an unknown outcome or of a grant that arrived too late.
+    /// \param checks the number of checks before
+    [[nodiscard]] static lease_clock::duration check_delay(unsigned checks) noexcept;
 
-    /// In the place of one whose claim is spent: as far as that has come, but nobody listens for it.
-    void go_on_for(acquire_plan& spent) noexcept;
+    /// Continues for another claim: takes over the progress of `replaced`, but without a wait at the backend.
+    void continue_for(acquire_plan& replaced) noexcept;
 
 private:
     [[nodiscard]] decision send(time_point now, const retry_schedule& schedule) const noexcept;
     [[nodiscard]] decision wait(const view& seen, const retry_schedule& schedule) const noexcept;
     void answered() noexcept;
 
-    /// When the grant that stands in the way expires; an expiry wakes nobody.
+    /// When the conflicting grant expires. An expiry sends no event.
     time_point holder_expires_ = time_point::max();
-    /// An earlier one that was heard of since the last attempt was sent.
+    /// An earlier expiry that was reported since the last attempt was sent.
     time_point sooner_expiry_ = time_point::max();
-    /// After waits that the backend has ended too often for nothing, unless it is told here, after an outcome that is
-    /// unknown, or after a late grant: when it looks again.
-    time_point looks_again_ = time_point::max();
+    /// When the acquire checks again, unless an event comes first. Set after too many waits without a result, after an
+    /// unknown outcome, and after a late grant.
+    time_point next_check_ = time_point::max();
     time_point found_busy_at_{};
     /// A late end of an earlier wait carries another number.
     std::uint32_t wait_number_ = 0;
-    /// How many waits have ended as soon as they had begun, and for nothing; half of them for each that has not.
-    std::uint8_t vain_waits_ = 0;
-    /// Since the last attempt that counted.
-    std::uint8_t looks_ = 0;
+    /// Number of waits that ended at once without a result. Halved by each other wait.
+    std::uint8_t futile_waits_ = 0;
+    /// Number of checks since the last attempt that counted.
+    std::uint8_t check_count_ = 0;
     bool was_sent_ = false;
     bool counts_ = true;
     bool failed_ = false;
     bool waited_ = false;
-    /// It has been suspended since the last answer.
-    bool fresh_turn_ = true;
-    bool told_ = false;
-    /// The backend can be reached again since the last attempt; see `regained_contact`.
+    /// Whether the acquire has been suspended since the last answer.
+    bool was_suspended_ = true;
+    bool event_pending_ = false;
+    /// The backend can be reached again since the last attempt; see `on_contact_regained`.
     bool is_retry_due_ = false;
-    /// The attempt under way was made for that reason.
+    /// The attempt in flight was made for that reason.
     bool is_repeated_ = false;
-    bool listens_ = false;
+    bool is_listening_ = false;
     bool first_is_counted_ = false;
 };
 

@@ -10,8 +10,8 @@
 
 namespace colock::detail {
 
-/// How long the backend took for its last answers, and from when on a request without an answer shows that the backend
-/// has fallen silent.
+/// Stores how long the backend took for its last answers, and decides when a request without an answer shows that the
+/// backend does not respond.
 ///
 /// Thread safety: none; guarded by the shard's mutex.
 class answer_times
@@ -19,7 +19,7 @@ class answer_times
 public:
     void add(lease_clock::duration took) noexcept { latest_[next_++ % latest_.size()] = took; }
 
-    /// Whether a request that was sent then is older than twice the longest of the last answer times, and than
+    /// Whether a request sent at `sent` is older than twice the longest of the last answer times, and older than
     /// `min_patience`.
     [[nodiscard]] bool is_overdue(lease_clock::time_point sent, lease_clock::time_point now) const noexcept
     {

@@ -11,7 +11,7 @@ lease_clock::time_point local_deadline(const lease_request& asked) noexcept
 {
     if (asked.ttl == 0ms)
         return lease_clock::time_point::max();
-    // Clocks may run apart by a hundredth, and the backend may round by a millisecond in each direction.
+    // Allows clock rates that differ by one percent, and rounding by a millisecond in each direction.
     const lease_clock::duration margin = lease_clock::duration(asked.ttl) / 100 + 2ms;
     return saturating_add(asked.sent, lease_clock::duration(asked.ttl - asked.clock_lead) - margin);
 }
@@ -22,7 +22,7 @@ bool lease_plan::arrives_in_time(
     const auto leaves = [&](time_point ends, milliseconds by_default) {
         return ends == time_point::max() || saturating_add(now, of.minimum_validity.value_or(by_default)) <= ends;
     };
-    // A session may be much shorter than the ttl, and be raised all the time.
+    // The deadline of a session may be much nearer than the TTL, because it is extended continuously.
     return leaves(local_deadline(granted), std::max(10ms, granted.ttl / 10)) &&
            leaves(session_until, std::clamp(granted.ttl / 100, 10ms, 100ms));
 }
@@ -32,104 +32,103 @@ lease_plan::time_point lease_plan::bound(lease_request by) const noexcept
     return std::min(local_deadline(by), hold_until_);
 }
 
-lease_plan::time_point lease_plan::stands(lease_request by) noexcept
+lease_plan::time_point lease_plan::set_request(lease_request by) noexcept
 {
     span_ = is_bounded() ? std::min(by.ttl, max_hold_) : by.ttl;
     return bound(by);
 }
 
-lease_plan::time_point lease_plan::granted(lease_request by, time_point session_until) noexcept
+lease_plan::time_point lease_plan::on_granted(lease_request by, time_point session_until) noexcept
 {
     if (session_until != time_point::max()) {
-        const auto tenth = std::clamp<lease_clock::duration>((session_until - by.sent) / 10, 0ms, longest_margin);
+        const auto tenth = std::clamp<lease_clock::duration>((session_until - by.sent) / 10, 0ms, max_margin);
         session_margin_ = std::chrono::duration_cast<decltype(session_margin_)>(tenth);
     }
     if (by.ttl > 0ms && max_hold_ > 0ms)
         hold_until_ = saturating_add(by.sent, max_hold_);
-    return extended(by, by.ttl);
+    return on_extended(by, by.ttl);
 }
 
-lease_plan::time_point lease_plan::extended(lease_request by, milliseconds ttl) noexcept
+lease_plan::time_point lease_plan::on_extended(lease_request by, milliseconds ttl) noexcept
 {
     if (renews_ && ttl > 0ms)
         renew_at_ = saturating_add(by.sent, ttl / 3);
-    return stands(by);
+    return set_request(by);
 }
 
-std::optional<lease_plan::time_point> lease_plan::shortened(lease_request by, time_point stands_until) noexcept
+std::optional<lease_plan::time_point> lease_plan::on_shortened(lease_request by, time_point expiry) noexcept
 {
-    if (bound(by) >= stands_until)
+    if (bound(by) >= expiry)
         return std::nullopt;
-    return stands(by);
+    return set_request(by);
 }
 
-lease_plan::time_point lease_plan::handed_out(
-    time_point now, bool renews, milliseconds max_hold, time_point stands_until) noexcept
+lease_plan::time_point lease_plan::on_handed_out(
+    time_point now, bool renews, milliseconds max_hold, time_point expiry) noexcept
 {
-    asked_for(renews, max_hold);
+    set_options(renews, max_hold);
     if (!renews_)
         forget_renewal();
     if (span_ > 0ms && max_hold_ > 0ms) {
         hold_until_ = saturating_add(now, max_hold_);
         span_ = std::min(span_, max_hold_);
     }
-    return std::min(stands_until, hold_until_);
+    return std::min(expiry, hold_until_);
 }
 
-void lease_plan::failed(time_point now) noexcept
+void lease_plan::on_failed(time_point now) noexcept
 {
     if (renews_)
         renew_at_ = saturating_add(now, std::clamp<lease_clock::duration>(span_ / 10, 10ms, 1s));
 }
 
-void lease_plan::catches_up(time_point now) noexcept
+void lease_plan::catch_up(time_point now) noexcept
 {
     if (renews_ && renew_at_ == time_point::max())
         renew_at_ = now;
 }
 
 std::optional<std::chrono::milliseconds> lease_plan::renewal_ttl(
-    time_point now, milliseconds ttl, milliseconds shortest) const noexcept
+    time_point now, milliseconds ttl, milliseconds min_ttl) const noexcept
 {
     const auto rest =
         std::chrono::ceil<milliseconds>(std::min<lease_clock::duration>(hold_until_ - now, lease_clock::duration(ttl)));
-    return rest < shortest ? std::nullopt : std::optional(rest);
+    return rest < min_ttl ? std::nullopt : std::optional(rest);
 }
 
-void lease_plan::stops_body(lost_reason why) noexcept
+void lease_plan::stop_body(lost_reason why) noexcept
 {
-    if (!body_stops_)
+    if (!body_must_stop_)
         stop_reason_ = why;
-    body_stops_ = true;
+    body_must_stop_ = true;
     if (why == lost_reason::expired)
         stop_margin_reached_ = true;
 }
 
-lease_plan::time_point lease_plan::stop_at(time_point stands_until, const margins& of) const noexcept
+lease_plan::time_point lease_plan::stop_at(time_point expiry, const margins& of) const noexcept
 {
-    if (!body_runs_ || stop_margin_reached_ || stands_until == time_point::max())
+    if (!body_runs_ || stop_margin_reached_ || expiry == time_point::max())
         return time_point::max();
     const auto by_default = std::min<lease_clock::duration>(span_ / 10, session_margin_);
-    return stands_until - (of.stop_margin ? lease_clock::duration(*of.stop_margin) : by_default);
+    return expiry - (of.stop_margin ? lease_clock::duration(*of.stop_margin) : by_default);
 }
 
-lease_plan::decision lease_plan::next(
-    time_point now, time_point stands_until, const margins& of, bool watched) const noexcept
+lease_plan::decision lease_plan::next(time_point now, time_point expiry, const margins& of, bool watched) const noexcept
 {
-    if (now >= stands_until)
+    if (now >= expiry)
         return {action::lose};
-    if (now >= stop_at(stands_until, of))
+    if (now >= stop_at(expiry, of))
         return {action::stop_body};
     if (now >= renew_at_)
         return {action::renew};
-    return {action::wait, due(stands_until, of, watched)};
+    return {action::wait, due(expiry, of, watched)};
 }
 
-lease_plan::time_point lease_plan::due(time_point stands_until, const margins& of, bool watched) const noexcept
+lease_plan::time_point lease_plan::due(time_point expiry, const margins& of, bool watched) const noexcept
 {
     if (!watched && !renews_ && !body_runs_ && listeners_ == 0 && !is_bounded())
         return renew_at_;
-    return std::min({renew_at_, stands_until, stop_at(stands_until, of)});
+    return std::min({renew_at_, expiry, stop_at(expiry, of)});
 }
 
 } // namespace colock::detail

@@ -11,40 +11,40 @@
 
 namespace colock::detail {
 
-/// A request for a lease, from its sender's side.
+/// A request for a lease, as its sender counts it.
 struct lease_request
 {
     lease_clock::time_point sent;
-    /// 0: without end.
+    /// 0: the lease does not expire.
     std::chrono::milliseconds ttl;
-    /// The adapter's `max_clock_lead` for this ttl.
+    /// The adapter's `max_clock_lead` for this TTL.
     std::chrono::milliseconds clock_lead{0};
 };
 
-/// Whether a lease of that ttl is too short to be cut by `clock_lead`.
+/// Whether a lease with that TTL is too short to be reduced by `clock_lead`.
 [[nodiscard]] constexpr bool is_too_short(std::chrono::milliseconds ttl, std::chrono::milliseconds clock_lead) noexcept
 {
     return clock_lead > ttl / 4;
 }
 
-/// Returns the expiry as the holder counts it. It is never later than the backend's, within the bounds below.
+/// Returns the expiry as the holder counts it. It is never later than the backend's expiry, within the bounds below.
 ///
-/// The backend ends the lease once its own clock shows at least `ttl` more than at the grant. That clock may run faster
-/// than ours by a hundredth, and jump ahead by `clock_lead` meanwhile. The lease is therefore counted from before the
-/// request was sent, and shortened by both.
+/// The backend ends the lease once its own clock shows at least `ttl` more than at the grant. The backend's clock may
+/// run faster than the local clock by one percent, and jump ahead by `clock_lead` meanwhile. The lease is therefore
+/// counted from before the request was sent, and shortened by both amounts.
 [[nodiscard]] lease_clock::time_point local_deadline(const lease_request& asked) noexcept;
 
-/// When a lease is renewed, when the body under it has to stop, and when it is lost. Knows no I/O, takes no lock and
-/// reads no clock: it is told what happens, and asked.
+/// Decides when a lease is renewed, when the body under it has to stop, and when it is lost. Performs no I/O, takes no
+/// mutex and reads no clock.
 ///
-/// Until when the lease stands is not kept here, because a session may end it too: whoever asks says so.
+/// The expiry of the lease is not stored here, because a session may end the lease, too. Callers pass the expiry.
 class lease_plan
 {
 public:
     using time_point = lease_clock::time_point;
     using milliseconds = std::chrono::milliseconds;
 
-    /// Of the locker; those that are not set follow from the lease.
+    /// The margins of the locker. Defaults for those that are not set depend on the lease.
     struct margins
     {
         std::optional<milliseconds> minimum_validity{};
@@ -56,7 +56,7 @@ public:
     enum class action : unsigned char
     {
         wait,
-        /// It is over.
+        /// The lease has ended.
         lose,
         stop_body,
         renew,
@@ -65,95 +65,95 @@ public:
     struct decision
     {
         action what = action::wait;
-        /// To wait.
+        /// For `wait`.
         time_point until = time_point::max();
     };
 
-    /// `max_hold` 0: for as long as it likes.
-    void asked_for(bool renews, milliseconds max_hold) noexcept
+    /// \param max_hold 0: without a limit
+    void set_options(bool renews, milliseconds max_hold) noexcept
     {
         renews_ = renews;
         max_hold_ = max_hold;
     }
 
-    /// Whether so much is left of a grant, and of the session that carries it, that its holder can use it.
+    /// Whether enough time of a grant, and of its session, is left for the holder to use the lock.
     [[nodiscard]] static bool arrives_in_time(
         lease_request granted, time_point session_until, time_point now, const margins& of) noexcept;
 
-    // The lease begins, and changes: each returns until when it stands, as far as requests decide that.
-    /// \param session_until of the session that carries it
-    [[nodiscard]] time_point granted(lease_request by, time_point session_until = time_point::max()) noexcept;
-    /// `ttl` is that of the lock: a renewal before the end of max_hold asks for less.
-    [[nodiscard]] time_point extended(lease_request by, milliseconds ttl) noexcept;
-    /// A shorter ttl counts from the request on, because its answer may never come.
-    [[nodiscard]] std::optional<time_point> shortened(lease_request by, time_point stands_until) noexcept;
+    // The lease begins or changes. Each function returns the expiry of the lease, as far as requests determine it.
+    /// \param session_until deadline of the session that carries the lease
+    [[nodiscard]] time_point on_granted(lease_request by, time_point session_until = time_point::max()) noexcept;
+    /// \param ttl the TTL of the lock; a renewal before the end of max_hold asks for less
+    [[nodiscard]] time_point on_extended(lease_request by, milliseconds ttl) noexcept;
+    /// A shorter TTL applies from the request on, because its answer may never arrive.
+    [[nodiscard]] std::optional<time_point> on_shortened(lease_request by, time_point expiry) noexcept;
 
-    /// The group of the lease is complete: max_hold counts from now on, and it is renewed only if that was asked for.
-    /// Returns until when the lease stands, which was `stands_until`.
-    [[nodiscard]] time_point handed_out(
-        time_point now, bool renews, milliseconds max_hold, time_point stands_until) noexcept;
+    /// Called when the group of the lease is complete. From now on max_hold counts, and the lease is renewed only if
+    /// the caller asked for it. Returns the new expiry of the lease; `expiry` is the old one.
+    [[nodiscard]] time_point on_handed_out(
+        time_point now, bool renews, milliseconds max_hold, time_point expiry) noexcept;
 
-    /// A renewal or an extension was answered with an error, which is no loss: it is tried again until the lease ends.
-    void failed(time_point now) noexcept;
-    /// The answer was another one's: what fell due meanwhile is due now.
-    void catches_up(time_point now) noexcept;
-    /// The next renewal is due then. For a lease that is renewed.
-    void renews_at(time_point due) noexcept { renew_at_ = due; }
-    /// The renewal that was due is being made, cannot be, or is not wanted any more.
+    /// A renewal or an extension has failed. This is no loss: the request is repeated until the lease ends.
+    void on_failed(time_point now) noexcept;
+    /// Called after the answer to another operation. A renewal that became due meanwhile is due now.
+    void catch_up(time_point now) noexcept;
+    /// Sets when the next renewal is due. The lease must be one that is renewed.
+    void schedule_renewal(time_point due) noexcept { renew_at_ = due; }
+    /// Removes the due renewal, because it is being made, cannot be made, or is not wanted any more.
     void forget_renewal() noexcept { renew_at_ = time_point::max(); }
-    /// What a renewal asks for: no more than max_hold leaves; nothing if that is less than any lease has.
+    /// Returns the TTL that a renewal asks for, which max_hold limits. Returns nothing if it is below the minimum TTL.
     [[nodiscard]] std::optional<milliseconds> renewal_ttl(
-        time_point now, milliseconds ttl, milliseconds shortest) const noexcept;
+        time_point now, milliseconds ttl, milliseconds min_ttl) const noexcept;
 
-    void body_begins() noexcept { body_runs_ = true; }
-    void body_ends() noexcept { body_runs_ = false; }
-    /// The body is to stop: `expired` for the stop margin. The first reason is the one that is reported.
-    void stops_body(lost_reason why) noexcept;
-    void listener_enters() noexcept { ++listeners_; }
-    void listener_leaves() noexcept { --listeners_; }
-    /// It is renewed no more.
-    void left_to_its_ttl() noexcept
+    void begin_body() noexcept { body_runs_ = true; }
+    void end_body() noexcept { body_runs_ = false; }
+    /// The body has to stop. `expired` stands for the stop margin. The first reason is the reported one.
+    void stop_body(lost_reason why) noexcept;
+    void add_listener() noexcept { ++listeners_; }
+    void remove_listener() noexcept { --listeners_; }
+    /// The lease is not renewed any more.
+    void stop_renewals() noexcept
     {
         renews_ = false;
         forget_renewal();
     }
 
-    /// What is to be done now with a lease that stands until then. `watched`: somebody is to hear of its end.
-    [[nodiscard]] decision next(
-        time_point now, time_point stands_until, const margins& of, bool watched) const noexcept;
-    /// When to ask again.
-    [[nodiscard]] time_point due(time_point stands_until, const margins& of, bool watched) const noexcept;
+    /// Returns the action that is due now for a lease with that `expiry`.
+    /// \param watched the end of the lease must be detected
+    [[nodiscard]] decision next(time_point now, time_point expiry, const margins& of, bool watched) const noexcept;
+    /// Returns when `next` must be called again.
+    [[nodiscard]] time_point due(time_point expiry, const margins& of, bool watched) const noexcept;
 
     [[nodiscard]] bool renews() const noexcept { return renews_; }
     [[nodiscard]] bool body_runs() const noexcept { return body_runs_; }
-    [[nodiscard]] bool body_stops() const noexcept { return body_stops_; }
+    [[nodiscard]] bool body_must_stop() const noexcept { return body_must_stop_; }
     [[nodiscard]] bool stop_margin_reached() const noexcept { return stop_margin_reached_; }
     [[nodiscard]] lost_reason stop_reason() const noexcept { return stop_reason_; }
     [[nodiscard]] milliseconds max_hold() const noexcept { return max_hold_; }
-    /// The lease ends by max_hold, of which the backend knows nothing.
+    /// Whether max_hold ends the lease. The backend does not know max_hold.
     [[nodiscard]] bool is_bounded() const noexcept { return hold_until_ != time_point::max(); }
 
 private:
-    static constexpr std::chrono::duration<std::uint16_t, std::milli> longest_margin{1000};
+    static constexpr std::chrono::duration<std::uint16_t, std::milli> max_margin{1000};
 
-    [[nodiscard]] time_point stands(lease_request by) noexcept;
+    [[nodiscard]] time_point set_request(lease_request by) noexcept;
     [[nodiscard]] time_point bound(lease_request by) const noexcept;
-    [[nodiscard]] time_point stop_at(time_point stands_until, const margins& of) const noexcept;
+    [[nodiscard]] time_point stop_at(time_point expiry, const margins& of) const noexcept;
 
     milliseconds max_hold_{0};
     time_point hold_until_ = time_point::max();
-    /// What the lease in force was counted from, which the margins are parts of: its ttl, or max_hold.
+    /// The duration of the current lease: its TTL, or max_hold. The margins are fractions of it.
     milliseconds span_{0};
     time_point renew_at_ = time_point::max();
-    /// Coroutines that wait for the loss.
+    /// Number of coroutines that wait for the loss.
     std::uint32_t listeners_ = 0;
     lost_reason stop_reason_ = lost_reason::expired;
     bool renews_ : 1 = false;
     bool body_runs_ : 1 = false;
-    bool body_stops_ : 1 = false;
+    bool body_must_stop_ : 1 = false;
     bool stop_margin_reached_ : 1 = false;
-    /// How long before the end of a session a body stops: a session may be much shorter than the ttl.
-    std::chrono::duration<std::uint16_t, std::milli> session_margin_{longest_margin};
+    /// How long before the end of a session a body stops. A session may be much shorter than the TTL.
+    std::chrono::duration<std::uint16_t, std::milli> session_margin_{max_margin};
 };
 
 } // namespace colock::detail

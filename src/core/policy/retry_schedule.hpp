@@ -8,7 +8,7 @@
 
 namespace colock::detail {
 
-/// Where one call stands under its retry policy. Knows no I/O and reads no clock: it is told the time.
+/// The progress of one call under its retry policy. Performs no I/O and reads no clock.
 class retry_schedule
 {
 public:
@@ -17,21 +17,21 @@ public:
     /// The policy must outlive the schedule.
     retry_schedule(const retry_policy& policy, time_point start) noexcept;
 
-    /// An attempt that counts has failed. Sets next_at(); false if the policy gives up.
+    /// Records that a counted attempt has failed, and sets next_at(). Returns false if the policy gives up.
     /// \throws what a custom function throws
     [[nodiscard]] bool failed(time_point now);
 
-    /// When the next attempt is due; the start until one has failed.
+    /// When the next attempt is due. Before the first failure this is the start.
     [[nodiscard]] time_point next_at() const noexcept { return next_at_; }
-    /// time_point::max() without a total time.
+    /// time_point::max() if the policy has no total time.
     [[nodiscard]] time_point deadline() const noexcept { return deadline_; }
     [[nodiscard]] time_point start() const noexcept { return start_; }
-    /// Attempts that have counted.
+    /// Number of attempts that have counted.
     [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
-    /// Requests of claims that this call has given up, to start again with others.
+    /// Number of requests of claims that this call has abandoned to start again with others.
     [[nodiscard]] std::size_t earlier_requests() const noexcept { return earlier_requests_; }
     void add_earlier_requests(std::size_t count) noexcept { earlier_requests_ += count; }
-    /// Whether it can end by itself.
+    /// Whether the policy can end by itself.
     [[nodiscard]] bool finite() const noexcept { return policy_->finite(); }
 
 private:

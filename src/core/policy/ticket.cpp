@@ -13,10 +13,10 @@ namespace colock::detail {
 
 namespace {
 
-/// Its number grows with each change of what follows.
+/// The number grows with each change of the format after it.
 constexpr std::string_view prefix = "colock1";
-/// An adapter's part, in bytes. Its keys may be of any length.
-constexpr std::size_t longest_proof = 16 * 1024;
+/// Maximum size of the adapter's part, in bytes. The key has no such limit, because an adapter may allow any length.
+constexpr std::size_t max_proof = 16 * 1024;
 
 void append_hex(std::string& to, std::string_view bytes)
 {
@@ -35,20 +35,20 @@ bool read_hex(std::string_view from, std::string& to)
 
 } // namespace
 
-std::string to_ticket(const moving_lock& moving)
+std::string to_ticket(const ticket_content& content)
 {
     std::string ticket(prefix);
-    append_hex(ticket, moving.backend);
-    append_hex(ticket, moving.key);
-    append_hex(ticket, moving.group);
-    (ticket += '.') += moving.mode == lock_mode::shared ? 's' : 'x';
-    (ticket += '.') += std::to_string(moving.max_holders);
-    (ticket += '.') += std::to_string(moving.ttl.count());
-    append_hex(ticket, moving.proof);
+    append_hex(ticket, content.backend);
+    append_hex(ticket, content.key);
+    append_hex(ticket, content.group);
+    (ticket += '.') += content.mode == lock_mode::shared ? 's' : 'x';
+    (ticket += '.') += std::to_string(content.max_holders);
+    (ticket += '.') += std::to_string(content.ttl.count());
+    append_hex(ticket, content.proof);
     return ticket;
 }
 
-std::optional<moving_lock> parse_ticket(std::string_view ticket)
+std::optional<ticket_content> parse_ticket(std::string_view ticket)
 {
     std::array<std::string_view, 8> parts{};
     if (std::ranges::count(ticket, '.') != parts.size() - 1)
@@ -59,19 +59,19 @@ std::optional<moving_lock> parse_ticket(std::string_view ticket)
         part = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    if (parts[7].size() > 2 * longest_proof)
+    if (parts[7].size() > 2 * max_proof)
         return std::nullopt;
-    moving_lock moving;
+    ticket_content content;
     const auto max_holders = read_number(parts[5]), ttl = read_number(parts[6]);
-    const bool is_read = max_holders && ttl && read_hex(parts[1], moving.backend) && read_hex(parts[2], moving.key) &&
-                         read_hex(parts[3], moving.group) && read_hex(parts[7], moving.proof);
+    const bool is_read = max_holders && ttl && read_hex(parts[1], content.backend) && read_hex(parts[2], content.key) &&
+                         read_hex(parts[3], content.group) && read_hex(parts[7], content.proof);
     if (!is_read)
         return std::nullopt;
-    moving.mode = parts[4] == "s" ? lock_mode::shared : lock_mode::exclusive;
-    moving.max_holders = *max_holders;
-    moving.ttl = std::chrono::milliseconds(*ttl);
-    // Whatever else may be read in two ways is written in one.
-    return to_ticket(moving) == ticket ? std::optional(std::move(moving)) : std::nullopt;
+    content.mode = parts[4] == "s" ? lock_mode::shared : lock_mode::exclusive;
+    content.max_holders = *max_holders;
+    content.ttl = std::chrono::milliseconds(*ttl);
+    // Accepts only the canonical form, because some fields can be written in several ways.
+    return to_ticket(content) == ticket ? std::optional(std::move(content)) : std::nullopt;
 }
 
 } // namespace colock::detail

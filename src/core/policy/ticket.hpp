@@ -11,13 +11,13 @@
 
 namespace colock::detail {
 
-/// What goes from one process to another with a lock.
-struct moving_lock
+/// The data that go from one process to another with a lock.
+struct ticket_content
 {
-    /// Its adapter's name.
+    /// Name of the adapter.
     std::string backend{};
     std::string key{};
-    /// Of which group it is; empty: of none.
+    /// Id of the lock's group; empty if it has none.
     std::string group{};
     lock_mode mode = lock_mode::exclusive;
     std::size_t max_holders = 0;
@@ -26,12 +26,12 @@ struct moving_lock
     /// The adapter's part.
     std::string proof{};
 
-    friend bool operator==(const moving_lock&, const moving_lock&) = default;
+    friend bool operator==(const ticket_content&, const ticket_content&) = default;
 };
 
-/// Of printable ASCII, without blanks, whatever the parts contain.
-[[nodiscard]] std::string to_ticket(const moving_lock& moving);
-/// Nothing, unless it is what `to_ticket` makes of the result, to the letter.
-[[nodiscard]] std::optional<moving_lock> parse_ticket(std::string_view ticket);
+/// Returns printable ASCII without blanks, whatever the parts contain.
+[[nodiscard]] std::string to_ticket(const ticket_content& content);
+/// Returns nothing unless `ticket` is exactly the result of `to_ticket`.
+[[nodiscard]] std::optional<ticket_content> parse_ticket(std::string_view ticket);
 
 } // namespace colock::detail

@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t longest_label = 256;
-constexpr std::size_t most_purged = 100'000;
+constexpr std::size_t max_label = 256;
+constexpr std::size_t max_purge_limit = 100'000;
 
 std::unique_ptr<const failure> wrong(errc code, std::string detail)
 {
@@ -51,7 +51,7 @@ std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const ad
     }
     if (is_too_short(ttl, max_clock_lead)) {
         return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + ", and the backend's max_clock_lead is " +
-                                            in_words(max_clock_lead) + ", by which the lease is cut; give at least " +
+                                            in_words(max_clock_lead) + ", which shortens the lease; give at least " +
                                             in_words(4 * max_clock_lead) + ", or set a smaller max_clock_lead");
     }
     return nullptr;
@@ -83,10 +83,9 @@ std::unique_ptr<const failure> check_mode(
 
 std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value)
 {
-    if (value.size() > longest_label) {
+    if (value.size() > max_label) {
         return wrong(errc::invalid_options, std::string(name) + " has " + std::to_string(value.size()) +
-                                                " bytes, the limit is " + std::to_string(longest_label) +
-                                                "; shorten it");
+                                                " bytes, the limit is " + std::to_string(max_label) + "; shorten it");
     }
     if (value.find('\0') != value.npos)
         return wrong(errc::invalid_options, std::string(name) + " contains a NUL; leave it out");
@@ -106,17 +105,17 @@ std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl, std:
 {
     if (ttl == 0ms || (!options.minimum_validity && !options.stop_margin))
         return nullptr;
-    const auto longest = std::chrono::floor<std::chrono::milliseconds>(
+    const auto max_validity = std::chrono::floor<std::chrono::milliseconds>(
         local_deadline({lease_clock::time_point{}, ttl, max_clock_lead}).time_since_epoch());
     const auto too_long = [&](std::string_view name, std::chrono::milliseconds value, std::string_view effect) {
         return wrong(errc::invalid_options, std::string(name) + " is " + in_words(value) + ", and a lease of " +
-                                                in_words(ttl) + " is valid for " + in_words(longest) + ": " +
+                                                in_words(ttl) + " is valid for " + in_words(max_validity) + ": " +
                                                 std::string(effect) + "; set less, or give a longer ttl");
     };
-    if (options.minimum_validity && *options.minimum_validity >= longest)
+    if (options.minimum_validity && *options.minimum_validity >= max_validity)
         return too_long("minimum_validity", *options.minimum_validity, "no grant would ever be accepted");
     // Only with_lock stops a body.
-    if (by_default == renewal::automatic && options.stop_margin && *options.stop_margin >= longest)
+    if (by_default == renewal::automatic && options.stop_margin && *options.stop_margin >= max_validity)
         return too_long("stop_margin", *options.stop_margin, "a body would be cancelled as soon as it began");
     return nullptr;
 }
@@ -128,10 +127,8 @@ void check_locker_options(const locker_options& options, const adapter& backend)
             return;
         throw validation_error(problem->code, {.backend = std::string(backend.name()), .detail = problem->detail});
     };
-    const auto in_range = [&](std::string_view name, std::chrono::milliseconds value, std::chrono::milliseconds least,
-                              std::chrono::milliseconds most) {
-        check_range(backend.name(), name, value, least, most);
-    };
+    const auto in_range = [&](std::string_view name, std::chrono::milliseconds value, std::chrono::milliseconds min,
+                              std::chrono::milliseconds max) { check_range(backend.name(), name, value, min, max); };
     const auto limits = backend.limits();
     const auto max_clock_lead = backend.max_clock_lead(options.ttl);
     refuse(check_ttl(options.ttl, limits, backend.capabilities(), max_clock_lead));
@@ -148,13 +145,13 @@ void check_locker_options(const locker_options& options, const adapter& backend)
         refuse(check_max_hold(*options.max_hold, limits));
     if (options.purge) {
         in_range("purge.interval", options.purge->interval, 100ms, std::chrono::hours(24 * 30));
-        if (options.purge->limit < 1 || options.purge->limit > most_purged) {
+        if (options.purge->limit < 1 || options.purge->limit > max_purge_limit) {
             refuse(wrong(errc::invalid_options, "purge.limit is " + std::to_string(options.purge->limit) +
-                                                    "; give one from 1 to " + std::to_string(most_purged)));
+                                                    "; give one from 1 to " + std::to_string(max_purge_limit)));
         }
         if (!backend.capabilities().list) {
             refuse(wrong(errc::unsupported,
-                std::string(backend.name()) + " cannot list its locks, and so not purge them; leave purge unset"));
+                std::string(backend.name()) + " cannot list its locks, so it cannot purge them; leave purge unset"));
         }
     }
 }

@@ -10,11 +10,11 @@
 
 namespace colock::detail {
 
-// Each returns what is wrong, with the value and the remedy, or null.
+// Each function returns what is wrong, with the value and the remedy, or null.
 
 [[nodiscard]] std::unique_ptr<const failure> check_key(std::string_view key, const adapter_limits& limits);
-/// 0 is in range where the backend has locks without ttl.
-/// \param max_clock_lead of the adapter for this ttl
+/// 0 is in range if the backend has locks without a TTL.
+/// \param max_clock_lead of the adapter for this TTL
 [[nodiscard]] std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const adapter_limits& limits,
     const capabilities& can, std::chrono::milliseconds max_clock_lead);
 [[nodiscard]] std::unique_ptr<const failure> check_retry(const retry_policy& policy);
@@ -22,9 +22,9 @@ namespace colock::detail {
     lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend);
 [[nodiscard]] std::unique_ptr<const failure> check_max_hold(
     std::chrono::milliseconds max_hold, const adapter_limits& limits);
-/// Whether a lease of that ttl can ever be long enough for the locker's margins.
-/// \param max_clock_lead of the adapter for this ttl
-/// \param by_default of the verb that asks: automatic for with_lock
+/// Whether a lease with that TTL can ever be long enough for the locker's margins.
+/// \param max_clock_lead of the adapter for this TTL
+/// \param by_default the default renewal of the operation: automatic for with_lock
 [[nodiscard]] std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl,
     std::chrono::milliseconds max_clock_lead, const locker_options& options, renewal by_default);
 [[nodiscard]] std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value);

@@ -24,24 +24,24 @@ struct adapter::listeners
     struct listener
     {
         std::weak_ptr<observer> who;
-        /// Of the failures to connect since the backend could be reached last: cause and address.
-        std::vector<std::pair<error_code, std::string>> heard{};
+        /// Connection failures reported since the backend could last be reached: cause and address.
+        std::vector<std::pair<error_code, std::string>> reported{};
         bool knows_ready = false;
     };
 
     using contact_event = void (contact_watcher::*)() noexcept;
     /// The mutex is not held.
-    void tell_contact(contact_event what) noexcept
+    void notify_contact(contact_event what) noexcept
     {
-        std::vector<std::shared_ptr<contact_watcher>> told;
+        std::vector<std::shared_ptr<contact_watcher>> targets;
         {
             const std::lock_guard guard(mutex);
             for (const auto& each : watchers) {
                 if (auto watcher = each.lock())
-                    told.push_back(std::move(watcher));
+                    targets.push_back(std::move(watcher));
             }
         }
-        for (const auto& each : told)
+        for (const auto& each : targets)
             ((*each).*what)();
     }
 
@@ -49,18 +49,18 @@ struct adapter::listeners
     std::vector<listener> known;
     std::vector<std::weak_ptr<contact_watcher>> watchers;
     failure_ptr trouble;
-    /// Why nothing has been sent yet; null: a connection exists, or none was asked for.
+    /// Why nothing has been sent yet. Null if a connection exists, or none was requested.
     failure_ptr connecting;
-    /// It was, once.
+    /// The backend has been reachable at least once.
     bool ready = false;
-    /// \return whether there was any
+    /// \returns whether there was any
     bool end_trouble() noexcept
     {
         connecting = nullptr;
-        const bool is_over = std::exchange(trouble, nullptr) != nullptr;
+        const bool was_in_trouble = std::exchange(trouble, nullptr) != nullptr;
         for (auto& each : known)
-            each.heard.clear();
-        return is_over;
+            each.reported.clear();
+        return was_in_trouble;
     }
 
     std::atomic<std::uint64_t> reconnects{0};
@@ -141,7 +141,7 @@ void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_out
 
 void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)
 {
-    done({.error = detail::cannot(name(), "reach a group of locks by its id")});
+    done({.error = detail::cannot(name(), "access a group of locks by its id")});
 }
 
 std::string adapter::export_ticket(const claim&) const
@@ -227,15 +227,15 @@ failure_ptr adapter::trouble() const
 template <class Event>
 void adapter::notify(Event event) noexcept
 {
-    std::vector<std::shared_ptr<observer>> told;
+    std::vector<std::shared_ptr<observer>> targets;
     {
         const std::lock_guard guard(listeners_->mutex);
         for (const auto& known : listeners_->known) {
             if (auto listener = known.who.lock())
-                told.push_back(std::move(listener));
+                targets.push_back(std::move(listener));
         }
     }
-    for (const auto& listener : told)
+    for (const auto& listener : targets)
         event(*listener);
 }
 
@@ -260,7 +260,7 @@ void adapter::end_connecting() noexcept
 
 void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
 {
-    std::vector<std::shared_ptr<observer>> told;
+    std::vector<std::shared_ptr<observer>> targets;
     bool is_regained = false;
     {
         const std::lock_guard guard(listeners_->mutex);
@@ -270,19 +270,19 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
         for (auto& known : listeners_->known) {
             known.knows_ready = true;
             if (auto listener = known.who.lock())
-                told.push_back(std::move(listener));
+                targets.push_back(std::move(listener));
         }
     }
-    for (const auto& listener : told)
+    for (const auto& listener : targets)
         listener->ready(name());
     if (is_regained)
-        listeners_->tell_contact(&contact_watcher::on_contact_regained);
+        listeners_->notify_contact(&contact_watcher::on_contact_regained);
 }
 
 void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
 {
-    const std::pair notifier(why->cause ? why->cause : why->code, std::string(address));
-    std::vector<std::shared_ptr<observer>> told;
+    const std::pair failure_id(why->cause ? why->cause : why->code, std::string(address));
+    std::vector<std::shared_ptr<observer>> targets;
     bool is_lost = false;
     {
         const std::lock_guard guard(listeners_->mutex);
@@ -290,19 +290,19 @@ void adapter::notify_unreachable(failure_ptr why, std::string_view address) noex
         listeners_->trouble = std::move(why);
         for (auto& known : listeners_->known) {
             auto listener = known.who.lock();
-            if (!listener || std::ranges::find(known.heard, notifier) != known.heard.end())
+            if (!listener || std::ranges::find(known.reported, failure_id) != known.reported.end())
                 continue;
-            known.heard.push_back(notifier);
-            told.push_back(std::move(listener));
+            known.reported.push_back(failure_id);
+            targets.push_back(std::move(listener));
         }
     }
-    for (const auto& listener : told)
-        listener->unreachable(name(), notifier.first, address);
+    for (const auto& listener : targets)
+        listener->unreachable(name(), failure_id.first, address);
     if (is_lost)
-        listeners_->tell_contact(&contact_watcher::on_contact_lost);
+        listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
 
-void adapter::tell_unreachable(const error_code& why, std::string_view address) noexcept
+void adapter::report_unreachable(const error_code& why, std::string_view address) noexcept
 {
     notify([&](observer& listener) { listener.unreachable(name(), why, address); });
 }
@@ -317,32 +317,33 @@ void adapter::notify_suspended(const error_code& why) noexcept
     }
     notify([&](observer& listener) { listener.suspended(name(), why); });
     if (is_lost)
-        listeners_->tell_contact(&contact_watcher::on_contact_lost);
+        listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
 
 void adapter::notify_reconnected() noexcept
 {
     listeners_->reconnects.fetch_add(1, std::memory_order_relaxed);
-    std::vector<std::pair<std::shared_ptr<observer>, bool>> told;
+    std::vector<std::pair<std::shared_ptr<observer>, bool>> targets;
     bool is_regained = false;
     {
         const std::lock_guard guard(listeners_->mutex);
         is_regained = listeners_->end_trouble();
         for (auto& known : listeners_->known) {
-            // Who came while it was away hears of it for the first time.
+            // An observer that was attached while the backend was unreachable learns now for the first time that it is
+            // ready.
             const bool knows = std::exchange(known.knows_ready, true) || !listeners_->ready;
             if (auto listener = known.who.lock())
-                told.emplace_back(std::move(listener), knows);
+                targets.emplace_back(std::move(listener), knows);
         }
     }
-    for (const auto& [listener, knows] : told) {
+    for (const auto& [listener, knows] : targets) {
         if (knows)
             listener->reconnected(name());
         else
             listener->ready(name());
     }
     if (is_regained)
-        listeners_->tell_contact(&contact_watcher::on_contact_regained);
+        listeners_->notify_contact(&contact_watcher::on_contact_regained);
 }
 
 void adapter::notify_warning(std::string_view message) noexcept

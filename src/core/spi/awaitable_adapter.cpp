@@ -37,12 +37,12 @@ failure_ptr describe(const std::exception_ptr& exception)
     }
 }
 
-/// The coroutine refers to its adapter by `this`: the handler, which outlives it, keeps that alive.
+/// The coroutine refers to its adapter by `this`. The handler outlives the coroutine and keeps the adapter alive.
 template <class Outcome, class Failed>
 void spawn(adapter& owner, asio::awaitable<Outcome> operation, completion<Outcome> done, Failed failed)
 {
     const auto executor = owner.executor();
-    // The context is gone, and with it everybody who could be told.
+    // The context is gone, and with it all callers.
     if (!executor)
         return;
     asio::co_spawn(executor, std::move(operation),
@@ -62,7 +62,7 @@ list_outcome list_failed(failure_ptr error)
 
 } // namespace
 
-/// Which claim's wait is under way, and how it is ended.
+/// The waits in flight, and how each is ended.
 ///
 /// Thread safety: all members may be called from any thread.
 class awaitable_adapter::waits
@@ -73,7 +73,7 @@ public:
         explicit wait(asio::any_io_executor executor) : strand(asio::make_strand(std::move(executor))) {}
 
         const asio::strand<asio::any_io_executor> strand;
-        /// Used on the strand alone.
+        /// Used on the strand only.
         asio::cancellation_signal signal;
     };
     using wait_ptr = std::shared_ptr<wait>;
@@ -81,35 +81,36 @@ public:
     void begin(const claim& who, const wait_ptr& begun)
     {
         const std::lock_guard guard(mutex_);
-        under_way_.insert_or_assign(&who, begun);
+        active_.insert_or_assign(&who, begun);
     }
-    /// Whether somebody is still to be told of its end.
+    /// Returns whether the end of the wait must still be reported.
     [[nodiscard]] bool end(const claim& who, const wait_ptr& ended)
     {
         const std::lock_guard guard(mutex_);
-        const auto found = under_way_.find(&who);
-        if (found == under_way_.end() || found->second.lock() != ended)
+        const auto found = active_.find(&who);
+        if (found == active_.end() || found->second.lock() != ended)
             return false;
-        under_way_.erase(found);
+        active_.erase(found);
         return true;
     }
-    /// Nobody is told of its end any more.
+    /// Cancels the wait of a claim. Its end is not reported any more.
     void cancel(const claim& who) noexcept
     {
         {
             const std::lock_guard guard(mutex_);
-            cancelled_.insert(under_way_.extract(&who));
+            cancelled_.insert(active_.extract(&who));
         }
-        tell_cancelled();
+        notify_cancelled();
     }
-    /// Those for which there is no memory are told the next time.
-    void tell_cancelled() noexcept
+    /// Notifies the coroutines of cancelled waits. Coroutines that cannot be notified for want of memory are notified
+    /// at the next call.
+    void notify_cancelled() noexcept
     {
         for (;;) {
             auto next = take_cancelled();
             if (!next)
                 return;
-            if (tell(next.mapped().lock()))
+            if (notify(next.mapped().lock()))
                 continue;
             const std::lock_guard guard(mutex_);
             cancelled_.insert(std::move(next));
@@ -118,8 +119,8 @@ public:
     }
 
 private:
-    /// Weakly: its coroutine alone keeps a wait, whose strand may not outlive the context. A wait goes from one to the
-    /// other without memory.
+    /// Weak references: only its coroutine keeps a wait alive, because the strand of a wait must not outlive the
+    /// context. A node can move between the maps without an allocation.
     using map = std::map<const claim*, std::weak_ptr<wait>>;
     using multimap = std::multimap<const claim*, std::weak_ptr<wait>>;
 
@@ -128,10 +129,11 @@ private:
         const std::lock_guard guard(mutex_);
         return cancelled_.empty() ? multimap::node_type() : cancelled_.extract(cancelled_.begin());
     }
-    [[nodiscard]] static bool tell(const wait_ptr& cancelled) noexcept
+    [[nodiscard]] static bool notify(const wait_ptr& cancelled) noexcept
     {
         try {
-            // By way of the executor below: a strand that finds no memory there to begin with never goes on.
+            // Posts to the executor below the strand first: a strand whose first post fails for want of memory never
+            // runs again.
             if (cancelled) {
                 asio::post(cancelled->strand.get_inner_executor(), [cancelled] {
                     asio::dispatch(
@@ -145,8 +147,8 @@ private:
     }
 
     std::mutex mutex_;
-    map under_way_;
-    /// Their coroutines have not been told.
+    map active_;
+    /// Cancelled waits whose coroutines have not been notified.
     multimap cancelled_;
 };
 
@@ -189,11 +191,11 @@ void awaitable_adapter::start_wait(claim_ptr claim, lease_clock::time_point unti
     const auto executor = this->executor();
     if (!executor)
         return;
-    waits_->tell_cancelled();
+    waits_->notify_cancelled();
     const auto wait = std::make_shared<waits::wait>(executor);
     const auto& who = *claim;
     waits_->begin(who, wait);
-    // It may end with an exception: whoever is woken looks for himself, and learns of the trouble then.
+    // An exception that ends the wait is ignored: the woken waiter sends a request, and gets the error from that.
     asio::co_spawn(wait->strand, do_wait(std::move(claim), until),
         asio::bind_cancellation_slot(wait->signal.slot(),
             [this, self = shared_from_this(), wait, &who, done = std::move(done)](const std::exception_ptr&) mutable {
@@ -251,7 +253,7 @@ void awaitable_adapter::start_close(lease_clock::duration deadline, completion<c
     const auto executor = this->executor();
     if (!executor)
         return;
-    waits_->tell_cancelled();
+    waits_->notify_cancelled();
     asio::co_spawn(executor, do_close(deadline),
         [self = shared_from_this(), done = std::move(done)](const std::exception_ptr&) mutable { done(closed{}); });
 }
@@ -271,7 +273,7 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
 {
     hand_over_outcome outcome;
     try {
-        // Not as one conditional expression: GCC 14 then does both.
+        // Not one conditional expression, because GCC 14 then evaluates both branches.
         if (held->in_doubt())
             outcome.released = co_await do_abandon(held);
         else
@@ -309,7 +311,7 @@ asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::stri
 
 asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
 {
-    co_return group_outcome{.error = detail::cannot(name(), "reach a group of locks by its id")};
+    co_return group_outcome{.error = detail::cannot(name(), "access a group of locks by its id")};
 }
 
 asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)

@@ -9,13 +9,13 @@
 
 namespace colock::detail {
 
-/// Leaves nothing behind when an acquiring frame dies, for whatever reason, before it has handed out its lock; and has
-/// a shutdown wait for that frame.
+/// Abandons an acquire if its coroutine frame is destroyed, for whatever reason, before the lock was handed out. Counts
+/// the frame, so that a shutdown waits for it.
 struct acquire_guard
 {
     core* self = nullptr;
     const record::ptr* wanted = nullptr;
-    /// Where it is counted, if it is.
+    /// The counter that includes this acquire; null if none does.
     std::atomic<unsigned>* counted_in = nullptr;
 
     acquire_guard() = default;
@@ -26,7 +26,7 @@ struct acquire_guard
     {
         self = &owner;
         wanted = &subject;
-        // Until it lets go of the thread, only another thread can begin a shutdown.
+        // In a single-threaded process, nobody can begin a shutdown before this coroutine suspends.
         if (!is_single_threaded())
             count_in(self->can.immediate ? self->granting_at_once : self->acquiring);
     }
@@ -38,7 +38,7 @@ struct acquire_guard
         if (counted_in)
             count_out(*self, *counted_in);
     }
-    /// Before anything is awaited: it may take its time from now on.
+    /// Must be called before anything is awaited: from now on the acquire may take time.
     void enter_slow_path() noexcept
     {
         if (counted_in == &self->acquiring)
@@ -64,7 +64,7 @@ private:
     static void count_out(core& owner, std::atomic<unsigned>& counter) noexcept
     {
         if (add_to(counter, ~0U) == 0 && owner.closed_to_new)
-            owner.tell_drained();
+            owner.notify_drained();
     }
 };
 

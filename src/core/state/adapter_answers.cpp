@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// What the adapter tells.
+// Handlers of the adapter's reports.
 #include "core/state/core.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace colock::detail {
 
 lease_clock::time_point core::note_answer_time(record& asked, create_status answer) noexcept
 {
-    // A request that was made before the first connection stood was sent after it.
+    // A request that was made before the first connection was established was sent after that.
     asked.set_sent(std::max(asked.sent(), backend->connected_at()));
     const auto now = lease_clock::now();
     if (answer != create_status::failed)
@@ -20,22 +20,22 @@ lease_clock::time_point core::note_answer_time(record& asked, create_status answ
 void core::on_created(record& subject, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
-        must_be_said(outcome.error);
+        ensure_error(outcome.error);
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        subject.under_way = operation::none;
-        if (subject.where() == phase::ended || subject.is_from_parent())
+        subject.in_flight = operation::none;
+        if (subject.current_phase() == phase::ended || subject.is_from_parent())
             return;
         const auto now = can.immediate ? time_point() : note_answer_time(subject, outcome.status);
         ++stats.attempts;
-        // Written under the mutex alone.
+        // Written under the mutex only.
         subject.attempts_made.store(
             subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
         if (unknown) {
             subject.mark_in_doubt();
-            // A repeated create sets the ttl of what it finds to be ours already.
+            // A repeated create has already set our TTL on the claim that it finds.
             if (subject.ttl() > subject.ttl().zero())
                 subject.may_arrive_late(subject.ttl());
         }
@@ -45,18 +45,18 @@ void core::on_created(record& subject, create_outcome&& outcome)
             (outcome.status == create_status::busy && subject.queues()))
             subject.left_trace = true;
 
-        if (subject.where() == phase::ending) {
+        if (subject.current_phase() == phase::ending) {
             subject.granted = outcome.status == create_status::granted;
-            cleanup_queue::may_stand(subject, subject.ttl());
+            cleanup_queue::note_request(subject, subject.ttl());
             if (subject.left_trace)
-                cleanup.give_back(subject, actions);
+                cleanup.start_release(subject, actions);
             else
                 cleanup.end(subject, true, actions);
         } else if (outcome.status == create_status::granted && !closed_to_new.load(std::memory_order_relaxed) &&
                    (can.immediate || lease_plan::arrives_in_time(leases.request_of(subject, subject.ttl()),
                                          subject.lease().session_until(), now, margins)))
         {
-            stop_trying(subject);
+            remove_single_attempt(subject);
             leases.grant(subject, outcome.fence, actions);
         } else {
             subject.outcome() = std::move(outcome);
@@ -72,15 +72,15 @@ void core::on_refused(record& subject, create_outcome* busy)
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        subject.under_way = operation::none;
-        if (subject.where() == phase::ended || subject.is_from_parent())
+        subject.in_flight = operation::none;
+        if (subject.current_phase() == phase::ended || subject.is_from_parent())
             return;
         if (busy) {
             static_cast<void>(note_answer_time(subject, create_status::busy));
             ++stats.attempts;
             ++stats.busy;
         }
-        if (subject.where() == phase::acquiring) {
+        if (subject.current_phase() == phase::acquiring) {
             if (busy) {
                 subject.attempts_made.store(
                     subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -100,21 +100,21 @@ void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        if (waiting->where() != phase::acquiring || !waiting->acquire.woken(wait_number))
+        if (waiting->current_phase() != phase::acquiring || !waiting->acquire.end_wait(wait_number))
             return;
         waiting->notify(actions.wakes);
     }
     actions.run(*this);
 }
 
-void core::on_given_back(record& subject, release_outcome&& outcome)
+void core::on_released(record& subject, release_outcome&& outcome)
 {
     if (outcome.status == release_status::failed)
-        must_be_said(outcome.error);
+        ensure_error(outcome.error);
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        cleanup.on_given_back(subject, std::move(outcome), actions);
+        cleanup.on_released(subject, std::move(outcome), actions);
     }
     actions.run(*this);
 }
@@ -122,25 +122,26 @@ void core::on_given_back(record& subject, release_outcome&& outcome)
 void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
 {
     if (outcome.released.status == release_status::failed) {
-        must_be_said(outcome.released.error);
+        ensure_error(outcome.released.error);
         if (outcome.released.error->code == errc::outcome_unknown)
             ending.mark_in_doubt();
     }
     if (options.observer && outcome.released.status == release_status::released) {
-        // The observer hears of the release before the grant, but the grant is processed first. In the other order,
-        // another locker on Redis waited 2.5 s for its turn instead of 10 ms (`colock-bench`, part `contended`).
+        // The release is reported to the observer before the grant, but the grant is processed first. In the other
+        // order, another locker on Redis waited 2.5 s for its turn instead of 10 ms (`colock-bench`, part `contended`).
         const std::lock_guard guard(mutex);
-        if (ending.where() == phase::ending && !ending.back().settles && !std::exchange(ending.back().told_early, true))
+        if (ending.current_phase() == phase::ending && !ending.release_state().is_settling &&
+            !std::exchange(ending.release_state().reported_early, true))
             events.add({.what = lock_event::kind::released, .subject = &ending});
     }
     on_created(next, std::move(outcome.created));
-    on_given_back(ending, std::move(outcome.released));
+    on_released(ending, std::move(outcome.released));
 }
 
 void core::on_extended(const record::ptr& held, extend_outcome outcome)
 {
     if (outcome.status == extend_status::failed)
-        must_be_said(outcome.error);
+        ensure_error(outcome.error);
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
@@ -154,17 +155,17 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        held.under_way = operation::none;
+        held.in_flight = operation::none;
         held.answer_by = lease_clock::time_point::max();
-        if (held.where() == phase::ended)
+        if (held.current_phase() == phase::ended)
             return;
-        if (held.where() == phase::ending) {
-            cleanup.give_back(held, actions);
+        if (held.current_phase() == phase::ending) {
+            cleanup.start_release(held, actions);
         } else if (!outcome.error && !outcome.valid) {
             leases.begin_end(held, lease_table::end_of(held, lease_clock::now()), actions);
         } else {
-            // A renewal that fell due meanwhile gave way to the question.
-            held.plan.catches_up(lease_clock::now());
+            // A renewal that became due meanwhile was postponed because of this query.
+            held.plan.catch_up(lease_clock::now());
             leases.reschedule(held);
             if (held.is_to_be_verified)
                 leases.verify(held, actions);
@@ -181,10 +182,10 @@ void core::declare_lost(const record::ptr& held, lost_reason reason)
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        // The grant has been broken before its answer was heard: see `leases::hear_of_grant`.
-        if (held->where() == phase::acquiring && !held->loss_before_grant)
+        // The grant was broken before its answer was processed: see `lease_table::apply_early_reports`.
+        if (held->current_phase() == phase::acquiring && !held->loss_before_grant)
             held->loss_before_grant = reason;
-        if (held->where() != phase::held)
+        if (held->current_phase() != phase::held)
             return;
         leases.begin_end(*held, reason, actions);
     }
@@ -206,7 +207,7 @@ void core::on_contact_regained() noexcept
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        queues.regained_contact(actions.wakes);
+        queues.on_contact_regained(actions.wakes);
     }
     actions.run(*this);
 }

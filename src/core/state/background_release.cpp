@@ -3,12 +3,16 @@
 
 #include "core/state/core.hpp"
 
+#include <new>
+#include <optional>
+#include <utility>
+
 namespace colock::detail {
 
 namespace {
 
-/// While the backend was asked, another thread has come to wait for the end of this record; or the backend has not
-/// answered as was expected.
+/// Ends a quick release under the mutex, because another thread has begun to wait for the end of the record, or because
+/// the release has failed.
 bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
 {
     const bool failed = outcome.status == release_status::failed;
@@ -16,12 +20,12 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
     {
         const std::lock_guard guard(self.mutex);
         add_to(self.quick_releases_ended, 1U);
-        ending.back().answered = !failed;
-        ending.back().status = outcome.status;
+        ending.release_state().answered = !failed;
+        ending.release_state().status = outcome.status;
         if (failed) {
             --self.stats.releases;
             ending.move_to(phase::ending);
-            cleanup_queue::may_stand(ending, ending.ttl());
+            cleanup_queue::note_request(ending, ending.ttl());
             self.cleanup.enter(ending);
         } else {
             self.timers.schedule(ending, lease_clock::time_point::max());
@@ -32,7 +36,7 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
     }
     actions.run(self);
     if (failed)
-        self.on_given_back(ending, std::move(outcome));
+        self.on_released(ending, std::move(outcome));
     return !failed;
 }
 
@@ -40,21 +44,21 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
 bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
 {
     ending.watch_end();
-    if (ending.where() == phase::ended || ending.back().answered)
+    if (ending.current_phase() == phase::ended || ending.release_state().answered)
         return false;
     seen = ending.version;
-    const bool first_look = ending.back().answer_deadline == lease_clock::time_point::max();
+    const bool is_first_check = ending.release_state().answer_deadline == lease_clock::time_point::max();
     const bool just_sent =
-        ending.under_way == operation::give_back && ending.back().retry_at == lease_clock::time_point::max();
-    if (first_look && just_sent && self.adapter_keeps_time())
+        ending.in_flight == operation::release && ending.release_state().retry_at == lease_clock::time_point::max();
+    if (is_first_check && just_sent && self.adapter_keeps_time())
         return true;
     const auto now = lease_clock::now();
-    if (first_look)
-        ending.back().answer_deadline = saturating_add(now, self.options.operation_timeout);
-    if (now >= ending.back().answer_deadline)
+    if (is_first_check)
+        ending.release_state().answer_deadline = saturating_add(now, self.options.operation_timeout);
+    if (now >= ending.release_state().answer_deadline)
         return false;
-    ending.answer_by = std::min(ending.answer_by, ending.back().answer_deadline);
-    self.timers.schedule(ending, std::min(ending.back().retry_at, ending.answer_by));
+    ending.answer_by = std::min(ending.answer_by, ending.release_state().answer_deadline);
+    self.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.answer_by));
     return true;
 }
 
@@ -67,29 +71,35 @@ bool release_at_once(core& self, const record::ptr& held)
         return false;
     {
         const std::lock_guard guard(self.mutex);
-        if (subject.where() != phase::held || subject.incomplete || subject.under_way != operation::none ||
+        if (subject.current_phase() != phase::held || subject.incomplete || subject.in_flight != operation::none ||
             subject.in_doubt() || !subject.waiters.empty() || subject.due != lease_clock::time_point::max() ||
             self.options.observer || (self.queues.may_have(subject.key_hash()) && self.queues.find(subject)) ||
             self.closed_to_new.load(std::memory_order_relaxed))
             return false;
-        self.leases.take_out(subject);
+        self.leases.remove(subject);
         subject.end_reason = lost_reason::released;
-        // Somebody may have looked, and be about to park.
+        // Another thread may have checked the state, and be about to suspend.
         subject.touch();
-        // What is expected, so that the mutex need not be taken again where it comes so. It is read by those only who
-        // see the end.
-        subject.back().answered = true;
+        // Stores the expected answer now, so that the mutex need not be taken again if the answer is as expected. Only
+        // a thread that sees the end of the record reads the answer.
+        subject.release_state().answered = true;
         ++self.stats.releases;
         ++self.quick_releases_begun;
         subject.move_to(phase::ending_unwatched);
     }
     std::optional<release_outcome> outcome;
-    self.backend->start_release(held, completion<release_outcome>::into(outcome));
+    try {
+        self.backend->start_release(held, completion<release_outcome>::into(outcome));
+    } catch (const std::bad_alloc&) {
+        if (!outcome)
+            outcome = {.status = release_status::failed, .error = self.no_memory};
+    }
     if (outcome->status == release_status::released && subject.end_unwatched()) {
         add_to(self.quick_releases_ended, 1U);
-        // A shutdown closes before it looks for releases: it sees that there is none, or this sees that it is closed.
+        // A shutdown sets `closed_to_new` before it counts the releases. Either it finds that none is in flight, or
+        // this thread sees the flag.
         if (self.closed_to_new.load())
-            self.tell_drained();
+            self.notify_drained();
         return true;
     }
     return end_watched_release(self, subject, std::move(*outcome));
@@ -97,7 +107,7 @@ bool release_at_once(core& self, const record::ptr& held)
 
 bool must_await_answer(core& self, record& ending, std::uint32_t& seen)
 {
-    if (ending.where() == phase::ended)
+    if (ending.current_phase() == phase::ended)
         return false;
     const std::lock_guard guard(self.mutex);
     return watch_for_answer(self, ending, seen);
@@ -109,7 +119,7 @@ release_start begin_release(core& self, record& held, std::uint32_t* seen)
     deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
-        begun.was_held = held.where() == phase::held;
+        begun.was_held = held.current_phase() == phase::held;
         if (begun.was_held)
             self.leases.begin_end(held, lost_reason::released, actions);
         begun.waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
@@ -122,9 +132,9 @@ release_start begin_release(core& self, record& held, std::uint32_t* seen)
 
 void release_in_background(core& self, record& held) noexcept
 {
-    if (held.where() == phase::held && !release_at_once(self, record::ptr(&held)))
+    if (held.current_phase() == phase::held && !release_at_once(self, record::ptr(&held)))
         begin_release(self, held);
-    if (held.where() != phase::ending)
+    if (held.current_phase() != phase::ending)
         return;
     const std::lock_guard guard(self.mutex);
     self.cleanup.keep_until_ended(held);
@@ -139,23 +149,23 @@ void abandon_acquire(core& self, const record::ptr& wanted) noexcept
         {
             const std::lock_guard guard(self.mutex);
             self.queues.leave(subject, actions.wakes);
-            if (subject.where() == phase::acquiring) {
-                self.stop_trying(subject);
-                if (subject.acquire.stops_waiting() && !subject.incomplete)
+            if (subject.current_phase() == phase::acquiring) {
+                self.remove_single_attempt(subject);
+                if (subject.acquire.stop_waiting() && !subject.incomplete)
                     --self.stats.waiting;
                 subject.incomplete = nullptr;
-                if (subject.acquire.stops_listening())
+                if (subject.acquire.stop_listening())
                     actions.ask(deferred_actions::action::cancel_wait, subject);
                 self.timers.schedule(subject, lease_clock::time_point::max());
-                if ((subject.under_way == operation::none && !subject.left_trace) || subject.is_from_parent()) {
+                if ((subject.in_flight == operation::none && !subject.left_trace) || subject.is_from_parent()) {
                     subject.move_to(phase::ended);
                 } else {
                     subject.has_acquired();
-                    subject.back().settles = true;
-                    cleanup_queue::may_stand(subject, subject.ttl());
+                    subject.release_state().is_settling = true;
+                    cleanup_queue::note_request(subject, subject.ttl());
                     subject.move_to(phase::ending);
                     self.cleanup.enter(subject);
-                    self.cleanup.give_back(subject, actions);
+                    self.cleanup.start_release(subject, actions);
                 }
             }
         }

@@ -9,25 +9,27 @@ namespace colock::detail {
 
 class core;
 
-// The way back: from the moment nobody wants a lock any more until `cleanup_queue` has it.
+// Functions that run from the moment nobody needs a lock any more until `cleanup_queue` owns its record.
 
-/// Gives a held lock back in the background.
+/// Releases a held lock in the background.
 void release_in_background(core& self, record& held) noexcept;
-/// `wanted` leaves without having handed out what it waited for: its frame died, or goes on with another claim.
+/// Abandons the acquire `wanted`, which has not handed out its lock: its frame is destroyed, or it continues with
+/// another claim.
 void abandon_acquire(core& self, const record::ptr& wanted) noexcept;
-/// The quiet release of a lock that nobody waits for, on a backend that answers at once. False if it has to go the long
-/// way, or has to be tried again.
+/// Releases a lock without an event, on a backend that answers at once.
+/// \returns false if the release needs the general procedure, or has to be tried again
 [[nodiscard]] bool release_at_once(core& self, const record::ptr& held);
 struct release_start
 {
     /// The lock was held until this call.
     bool was_held = false;
-    /// The answer has to be awaited, from what `seen` is set to on.
+    /// The answer has to be awaited. `seen` has been set to the version at which there was none.
     bool waits = false;
 };
-/// \param seen null: nobody waits for the answer.
+/// Begins to release `held`, if it is still held.
+/// \param seen null if nobody waits for the answer
 release_start begin_release(core& self, record& held, std::uint32_t* seen = nullptr);
-/// The same for one that has begun.
+/// \returns whether the answer to a release that has begun has to be awaited
 [[nodiscard]] bool must_await_answer(core& self, record& ending, std::uint32_t& seen);
 
 } // namespace colock::detail

@@ -14,16 +14,16 @@ constexpr decltype(release_state::backoff) backoff_cap{2000};
 
 } // namespace
 
-void cleanup_queue::may_stand(record& claim, std::chrono::milliseconds ttl) noexcept
+void cleanup_queue::note_request(record& claim, std::chrono::milliseconds ttl) noexcept
 {
-    claim.back().may_stand_until =
-        std::max(claim.back().may_stand_until, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
+    claim.release_state().latest_expiry = std::max(
+        claim.release_state().latest_expiry, ttl == 0ms ? time_point::max() : saturating_add(claim.sent(), ttl));
 }
 
-cleanup_queue::time_point cleanup_queue::unproven_after(const record& ending) const noexcept
+cleanup_queue::time_point cleanup_queue::release_deadline(const record& ending) const noexcept
 {
-    // What the server does not end by itself stands until it is taken back.
-    return shard_.can.expires ? saturating_add(ending.back().may_stand_until, shard_.options.operation_timeout)
+    // A claim that the server does not end by itself exists until it is released.
+    return shard_.can.expires ? saturating_add(ending.release_state().latest_expiry, shard_.options.operation_timeout)
                               : time_point::max();
 }
 
@@ -34,17 +34,17 @@ void cleanup_queue::enter(record& ending)
     ++shard_.stats.settling;
 }
 
-void cleanup_queue::give_back(record& ending, deferred_actions& actions)
+void cleanup_queue::start_release(record& ending, deferred_actions& actions)
 {
     if (shard_.dead && !shard_.can.immediate)
         return end(ending, false, actions);
-    // Its end comes back here: nothing may overtake a create or an extend that is under way.
-    if (ending.under_way != operation::none)
+    // `on_released` calls this function again: nothing may overtake a create or an extend that is in flight.
+    if (ending.in_flight != operation::none)
         return;
     record::ptr next;
-    if (!shard_.dead && !ending.back().settles && ending.granted)
+    if (!shard_.dead && !ending.release_state().is_settling && ending.granted)
         next = shard_.queues.pick_for_hand_over(ending, actions.wakes);
-    if (next && next->acquire.listens())
+    if (next && next->acquire.is_listening())
         actions.ask(deferred_actions::action::cancel_wait, *next);
     if (next)
         actions.ask(deferred_actions::action::hand_over, ending, next);
@@ -53,56 +53,58 @@ void cleanup_queue::give_back(record& ending, deferred_actions& actions)
                                                          : deferred_actions::action::abandon,
             ending);
     const auto now = lease_clock::now();
-    ending.under_way = operation::give_back;
+    ending.in_flight = operation::release;
     ending.set_sent(now);
-    // Inside the call that is about to be made, another thread may be granted the lock, and tell of it.
-    if (shard_.options.observer && shard_.can.immediate && !ending.back().settles && ending.granted) {
-        ending.back().told_early = true;
+    // Inside the call that is about to be made, another thread may be granted the lock, and report the grant.
+    if (shard_.options.observer && shard_.can.immediate && !ending.release_state().is_settling && ending.granted) {
+        ending.release_state().reported_early = true;
         shard_.events.add({.what = lock_event::kind::released, .subject = &ending});
     }
     if (next) {
         next->sends_create();
         next->place.open_to_hand_over = false;
         next->set_sent(now);
-        static_cast<void>(next->acquire.sent(false));
+        static_cast<void>(next->acquire.on_sent(false));
     } else {
         ending.set_awaited(shard_.queues.find(ending) != nullptr);
     }
 }
 
-void cleanup_queue::on_given_back(record& subject, release_outcome&& outcome, deferred_actions& actions)
+void cleanup_queue::on_released(record& subject, release_outcome&& outcome, deferred_actions& actions)
 {
-    subject.under_way = operation::none;
+    subject.in_flight = operation::none;
     if (outcome.others_wait && !shard_.can.fifo) {
         if (key_queue* queue = shard_.queues.find(subject)) {
             const auto now = lease_clock::now();
-            queue->stands_back_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
+            queue->yields_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
         }
     }
-    const bool late_grant = std::exchange(subject.gives_back_late_grant, false);
-    if (subject.where() == phase::acquiring) {
-        // Its acquire goes on. What is not proven given back, and keeps everybody out, is taken back apart from that,
-        // and the acquire has another token, because this release may still arrive.
+    const bool late_grant = std::exchange(subject.releases_late_grant, false);
+    if (subject.current_phase() == phase::acquiring) {
+        // The acquire continues. If the release is not proven, the claim may still exclude everybody. It is released
+        // separately, and the acquire gets another token, because this release may still arrive.
         if (outcome.status == release_status::failed)
             subject.spend();
         subject.notify(actions.wakes);
-    } else if (subject.where() == phase::ending && late_grant) {
-        // That was a plain release, and its acquire was given up meanwhile: there may be more to take back.
-        give_back(subject, actions);
-    } else if (subject.where() == phase::ending) {
+    } else if (subject.current_phase() == phase::ending && late_grant) {
+        // The answered request was a plain release, and the acquire was given up meanwhile: there may be more to
+        // release.
+        start_release(subject, actions);
+    } else if (subject.current_phase() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
         // The session that could have proven the release is lost, so no later attempt can prove it.
         const bool is_final = failed && outcome.error->cause == errc::lost;
-        if (!std::exchange(subject.back().answered, true)) {
-            subject.back().status = outcome.status;
-            // Nobody asks for the answer after a loss, but why the lease could not be kept.
-            if (!subject.back().settles)
-                subject.back().error = std::move(outcome.error);
+        if (!std::exchange(subject.release_state().answered, true)) {
+            subject.release_state().status = outcome.status;
+            // After a loss nobody asks for the answer to the release, but for the reason why the lease could not be
+            // kept.
+            if (!subject.release_state().is_settling)
+                subject.release_state().error = std::move(outcome.error);
         }
         if (failed && !is_final) {
             retry_later(subject, actions);
         } else {
-            subject.back().settles = subject.back().settles || failed;
+            subject.release_state().is_settling = subject.release_state().is_settling || failed;
             end(subject, !failed, actions);
         }
     }
@@ -110,21 +112,21 @@ void cleanup_queue::on_given_back(record& subject, release_outcome&& outcome, de
 
 void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
 {
-    ending.back().settles = true;
+    ending.release_state().is_settling = true;
     const auto now = lease_clock::now();
-    const time_point unproven_after = this->unproven_after(ending);
-    if (shard_.dead || now >= unproven_after)
+    const time_point release_deadline = this->release_deadline(ending);
+    if (shard_.dead || now >= release_deadline)
         return end(ending, false, actions);
-    // It may not have been carried out, or it may: whoever waits behind it has to look for itself.
+    // The release may or may not have been executed, so the waiters behind it have to check the backend themselves.
     if (ending.granted)
         shard_.queues.wake_heads(ending, actions.wakes);
-    // Whoever waited for the first answer may leave now; the clean-up keeps the core.
+    // The caller that waited for the first answer may leave now; the clean-up keeps the core alive.
     if (!kept_)
         kept_ = owner_.lock();
-    ending.back().backoff =
-        std::clamp<decltype(ending.back().backoff)>(ending.back().backoff * 2U, backoff_first, backoff_cap);
-    ending.back().retry_at = std::min(saturating_add(now, ending.back().backoff), unproven_after);
-    shard_.timers.schedule(ending, std::min(ending.back().retry_at, ending.answer_by));
+    ending.release_state().backoff = std::clamp<decltype(ending.release_state().backoff)>(
+        ending.release_state().backoff * 2U, backoff_first, backoff_cap);
+    ending.release_state().retry_at = std::min(saturating_add(now, ending.release_state().backoff), release_deadline);
+    shard_.timers.schedule(ending, std::min(ending.release_state().retry_at, ending.answer_by));
     ending.notify(actions.wakes);
 }
 
@@ -134,17 +136,18 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
     ending_.erase(ending_.iterator_to(ending));
     actions.ended.emplace_back(&ending, false);
     --shard_.stats.settling;
-    if (ending.back().settles) {
+    if (ending.release_state().is_settling) {
         ++shard_.stats.settled;
         if (!proven)
             ++shard_.stats.unproven;
     } else {
         ++shard_.stats.releases;
     }
-    if (shard_.options.observer && (ending.back().settles || !ending.back().told_early)) {
-        shard_.events.add({.what = ending.back().settles ? lock_event::kind::settled : lock_event::kind::released,
-            .subject = &ending,
-            .proven = proven});
+    if (shard_.options.observer && (ending.release_state().is_settling || !ending.release_state().reported_early)) {
+        shard_.events.add(
+            {.what = ending.release_state().is_settling ? lock_event::kind::settled : lock_event::kind::released,
+                .subject = &ending,
+                .proven = proven});
     }
     ending.move_to(phase::ended);
     ending.notify(actions.wakes);
@@ -160,8 +163,8 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
 
 void cleanup_queue::keep_until_ended(const record& ending)
 {
-    // One that is released at once is in no list: whoever asks the backend keeps the core.
-    if (ending.where() == phase::ending && ending.list_hook::is_linked() && !kept_)
+    // A record in a quick release is in no list: the thread that asks the backend keeps the core alive.
+    if (ending.current_phase() == phase::ending && ending.list_hook::is_linked() && !kept_)
         kept_ = owner_.lock();
 }
 
@@ -171,14 +174,14 @@ void cleanup_queue::give_up(deferred_actions& actions)
         end(ending_.front(), false, actions);
 }
 
-const std::vector<std::string>& cleanup_queue::leave_behind(deferred_actions& actions)
+const std::vector<std::string>& cleanup_queue::give_up_and_list_keys(deferred_actions& actions)
 {
     for (record& unanswered : ending_) {
-        left_behind_.push_back(unanswered.key());
-        unanswered.back().settles = true;
+        given_up_keys_.push_back(unanswered.key());
+        unanswered.release_state().is_settling = true;
     }
     give_up(actions);
-    return left_behind_;
+    return given_up_keys_;
 }
 
 record::ptr cleanup_queue::drop_after_fork(deferred_actions& actions)

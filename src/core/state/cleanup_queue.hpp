@@ -11,8 +11,8 @@
 
 namespace colock::detail {
 
-/// What is given back, from the moment nobody holds it any more to the proof that nothing of it is left: the release or
-/// hand-over, what is tried again, and what a shutdown gives up.
+/// The claims that nobody holds any more, until it is proven that the backend keeps nothing of them. Covers the release
+/// or hand-over, its retries, and what a shutdown gives up.
 ///
 /// Thread safety: guarded by the shard's mutex.
 class cleanup_queue
@@ -24,43 +24,46 @@ public:
     cleanup_queue(const cleanup_queue&) = delete;
     cleanup_queue& operator=(const cleanup_queue&) = delete;
 
-    /// Whom it keeps while something is being given back that no handle owns any more.
-    void owned_by(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
+    /// Sets the core to keep alive while a claim without an owning handle is being released.
+    void set_owner(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
-    /// A request with this ttl is about to be sent, or was.
-    static void may_stand(record& claim, std::chrono::milliseconds ttl) noexcept;
-    /// It has begun to end; from now on it is kept here.
+    /// Records that a request with this TTL is about to be sent, or was sent.
+    static void note_request(record& claim, std::chrono::milliseconds ttl) noexcept;
+    /// Adds a claim that has begun to end. The queue keeps it from now on.
     void enter(record& ending);
-    /// As soon as nothing of it is under way: to the next in line, or to the backend.
-    void give_back(record& ending, deferred_actions& actions);
-    void on_given_back(record& subject, release_outcome&& outcome, deferred_actions& actions);
-    /// \param proven nothing of it is left for certain.
+    /// Releases the claim as soon as none of its operations is in flight: hands it over to the next waiter, or releases
+    /// it in the backend.
+    void start_release(record& ending, deferred_actions& actions);
+    void on_released(record& subject, release_outcome&& outcome, deferred_actions& actions);
+    /// Removes the claim.
+    /// \param proven it is certain that the backend keeps nothing of the claim
     void end(record& ending, bool proven, deferred_actions& actions);
-    /// The last owner of `ending` leaves, and the core must outlive the clean-up.
+    /// Keeps the core alive until the clean-up ends, because the last owner of `ending` leaves.
     void keep_until_ended(const record& ending);
 
-    /// All of them end now, unproven.
+    /// Ends all claims now, unproven.
     void give_up(deferred_actions& actions);
-    /// The same, and their keys are what a shutdown has left behind.
-    const std::vector<std::string>& leave_behind(deferred_actions& actions);
-    /// The parent goes on with them: takes one out, null after the last.
+    /// Ends all claims now, unproven, and returns the keys that shutdowns have left behind.
+    const std::vector<std::string>& give_up_and_list_keys(deferred_actions& actions);
+    /// Removes one claim without an effect on the backend, because the parent process releases it. Returns null after
+    /// the last one.
     [[nodiscard]] record::ptr drop_after_fork(deferred_actions& actions);
 
     [[nodiscard]] bool empty() const noexcept { return ending_.empty(); }
-    /// Told when something has ended that a shutdown waits for, here or elsewhere.
+    /// Notified when something has ended that a shutdown waits for, here or in another part of the core.
     [[nodiscard]] plain_condition& drained() noexcept { return drained_; }
 
 private:
     void retry_later(record& ending, deferred_actions& actions);
-    [[nodiscard]] time_point unproven_after(const record& ending) const noexcept;
+    [[nodiscard]] time_point release_deadline(const record& ending) const noexcept;
 
     shard& shard_;
     std::weak_ptr<core> owner_;
     std::shared_ptr<core> kept_;
-    /// Each member is kept alive by a reference of its own.
+    /// The list owns a reference to each of its members.
     record_list ending_;
-    /// Keys of what shutdowns have given up.
-    std::vector<std::string> left_behind_;
+    /// Keys of the claims that shutdowns have given up.
+    std::vector<std::string> given_up_keys_;
     plain_condition drained_;
 };
 

@@ -36,10 +36,10 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     }
     check_locker_options(options, *backend);
     auto made = std::make_shared<core>(std::move(backend), std::move(options));
-    made->timers.tell<&core::on_timer, &core::on_timer_unused>(made);
-    made->cleanup.owned_by(made);
-    made->leases.owned_by(made);
-    made->notifier.owned_by(made);
+    made->timers.set_owner<&core::on_timer, &core::on_timer_unused>(made);
+    made->cleanup.set_owner(made);
+    made->leases.set_owner(made);
+    made->notifier.set_owner(made);
     if (const auto executor = made->executor()) {
         join_context(executor, made);
         made->context_ = &context_of(executor);
@@ -72,7 +72,8 @@ void core::context_shutdown() noexcept
         dead = true;
         closed_to_new = true;
         timer = timers.stop();
-        // Nobody renews a lease any more. The coroutines of this context are gone; those of others end by themselves.
+        // Nobody renews a lease any more. The coroutines of this context are gone; those of other contexts end by
+        // themselves.
         for (record& held : leases.all()) {
             if (held.plan.body_runs())
                 leases.stop_body(held, lost_reason::shutting_down, actions);
@@ -81,11 +82,11 @@ void core::context_shutdown() noexcept
         cleanup.give_up(actions);
     }
     actions.run(*this);
-    // The rest of a shutdown that was telling in parts.
-    notifier.go_on();
+    // Notifies the rest, if a shutdown was notifying in batches.
+    notifier.notify_remaining();
 }
 
-void core::tell_drained()
+void core::notify_drained()
 {
     deferred_actions actions;
     {
@@ -95,7 +96,7 @@ void core::tell_drained()
     actions.run(*this);
 }
 
-void core::stop_trying(record& wanted)
+void core::remove_single_attempt(record& wanted)
 {
     if (!wanted.place.queue && wanted.list_hook::is_linked())
         single_attempts.erase(single_attempts.iterator_to(wanted));

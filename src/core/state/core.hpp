@@ -16,6 +16,7 @@
 #include "core/state/shutdown_notifier.hpp"
 #include "core/state/waiter.hpp"
 
+#include <boost/asio/append.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/deferred.hpp>
@@ -26,18 +27,20 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::detail {
 
-/// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of what callers
-/// have left behind. What lockers, locks and groups do with it is in verbs.hpp.
+/// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of abandoned
+/// claims. The operations on this state are in operations.hpp.
 ///
-/// Thread safety: all of it that is neither const nor atomic is guarded by the shard's mutex; what has to be called
-/// with the mutex held says so.
+/// Thread safety: the shard's mutex guards every member that is neither const nor atomic. A function that must be
+/// called with the mutex held says so.
 class core final : public shard,
                    public context_member,
                    public session_bound::watcher,
@@ -53,18 +56,18 @@ public:
 
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
     [[nodiscard]] std::string backend_name() const { return std::string(backend->name()); }
-    /// No answer will come: the context is gone on which the backend answers.
+    /// The adapter's context is gone, so the backend will not answer any more.
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
 
-    // What the adapter tells, through the record, which the caller keeps.
+    // Reports of the adapter. They arrive through the record, which the caller keeps alive.
     void on_created(record& wanted, create_outcome&& outcome);
-    /// It was asked for together with others, which were refused: nothing has changed for it.
-    /// \param busy the answer, if it is the one whose key is busy; else null
+    /// The create was sent together with others, and the batch was refused: nothing has changed for `wanted`.
+    /// \param busy the answer, if the key of `wanted` is the busy one; else null
     void on_refused(record& wanted, create_outcome* busy);
-    void on_given_back(record& ending, release_outcome&& outcome);
+    void on_released(record& ending, release_outcome&& outcome);
     void on_handed_over(record& ending, record& next, hand_over_outcome&& outcome);
     void on_extended(const record::ptr& held, extend_outcome outcome);
-    /// \param result where the caller that asked finds the outcome; null: the core has asked.
+    /// \param result where the caller that asked finds the outcome; null if the core itself has asked
     void on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result);
     void on_woken(const record::ptr& waiting, std::uint32_t wait_number);
     void declare_lost(const record::ptr& held, lost_reason reason);
@@ -76,80 +79,88 @@ public:
     void context_forked() noexcept override;
 
     /// Suspends until `source` changes. Completes at once if `source` has changed since `seen`. The caller's frame
-    /// keeps `source` and the core. The caller must check `dead` before: the shutdown of the adapter's context resumes
-    /// all waiters once, and no timer resumes them afterwards.
+    /// keeps `source` and the core alive. The caller must check `dead` before: the shutdown of the adapter's context
+    /// resumes all waiters once, and no timer resumes them afterwards.
     template <class CompletionToken = asio::deferred_t>
     [[nodiscard]] auto async_wait(
-        condition& source, wait_state& place, std::uint32_t seen, const CompletionToken& completion_token = {})
+        condition& source, wait_state& suspension, std::uint32_t seen, const CompletionToken& completion_token = {})
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
-            [](auto handler, core* self, condition* where, wait_state* how, std::uint32_t version) {
+            [](auto handler, core* self, condition* where, wait_state* state, std::uint32_t version) {
                 const asio::any_io_executor executor = asio::get_associated_executor(handler);
                 const auto slot = asio::get_associated_cancellation_slot(handler);
-                const waiter::ptr waiting(new waiter_with<decltype(handler)>(*self, std::move(handler)));
-                how->wait = waiting;
+                waiter::ptr waiting;
+                try {
+                    waiting.reset(new waiter_with<decltype(handler)>(*self, std::move(handler)));
+                } catch (const std::bad_alloc&) {
+                    // The handler has not been moved yet. An exception would leave run(), and the coroutine suspended.
+                    asio::post(executor,
+                        asio::append(std::move(handler), make_error_code(boost::system::errc::not_enough_memory)));
+                    return;
+                }
+                state->wait = waiting;
                 self->cancel_by(slot, waiting);
-                self->suspend(waiting, executor, *where, *how, version);
+                self->suspend(waiting, executor, *where, *state, version);
             },
-            completion_token, this, &source, &place, seen);
+            completion_token, this, &source, &suspension, seen);
     }
 
-    /// Lets `slot`, which may be empty, cancel `place`: it is resumed with `operation_aborted`, now or when it is
-    /// suspended next.
-    void cancel_by(asio::cancellation_slot slot, const waiter::ptr& place);
-    /// Suspends `place` until `source` changes, as `park` does.
-    /// \param executor of its handler
-    void suspend(const waiter::ptr& place, const asio::any_io_executor& executor, condition& source, wait_state& how,
-        std::uint32_t seen);
-    /// Ends a wait, if it has not ended yet, and destroys its handler without a call.
-    void discard(wait_state& place) noexcept;
-    /// The context of a coroutine that is suspended here shuts down: it is resumed no more.
-    void forget(waiter& place) noexcept;
+    /// Lets `slot`, which may be empty, cancel `target`: the waiter is resumed with `operation_aborted`, now or when it
+    /// is suspended next.
+    void cancel_by(asio::cancellation_slot slot, const waiter::ptr& target);
+    /// Suspends `target` until `source` changes, as `async_wait` does.
+    /// \param executor the executor of the waiter's handler
+    void suspend(const waiter::ptr& target, const asio::any_io_executor& executor, condition& source,
+        wait_state& suspension, std::uint32_t seen);
+    /// Ends a wait, if it has not ended yet, and destroys its handler without invoking it.
+    void discard(wait_state& suspension) noexcept;
+    /// Removes a waiter whose context shuts down: it is not resumed any more.
+    void forget(waiter& target) noexcept;
     /// Posts to the adapter's executor, unless its context has shut down.
-    /// \return whether it was posted.
+    /// \returns whether the function was posted
     template <class Function>
     bool post_to_context(Function function)
     {
         return registry_ && registry_->if_open([&] { asio::post(executor(), std::move(function)); });
     }
 
-    /// The mutex is held; `wanted` has not been granted.
-    void stop_trying(record& wanted);
-    /// To a shutdown that waits: something that it waits for may have ended.
-    void tell_drained();
+    /// Removes `wanted`, which has not been granted, from the list of single attempts. The mutex is held.
+    void remove_single_attempt(record& wanted);
+    /// Notifies a shutdown that something it waits for may have ended.
+    void notify_drained();
 
-    /// What is inside the public handles.
+    /// Accesses the internals of the public handles.
     struct handles;
 
     const std::shared_ptr<const owner_data> default_owner;
 
-    /// Coroutines that acquire and may have to wait.
+    /// Number of coroutines that acquire and may have to wait.
     std::atomic<unsigned> acquiring{0};
-    /// Those whose create is being carried out inside the call that another thread has made.
+    /// Number of acquires whose create is being executed inside a call of another thread.
     std::atomic<unsigned> granting_at_once{0};
-    /// The backend was told that this locker needs it no more.
+    /// The backend was notified that this locker does not need it any more.
     bool detached = false;
     cleanup_queue cleanup{*this};
     lease_table leases{*this, cleanup};
     shutdown_notifier notifier{*this, leases, cleanup};
-    /// Single attempts that are under way; they stand in no queue.
+    /// Single attempts in flight. They are in no queue.
     record_list single_attempts;
-    /// Of quick releases: while their backend is being asked, their records are in neither list. The threads that ask
-    /// keep the core, and end them without the mutex.
+    /// Number of quick releases. Their records are in no list while the backend is being asked. The releasing threads
+    /// keep the core alive, and end the records without the mutex.
     unsigned quick_releases_begun = 0;
     std::atomic<unsigned> quick_releases_ended{0};
-    /// Groups that pause after a failed attempt.
+    /// Waited on by groups that pause after a failed attempt.
     plain_condition pausing;
 
 private:
-    /// \return the time that it is now. The mutex is held.
+    /// \returns the current time. The mutex is held.
     time_point note_answer_time(record& asked, create_status answer) noexcept;
     void on_timer();
     void on_timer_unused();
-    void unpark(waiter& place);
+    void cancel_wait(waiter& target);
     [[nodiscard]] std::shared_ptr<handler_registry> registry_of(const asio::any_io_executor& executor) const;
 
-    /// The adapter's context and its registry; null without one.
+    /// The adapter's context and its registry; null if the adapter has no context.
     const asio::execution_context* context_ = nullptr;
     std::shared_ptr<handler_registry> registry_;
 };

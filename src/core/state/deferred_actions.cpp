@@ -23,9 +23,9 @@ void start(adapter& backend, const deferred_actions::request& request)
     case action::cancel_wait:
         return backend.cancel_wait(*subject);
     case action::release:
-        return backend.start_release(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
+        return backend.start_release(subject, completion<release_outcome>::bind<&record::on_released>(subject));
     case action::abandon:
-        return backend.start_abandon(subject, completion<release_outcome>::bind<&record::on_given_back>(subject));
+        return backend.start_abandon(subject, completion<release_outcome>::bind<&record::on_released>(subject));
     case action::hand_over:
         return backend.start_hand_over(
             subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {
@@ -48,7 +48,7 @@ void fail(const deferred_actions::request& request, const failure_ptr& why)
         return;
     case action::release:
     case action::abandon:
-        return subject.on_given_back({.status = release_status::failed, .error = why});
+        return subject.on_released({.status = release_status::failed, .error = why});
     case action::hand_over:
         return on_handed_over(subject, *request.next,
             {.released = {.status = release_status::failed, .error = why}, .created = create_outcome::failed(why)});

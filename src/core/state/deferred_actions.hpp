@@ -13,8 +13,8 @@ namespace colock::detail {
 
 struct shard;
 
-/// What a change of state asks for, collected under the shard's mutex and carried out when it is free again. Declared
-/// before the guard, so that what it owns is destroyed after the mutex is released.
+/// The actions that a change of state requires, collected under the shard's mutex and carried out after the mutex is
+/// released. Declare it before the lock guard, so that the objects it owns are destroyed without the mutex.
 struct deferred_actions
 {
     enum class action : unsigned char
@@ -36,7 +36,7 @@ struct deferred_actions
     wake_list wakes;
     /// A hand-over may need two.
     boost::container::small_vector<request, 2> requests;
-    /// References that the lists have given up.
+    /// References of the lists to records that were removed from them.
     boost::container::small_vector<record::ptr, 1> ended;
     std::shared_ptr<core> keep;
 
@@ -46,8 +46,7 @@ struct deferred_actions
         requests.push_back({what, record::ptr(&subject), std::move(next)});
     }
 
-    /// Tells the observer of all events that were added to the shard, and does the rest after that. Not under the
-    /// mutex.
+    /// Reports all pending events of the shard to the observer, and then executes the actions. Not under the mutex.
     void run(shard& of);
 };
 

@@ -11,7 +11,7 @@ namespace colock::detail {
 
 namespace {
 
-void tell(observer& listener, const lock_event& event)
+void report(observer& listener, const lock_event& event)
 {
     using kind = lock_event::kind;
     const record::ptr& subject = event.subject;
@@ -41,19 +41,19 @@ void event_dispatcher::run(observer& listener)
     event_list due;
     {
         const std::lock_guard guard(mutex_);
-        if (is_telling_)
+        if (is_reporting_)
             return;
         due.swap(pending_);
-        is_telling_ = !due.empty();
+        is_reporting_ = !due.empty();
     }
     while (!due.empty()) {
         for (const auto& each : due)
-            tell(listener, each);
-        // May destroy records, and what they own: not under the mutex.
+            report(listener, each);
+        // May destroy records and objects that they own, so the mutex must not be held.
         due.clear();
         const std::lock_guard guard(mutex_);
         due.swap(pending_);
-        is_telling_ = !due.empty();
+        is_reporting_ = !due.empty();
     }
 }
 

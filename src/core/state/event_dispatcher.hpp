@@ -17,7 +17,7 @@ class observer;
 
 namespace colock::detail {
 
-/// An event of one lock, of which the locker's observer is told.
+/// An event of one lock, to be reported to the locker's observer.
 struct lock_event
 {
     enum class kind : unsigned char
@@ -39,8 +39,8 @@ struct lock_event
     error_code why{};
 };
 
-/// Tells the observer of events in the order in which they were added, one at a time. A thread that finds another one
-/// telling leaves its events to that thread; so does a call that is made inside the observer.
+/// Reports events to the observer in the order in which they were added, one at a time. If another thread is reporting,
+/// or the call is made inside the observer, the events are left to the thread that is reporting.
 class event_dispatcher
 {
 public:
@@ -48,7 +48,7 @@ public:
     event_dispatcher(const event_dispatcher&) = delete;
     event_dispatcher& operator=(const event_dispatcher&) = delete;
 
-    /// The mutex is held. Without memory the event is dropped: docs/guide.md says so.
+    /// Adds an event. Without memory the event is dropped: docs/guide.md says so. The mutex is held.
     void add(lock_event&& next) noexcept
     {
         try {
@@ -56,17 +56,17 @@ public:
         } catch (const std::bad_alloc&) {
         }
     }
-    /// Tells `listener` what is pending. Not under the mutex.
+    /// Reports the pending events to `listener`. Not under the mutex.
     void run(observer& listener);
-    /// In the child of a fork: the thread that was telling is the parent's. The mutex is held.
-    void forked() noexcept { is_telling_ = false; }
+    /// Called in the child of a fork, where the reporting thread does not exist. The mutex is held.
+    void forked() noexcept { is_reporting_ = false; }
 
 private:
     using event_list = boost::container::small_vector<lock_event, 1>;
 
     light_mutex& mutex_;
     event_list pending_;
-    bool is_telling_ = false;
+    bool is_reporting_ = false;
 };
 
 } // namespace colock::detail

@@ -52,10 +52,10 @@ failure_ptr too_late_to_use()
 
 last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now)
 {
-    const bool is_sent = wanted.under_way != operation::none;
+    const bool is_sent = wanted.in_flight != operation::none;
     if (!is_sent && wanted.attempts_made == 0)
         return answer_to_first(self, *wanted.place.queue, now);
-    return {.heard = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
+    return {.is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
         .sent = is_sent,
         .error = wanted.outcome().error,
         .holder = wanted.outcome().holder};
@@ -64,17 +64,17 @@ last_answer answer_to(const core& self, const record& wanted, lease_clock::time_
 last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
 {
     if (queue.holder)
-        return {.heard = true};
+        return {.is_answered = true};
     last_answer known = queue.answer;
     const record& first = queue.members.front();
-    known.is_behind = first.under_way == operation::none || !self.answers.is_overdue(first.sent(), now);
-    known.heard = known.heard && known.is_behind;
+    known.is_behind = first.in_flight == operation::none || !self.answers.is_overdue(first.sent(), now);
+    known.is_answered = known.is_answered && known.is_behind;
     return known;
 }
 
 failure_ptr why_not_busy(const core& self, const last_answer& last, const char* silence)
 {
-    if (last.heard)
+    if (last.is_answered)
         return last.error;
     if (auto trouble = self.backend->trouble())
         return trouble;
@@ -91,7 +91,7 @@ void throw_retries_ended(
     context.counted_attempts = schedule.attempts();
     if (const auto why = why_not_busy(self, last, "the backend had not answered when the retry policy ended"))
         throw_failed(*why, std::move(context));
-    if (!last.heard)
+    if (!last.is_answered)
         context.detail = "another caller of this locker is first";
     else if (!last.holder.empty())
         context.detail = "held by " + last.holder;
@@ -110,7 +110,8 @@ failure_ptr unanswered(const core& self)
 
 failure_ptr unanswered(const core& self, const record& asked)
 {
-    return asked.is_from_parent() ? make_failure(errc::forked, "the parent process goes on with it") : unanswered(self);
+    return asked.is_from_parent() ? make_failure(errc::forked, "the operation belongs to the parent process")
+                                  : unanswered(self);
 }
 
 void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context)

@@ -18,19 +18,19 @@ namespace {
     return true;
 }();
 
-void drop_after_fork(core& self, record& is_from_parent, deferred_actions& actions) noexcept
+void drop_after_fork(core& self, record& subject, deferred_actions& actions) noexcept
 {
-    is_from_parent.plan.forget_renewal();
-    self.timers.schedule(is_from_parent, lease_clock::time_point::max());
-    is_from_parent.move_to(phase::ended);
-    is_from_parent.notify(actions.wakes);
+    subject.plan.forget_renewal();
+    self.timers.schedule(subject, lease_clock::time_point::max());
+    subject.move_to(phase::ended);
+    subject.notify(actions.wakes);
 }
 
 } // namespace
 
-/// The child of a fork has a copy of everything that its parent holds and asks for, tokens included. It keeps none of
-/// it: what is held is lost, what is being given back is the parent's to give back, and an acquire that is resumed
-/// finds that its claim is from the parent. What is still under way here ends without effect.
+/// The child of a fork has a copy of everything that its parent holds and requests, including the tokens. The child
+/// keeps nothing of it. Held locks are lost, the parent completes the releases, and an acquire that is resumed finds
+/// that its claim is from the parent. Operations in flight end without effect in the child.
 void core::context_forked() noexcept
 {
     deferred_actions actions;
@@ -38,7 +38,7 @@ void core::context_forked() noexcept
         const std::lock_guard guard(mutex);
         while (!leases.all().empty()) {
             record& held = leases.all().front();
-            leases.take_out(held);
+            leases.remove(held);
             held.end_reason = lost_reason::forked;
             if (auto* const group = std::exchange(held.incomplete, nullptr)) {
                 group->has_lost = true;
@@ -55,12 +55,12 @@ void core::context_forked() noexcept
             drop_after_fork(*this, *ending, actions);
             actions.ended.push_back(std::move(ending));
         }
-        // Their threads are the parent's.
+        // Their threads exist only in the parent.
         quick_releases_ended = quick_releases_begun;
         granting_at_once = 0;
         events.forked();
-        notifier.is_over();
-        // Each looks anew at what has become of what it waits for.
+        notifier.stop();
+        // Each waiter checks the state of its record again.
         wake_all_suspended(actions.wakes);
     }
     actions.run(*this);

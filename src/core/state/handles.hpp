@@ -13,7 +13,7 @@
 
 namespace colock::detail {
 
-/// What is inside the public handles of a core.
+/// Accesses the internals of the public handles of a core.
 struct core::handles
 {
     [[nodiscard]] static lock_group make_group(

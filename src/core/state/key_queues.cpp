@@ -10,19 +10,19 @@ namespace colock::detail {
 
 namespace {
 
-/// How often in a row a local holder hands over to the next local waiter where the backend keeps no queue, so that
-/// other processes get their turn.
-constexpr unsigned hand_overs_in_a_row = 16;
+/// Maximum number of consecutive hand-overs between local holders if the backend keeps no queue, so that other
+/// processes get the lock, too.
+constexpr unsigned max_consecutive_hand_overs = 16;
 
-constexpr std::size_t most_spares = 64;
+constexpr std::size_t max_spares = 64;
 
 bool is_shared(const record& member)
 {
     return member.mode() == lock_mode::shared;
 }
 
-/// They stand in front; but one whose first attempt was made inside a call, while others entered on another thread, has
-/// its place behind these.
+/// Calls `function` for each head. Heads are at the front. The exception is a head whose first attempt was made inside
+/// a call while other threads entered the queue: it is behind their records.
 template <class Function>
 void for_each_head(key_queue& queue, Function function)
 {
@@ -35,8 +35,8 @@ void for_each_head(key_queue& queue, Function function)
     }
 }
 
-/// Whether a member that left from before `following` may have kept the next one back. Does not walk over the heads, of
-/// which there may be ten thousand.
+/// Whether a member that was removed just before `following` may have kept `following` from becoming a head. Does not
+/// iterate over the heads, because there may be ten thousand.
 bool follows_shared_head(const key_queue& queue, boost::intrusive::list<record>::const_iterator following)
 {
     if (following == queue.members.begin())
@@ -56,7 +56,7 @@ key_queue* key_queues::find(const record& wanted)
     return found == in.end() ? nullptr : found->second.get();
 }
 
-/// On a remote backend every acquire passes through a queue: recycled, it costs no memory of its own.
+/// On a remote backend every acquire passes through a queue. Recycled queues need no new memory.
 key_queue& key_queues::make(const record& wanted)
 {
     std::unique_ptr<key_queue> made;
@@ -85,10 +85,10 @@ void key_queues::drop(key_queue& empty)
     auto done = std::move(found->second);
     in.erase(found);
     --size_;
-    if (spares_.size() < most_spares) {
+    if (spares_.size() < max_spares) {
         done->holder = nullptr;
-        done->handed_over = 0;
-        done->stands_back_until = {};
+        done->hand_over_count = 0;
+        done->yields_until = {};
         done->answer = {};
         spares_.push_back(std::move(done));
     }
@@ -103,10 +103,11 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
     queue.members.push_back(wanted);
     wanted.place.queue = &queue;
     if (as_head) {
-        // It has spoken to the backend already and may have a place there: it must go on listening.
+        // The record has sent a request to the backend already and may have a place in the backend's queue, so it must
+        // continue to listen.
         wanted.place.is_head = true;
         ++queue.heads;
-        queue.answer = {.heard = true, .error = wanted.outcome().error};
+        queue.answer = {.is_answered = true, .error = wanted.outcome().error};
     } else if (queue.heads == 0) {
         promote(queue, queue.members.begin(), wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
@@ -115,7 +116,7 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
     }
 }
 
-/// Makes heads of those that nobody keeps back any more. In front of `from` there are only shared heads.
+/// Makes heads of the members that nothing keeps back any more. Only shared heads are in front of `from`.
 void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list& wakes)
 {
     for (; from != queue.members.end(); ++from) {
@@ -130,7 +131,7 @@ void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list
     }
 }
 
-/// As if the first had left already.
+/// Promotes as if the first member had left already.
 void key_queues::promote_next_but_one(key_queue& queue, wake_list& wakes)
 {
     const auto second = std::next(queue.members.begin());
@@ -170,7 +171,7 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
     return true;
 }
 
-void key_queues::change_places(record& waiting, record& fresh)
+void key_queues::replace(record& waiting, record& fresh)
 {
     key_queue& queue = *std::exchange(waiting.place.queue, nullptr);
     queue.members.insert(queue.members.iterator_to(waiting), fresh);
@@ -179,27 +180,27 @@ void key_queues::change_places(record& waiting, record& fresh)
     fresh.place.is_head = std::exchange(waiting.place.is_head, false);
 }
 
-/// A local release is known here before any event of the backend can tell, and to a head whose create is still under
-/// way no event may come at all.
+/// A local release is known here before the backend can send an event, and a head whose create is still in flight may
+/// get no event at all.
 void key_queues::wake_heads(const record& ended, wake_list& wakes)
 {
     key_queue* queue = find(ended);
-    // After a hand-over the key is held by the next one already.
+    // After a hand-over the next holder has the key already.
     if (!queue || (queue->holder && !fifo_))
         return;
     for_each_head(*queue, [&](record& head) {
-        head.acquire.told();
+        head.acquire.on_release();
         head.notify(wakes);
     });
 }
 
-void key_queues::regained_contact(wake_list& wakes)
+void key_queues::on_contact_regained(wake_list& wakes)
 {
     for (auto& table : tables_) {
         for (auto& [name, queue] : table) {
             for_each_head(*queue, [&](record& head) {
-                // A request that is under way was sent, or is about to be, on the new connection.
-                if (head.under_way == operation::none && head.acquire.regained_contact(!fifo_))
+                // A request in flight was sent, or will be sent, on the new connection.
+                if (head.in_flight == operation::none && head.acquire.on_contact_regained(!fifo_))
                     head.notify(wakes);
             });
         }
@@ -214,9 +215,9 @@ void key_queues::wake_after_release(const record& ended, wake_list& wakes)
     if (!queue)
         return;
     for_each_head(*queue, [&](record& head) {
-        if (head.acquire.listens())
+        if (head.acquire.is_listening())
             return;
-        head.acquire.told();
+        head.acquire.on_release();
         head.notify(wakes);
     });
 }
@@ -227,7 +228,7 @@ void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::t
     if (!queue)
         return;
     for_each_head(*queue, [&](record& head) {
-        head.acquire.hears_of_expiry(expires);
+        head.acquire.on_earlier_expiry(expires);
         head.notify(wakes);
     });
 }
@@ -240,14 +241,14 @@ record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
     if (!queue || queue->heads != 1)
         return {};
     record& next = queue->members.front();
-    if (!next.place.open_to_hand_over || is_shared(next) || next.under_way != operation::none || next.in_doubt())
+    if (!next.place.open_to_hand_over || is_shared(next) || next.in_flight != operation::none || next.in_doubt())
         return {};
-    if (!fifo_ && queue->handed_over++ >= hand_overs_in_a_row) {
-        queue->handed_over = 0;
+    if (!fifo_ && queue->hand_over_count++ >= max_consecutive_hand_overs) {
+        queue->hand_over_count = 0;
         return {};
     }
     if (fifo_) {
-        // If it does not get the lock, it has its place there, and must listen.
+        // If the waiter does not get the lock, it has a place in the backend's queue, and must listen.
         if (!next.place.is_head)
             make_head(next, *queue, wakes);
         promote_next_but_one(*queue, wakes);

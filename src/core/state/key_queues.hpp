@@ -18,35 +18,37 @@
 
 namespace colock::detail {
 
-/// What the backend has last said of a key, for one who has to say why it did not get the lock.
+/// The last answer of the backend about a key. It explains to a caller why it did not get the lock.
 struct last_answer
 {
-    /// The last attempt was answered: with "busy", if there is no error. Else the error is that of one before it.
-    bool heard = false;
-    /// It is under way.
+    /// The last attempt was answered: with "busy" if `error` is null. If false, `error` is the error of an earlier
+    /// attempt.
+    bool is_answered = false;
+    /// An attempt is in flight.
     bool sent = false;
-    /// Another caller of this locker is first, and the backend has not left that one without an answer for long.
+    /// Another caller of this locker is first, and the backend's answer to it is not overdue.
     bool is_behind = false;
     failure_ptr error{};
-    /// May be empty.
+    /// The holder that the backend has named; may be empty.
     std::string holder{};
 };
 
-/// Those of one locker that want the same key, in arrival order. Only heads speak to the backend: one exclusive claim,
-/// or the whole run of shared claims in front.
+/// The acquires of one locker that want the same key, in arrival order. Only heads send requests to the backend: one
+/// exclusive claim, or all consecutive shared claims at the front.
 struct key_queue
 {
     std::string key;
     std::size_t hash = 0;
     boost::intrusive::list<record> members;
     std::size_t heads = 0;
-    /// Who was granted out of this queue and holds the key exclusively: while it does, no head need ask the backend.
+    /// The record that was granted out of this queue and holds the key exclusively. While it holds the key, no head
+    /// needs to ask the backend.
     const record* holder = nullptr;
-    /// Hand-overs from one local holder to the next since others had their turn.
-    unsigned handed_over = 0;
-    /// Until then its heads leave the way to the waiters of other lockers.
-    lease_clock::time_point stands_back_until{};
-    /// To its heads: those behind them know no more than they do.
+    /// Number of hand-overs between local holders since other lockers last had a chance.
+    unsigned hand_over_count = 0;
+    /// Until then the heads send no create, so that waiters of other lockers can take the lock.
+    lease_clock::time_point yields_until{};
+    /// The last answer to a head. The members behind the heads have no other information.
     last_answer answer{};
 };
 
@@ -64,47 +66,47 @@ struct queue_name
     };
 };
 
-/// The local queues: who wants the same key, who of them speaks to the backend, to whom a lock is handed over, and who
-/// is woken when it may be free.
+/// The local queues. They decide which waiters of a key send requests to the backend, to which waiter a lock is handed
+/// over, and which waiters are woken when a key may be free.
 ///
-/// Thread safety: guarded by the shard's mutex, but for may_have().
+/// Thread safety: guarded by the shard's mutex, except for may_have().
 class key_queues
 {
 public:
-    /// \param fifo the backend keeps a queue itself.
-    /// \param timers kept armed while anybody stands in a queue.
+    /// \param fifo the backend keeps a queue itself
+    /// \param timers kept armed while a queue has members
     key_queues(bool fifo, timer_heap& timers) : fifo_(fifo), timers_(timers) {}
     key_queues(const key_queues&) = delete;
     key_queues& operator=(const key_queues&) = delete;
 
-    /// May be called without the mutex; if it is false, nobody waited for a key with that hash a moment ago.
+    /// May be called without the mutex. False: a moment ago nobody waited for a key with that hash.
     [[nodiscard]] bool may_have(std::size_t hash) const noexcept
     {
         return counts_[hash % counts_.size()].load(std::memory_order_acquire) != 0;
     }
-    /// That of its key; null if nobody waits for it.
+    /// Returns the queue of the key of `wanted`; null if nobody waits for the key.
     [[nodiscard]] key_queue* find(const record& wanted);
 
-    /// At the end of its key's queue.
+    /// Appends `wanted` to the queue of its key.
     void enter(record& wanted, bool as_head, wake_list& wakes);
-    /// True if others remain in it.
+    /// Removes `wanted` from its queue. Returns true if the queue has other members.
     bool leave(record& wanted, wake_list& wakes);
-    /// `fresh` stands where `waiting` stood.
-    void change_places(record& waiting, record& fresh);
+    /// Replaces `waiting` by `fresh`, at the same position.
+    void replace(record& waiting, record& fresh);
 
-    /// The key of `ended` may be free.
+    /// Wakes the heads, because the key of `ended` may be free.
     void wake_heads(const record& ended, wake_list& wakes);
-    /// The backend can be reached again: heads whose last attempt failed repeat it. Where the backend keeps no queue,
-    /// heads that listen repeat theirs, too: it sends no event again. A backend with a queue looks for what has changed
-    /// when it listens again.
-    void regained_contact(wake_list& wakes);
-    /// The backend has given back `ended`. Where the backend keeps a queue, it wakes those of the heads that listen to
-    /// it by itself, and only as many as there is room for.
+    /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
+    /// queue, it does not repeat lost events, so heads that listen repeat their attempts, too. A backend with a queue
+    /// checks for changes when it listens again.
+    void on_contact_regained(wake_list& wakes);
+    /// Called when the backend has released `ended`. A backend with a queue wakes the listening heads itself, and only
+    /// as many as can get the lock.
     void wake_after_release(const record& ended, wake_list& wakes);
-    /// For heads that sleep until the expiry that `shortened` had.
+    /// Wakes the heads that sleep until the old expiry of `shortened`.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
-    /// Who gets the lock that `held` is to give back; nobody, if others are to have their turn. Where the backend keeps
-    /// a queue, who follows is to stand in it now: what is asked of the backend for both can travel together.
+    /// Returns the waiter that gets the lock `held`; null if other lockers are to have a chance. If the backend keeps a
+    /// queue, the waiter after that one becomes a head now, so that its create can be sent together with the hand-over.
     [[nodiscard]] record::ptr pick_for_hand_over(record& held, wake_list& wakes);
 
     template <class Function>
@@ -127,7 +129,7 @@ private:
     void drop(key_queue& empty);
     void count(std::size_t hash, int more) noexcept
     {
-        // Written under the mutex alone.
+        // Written under the mutex only.
         auto& known = counts_[hash % counts_.size()];
         known.store(
             known.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(more), std::memory_order_release);
@@ -138,12 +140,12 @@ private:
     using table = boost::unordered_flat_map<queue_name, std::unique_ptr<key_queue>, queue_name::known_hash>;
     [[nodiscard]] table& table_of(std::size_t hash) noexcept { return tables_[(hash >> 20) % tables_.size()]; }
 
-    /// Several, chosen by bits of the hash: one that grows moves all of it at once, and a hundred thousand keys would
-    /// hold up the event loop.
+    /// Several tables, chosen by bits of the hash. A table that grows moves all of its elements at once, and moving a
+    /// hundred thousand keys would block the event loop.
     std::array<table, 64> tables_;
     std::size_t size_ = 0;
     std::vector<std::unique_ptr<key_queue>> spares_;
-    /// How many queues there are per hash, so that an uncontended acquire needs neither the mutex nor a look-up.
+    /// Number of queues per hash. With it, an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> counts_{};
 };
 

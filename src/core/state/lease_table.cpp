@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 lease_request lease_table::request_of(const record& claim, milliseconds ttl) const noexcept
 {
-    // What may arrive late counts as if it had been the last.
+    // A request that may arrive late counts as if it had been the last one.
     const auto counted = std::min(ttl, claim.late_ttl());
     return {claim.sent(), counted, shard_.backend->max_clock_lead(counted)};
 }
@@ -19,7 +19,8 @@ void lease_table::hold(record& wanted, std::uint64_t fence)
 {
     wanted.fence = fence;
     wanted.granted = true;
-    wanted.lease().set_ttl_bound(wanted.plan.granted(request_of(wanted, wanted.ttl()), wanted.lease().session_until()));
+    wanted.lease().set_ttl_bound(
+        wanted.plan.on_granted(request_of(wanted, wanted.ttl()), wanted.lease().session_until()));
     wanted.has_acquired();
     wanted.move_to(phase::held);
     held_.push_back(wanted);
@@ -52,7 +53,7 @@ void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& a
 {
     key_queue* queue = wanted.place.queue;
     if (shard_.queues.leave(wanted, actions.wakes)) {
-        queue->answer = {.heard = true};
+        queue->answer = {.is_answered = true};
         if (wanted.mode() == lock_mode::exclusive)
             queue->holder = &wanted;
     }
@@ -61,10 +62,10 @@ void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& a
     if (shard_.options.observer && !wanted.incomplete)
         shard_.events.add(
             {.what = lock_event::kind::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
-    hear_of_grant(wanted, actions);
+    apply_early_reports(wanted, actions);
 }
 
-void lease_table::hear_of_grant(record& held, deferred_actions& actions)
+void lease_table::apply_early_reports(record& held, deferred_actions& actions)
 {
     if (held.loss_before_grant)
         return begin_end(held, *held.loss_before_grant, actions);
@@ -74,18 +75,18 @@ void lease_table::hear_of_grant(record& held, deferred_actions& actions)
 
 void lease_table::verify(record& held, deferred_actions& actions)
 {
-    held.is_to_be_verified = held.under_way != operation::none;
+    held.is_to_be_verified = held.in_flight != operation::none;
     if (held.is_to_be_verified)
         return;
     actions.ask(deferred_actions::action::verify, held);
-    held.under_way = operation::query;
+    held.in_flight = operation::query;
     held.set_sent(lease_clock::now());
 }
 
 void lease_table::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
 {
     held.incomplete = nullptr;
-    held.lease().set_ttl_bound(held.plan.handed_out(now, renews, max_hold, held.lease().ttl_bound()));
+    held.lease().set_ttl_bound(held.plan.on_handed_out(now, renews, max_hold, held.lease().ttl_bound()));
     ++shard_.stats.grants;
     reschedule(held);
     if (shard_.options.observer)
@@ -98,12 +99,12 @@ void lease_table::reschedule(record& held)
     shard_.timers.schedule(held, std::min(due, held.answer_by));
 }
 
-/// False if it has ended.
+/// Returns false if the lease has ended.
 bool lease_table::follow_plan(record& held, time_point now, deferred_actions& actions)
 {
     for (;;) {
-        const auto stands_until = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
-        const auto next = held.plan.next(now, stands_until, shard_.margins, is_watched(held));
+        const auto expiry = held.lease().has_ended(now) ? time_point::min() : held.lease().valid_until();
+        const auto next = held.plan.next(now, expiry, shard_.margins, is_watched(held));
         switch (next.what) {
         case lease_plan::action::lose:
             begin_end(held, end_of(held, now), actions);
@@ -122,22 +123,22 @@ bool lease_table::follow_plan(record& held, time_point now, deferred_actions& ac
 
 void lease_table::stop_body(record& held, lost_reason why, deferred_actions& actions)
 {
-    held.plan.stops_body(why);
+    held.plan.stop_body(why);
     held.notify(actions.wakes);
 }
 
 bool lease_table::shut_down_next(deferred_actions& actions)
 {
-    if (held_.empty() || held_.front().told_of_shutdown)
+    if (held_.empty() || held_.front().shutdown_notified)
         return false;
     record& next = held_.front();
-    next.told_of_shutdown = true;
+    next.shutdown_notified = true;
     if (!next.plan.body_runs()) {
         begin_end(next, lost_reason::shutting_down, actions);
         return true;
     }
     stop_body(next, lost_reason::shutting_down, actions);
-    // It stays until its body ends; those in front are the ones to be told.
+    // The lock stays until its body ends. Locks that have not been notified of the shutdown are at the front.
     held_.splice(held_.end(), held_, held_.iterator_to(next));
     return true;
 }
@@ -145,18 +146,18 @@ bool lease_table::shut_down_next(deferred_actions& actions)
 void lease_table::start_renewal(record& held, time_point now, deferred_actions& actions)
 {
     held.plan.forget_renewal();
-    // Whatever is under way schedules the next renewal when it ends.
-    if (held.under_way != operation::none)
+    // The operation in flight schedules the next renewal when it ends.
+    if (held.in_flight != operation::none)
         return;
     const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
     if (!ttl || is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl)))
         return;
     actions.ask(deferred_actions::action::renew, held);
-    held.under_way = operation::extend;
+    held.in_flight = operation::extend;
     held.extension().ttl = *ttl;
     held.extension().result.reset();
     held.set_sent(now);
-    cleanup_queue::may_stand(held, *ttl);
+    cleanup_queue::note_request(held, *ttl);
 }
 
 void lease_table::begin_end(record& held, lost_reason reason, deferred_actions& actions)
@@ -165,45 +166,45 @@ void lease_table::begin_end(record& held, lost_reason reason, deferred_actions& 
     held.end_reason = reason;
     held.move_to(phase::ending);
     held.plan.forget_renewal();
-    cleanup_queue::may_stand(held, held.ttl());
+    cleanup_queue::note_request(held, held.ttl());
     cleanup_.enter(held);
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
     if (reason != lost_reason::released)
         shard_.queues.wake_heads(held, actions.wakes);
     else
-        held.back().error = nullptr;
+        held.release_state().error = nullptr;
     if (auto* const group = std::exchange(held.incomplete, nullptr)) {
-        // Nobody was told of the grant, so its end is settled without a word.
-        held.back().settles = true;
+        // The grant was not reported to anybody, so its end is not reported either.
+        held.release_state().is_settling = true;
         group->lease_ended(actions.wakes);
     } else if (reason != lost_reason::released) {
-        held.back().settles = true;
+        held.release_state().is_settling = true;
         ++shard_.stats.losses[static_cast<std::size_t>(reason)];
         if (shard_.options.observer)
             shard_.events.add({.what = lock_event::kind::lost, .subject = &held, .reason = reason});
     }
     shard_.timers.schedule(held, held.answer_by);
     held.notify(actions.wakes);
-    cleanup_.give_back(held, actions);
+    cleanup_.start_release(held, actions);
 }
 
-void lease_table::leave_standing(record& held, deferred_actions& actions)
+void lease_table::detach(record& held, deferred_actions& actions)
 {
-    take_out(held);
+    remove(held);
     held.end_reason = lost_reason::released;
     held.move_to(phase::ended);
     held.plan.forget_renewal();
     shard_.timers.schedule(held, time_point::max());
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
         queue->holder = nullptr;
-    // They have to learn from the backend until when they are to wait now.
+    // The waiters have to learn the new expiry from the backend.
     shard_.queues.wake_heads(held, actions.wakes);
     ++shard_.stats.releases;
     if (shard_.options.observer)
         shard_.events.add({.what = lock_event::kind::released, .subject = &held});
     held.notify(actions.wakes);
-    // A shutdown waits for bodies, and one of them may have done this.
+    // A shutdown waits for bodies, and a body may have made this call.
     cleanup_.drained().notify(actions.wakes);
 }
 
@@ -214,12 +215,11 @@ void lease_table::watch_session(record& held)
         return;
     session_ = session;
     session->watch(owner_.lock());
-    // It may have ended just before.
+    // The session may have ended just before.
     if (session->valid_until() == time_point::min())
         shard_.timers.schedule(held, lease_clock::now());
 }
 
-/// Why a lease that is no more has ended.
 lost_reason lease_table::end_of(const record& held, time_point now) noexcept
 {
     const auto& session = held.lease().session();
@@ -228,13 +228,12 @@ lost_reason lease_table::end_of(const record& held, time_point now) noexcept
     return held.lease().has_ended(now) ? lost_reason::expired : lost_reason::taken;
 }
 
-/// What is told to the caller as a loss is one for everybody: it is counted, and the observer hears of it.
 std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actions& actions)
 {
-    if (held.where() != phase::held)
+    if (held.current_phase() != phase::held)
         return held.end_reason;
-    // The timer may be late, if the body kept its thread busy.
-    if (held.plan.body_stops())
+    // The timer may be late if the body kept its thread busy.
+    if (held.plan.body_must_stop())
         begin_end(held, held.plan.stop_reason(), actions);
     else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
         begin_end(held, end_of(held, now), actions);
@@ -243,8 +242,8 @@ std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actio
 
 void lease_table::expect(record& held, milliseconds ttl, deferred_actions& actions)
 {
-    cleanup_queue::may_stand(held, ttl);
-    if (const auto sooner = held.plan.shortened(request_of(held, ttl), held.lease().ttl_bound())) {
+    cleanup_queue::note_request(held, ttl);
+    if (const auto sooner = held.plan.on_shortened(request_of(held, ttl), held.lease().ttl_bound())) {
         held.lease().set_ttl_bound(*sooner);
         shard_.queues.wake_for_earlier_expiry(held, saturating_add(held.sent(), ttl), actions.wakes);
     }
@@ -252,25 +251,25 @@ void lease_table::expect(record& held, milliseconds ttl, deferred_actions& actio
 
 void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions)
 {
-    subject.under_way = operation::none;
+    subject.in_flight = operation::none;
     subject.answer_by = time_point::max();
     const auto result = std::move(subject.extension().result);
-    // A renewal of an incomplete group may be answered after its completion.
+    // A renewal of an incomplete group may be answered after the completion of the group.
     const bool is_renewal = !result && !subject.incomplete && subject.plan.renews();
     const bool tells = shard_.options.observer && (result ? !subject.incomplete : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
         subject.may_arrive_late(subject.extension().ttl);
-    if (subject.where() == phase::ended)
+    if (subject.current_phase() == phase::ended)
         return;
-    if (subject.where() == phase::ending) {
-        cleanup_.give_back(subject, actions);
+    if (subject.current_phase() == phase::ending) {
+        cleanup_.start_release(subject, actions);
     } else if (outcome.status == extend_status::extended && !subject.lease().has_ended(lease_clock::now())) {
-        subject.back().error = nullptr;
+        subject.release_state().error = nullptr;
         if (result)
             subject.set_ttl(subject.extension().ttl);
         else if (is_renewal)
             ++shard_.stats.renewals;
-        subject.lease().set_ttl_bound(subject.plan.extended(
+        subject.lease().set_ttl_bound(subject.plan.on_extended(
             request_of(subject, subject.extension().ttl), std::min(subject.ttl(), subject.late_ttl())));
         if (!result && tells) {
             shard_.events.add({.what = lock_event::kind::renewed,
@@ -278,13 +277,13 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
                 .span = subject.lease().valid_until() - lease_clock::now()});
         }
     } else if (outcome.status != extend_status::failed) {
-        // An answer that came after the deadline cannot bring back what was not held for a while.
+        // An answer that came after the deadline cannot restore a lock that was not held for a while.
         begin_end(subject, end_of(subject, lease_clock::now()), actions);
     } else if (subject.plan.renews()) {
         if (is_renewal)
             ++shard_.stats.renewal_errors;
-        subject.plan.failed(lease_clock::now());
-        subject.back().error = outcome.error;
+        subject.plan.on_failed(lease_clock::now());
+        subject.release_state().error = outcome.error;
         if (tells)
             shard_.events.add({.what = lock_event::kind::at_risk, .subject = &subject, .why = outcome.error->code});
     }
@@ -292,7 +291,7 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
         result->emplace(std::move(outcome));
     if (subject.incomplete)
         subject.incomplete->notify(actions.wakes);
-    if (subject.where() == phase::held) {
+    if (subject.current_phase() == phase::held) {
         reschedule(subject);
         if (subject.is_to_be_verified)
             verify(subject, actions);
@@ -305,15 +304,15 @@ void lease_table::lost_contact(time_point now)
     for (record& held : held_) {
         if (shard_.options.observer && !held.incomplete)
             shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
-        // The sooner it is known whether the lease still stands, the better.
-        if (held.plan.renews() && held.under_way == operation::none) {
-            held.plan.renews_at(now);
+        // The sooner the core knows whether the lease still exists, the better.
+        if (held.plan.renews() && held.in_flight == operation::none) {
+            held.plan.schedule_renewal(now);
             reschedule(held);
         }
     }
 }
 
-/// They are due now, and so told in parts, as others are whose time has come.
+/// The locks become due now, so the timer ends them in batches.
 void lease_table::session_ended(const session_bound& session)
 {
     const auto now = lease_clock::now();

@@ -12,7 +12,7 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
         return;
     }
     auto& subject = static_cast<record&>(due);
-    switch (subject.where()) {
+    switch (subject.current_phase()) {
     case phase::acquiring:
         subject.notify(actions.wakes);
         return;
@@ -21,9 +21,9 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
             return;
         break;
     case phase::ending:
-        if (now >= subject.back().retry_at) {
-            subject.back().retry_at = lease_clock::time_point::max();
-            self.cleanup.give_back(subject, actions);
+        if (now >= subject.release_state().retry_at) {
+            subject.release_state().retry_at = lease_clock::time_point::max();
+            self.cleanup.start_release(subject, actions);
         }
         break;
     case phase::ending_unwatched:
@@ -34,10 +34,10 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
         subject.answer_by = lease_clock::time_point::max();
         subject.notify(actions.wakes);
     }
-    if (subject.where() == phase::held)
+    if (subject.current_phase() == phase::held)
         self.leases.reschedule(subject);
-    else if (subject.where() == phase::ending)
-        self.timers.schedule(subject, std::min(subject.back().retry_at, subject.answer_by));
+    else if (subject.current_phase() == phase::ending)
+        self.timers.schedule(subject, std::min(subject.release_state().retry_at, subject.answer_by));
 }
 
 } // namespace
@@ -47,7 +47,7 @@ void core::on_timer()
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        timers.has_fired();
+        timers.mark_fired();
         const auto now = lease_clock::now();
         for (std::size_t n = 0; n < max_items_per_handler; ++n) {
             condition* const due = timers.take_due(now);

@@ -24,10 +24,10 @@ void incomplete_group::lease_ended(wake_list& wakes)
     notify(wakes);
 }
 
-void must_be_said(failure_ptr& why)
+void ensure_error(failure_ptr& why)
 {
     if (!why)
-        why = make_failure(errc::outcome_unknown, "the adapter did not say why it failed");
+        why = make_failure(errc::outcome_unknown, "the adapter reported a failure without an error");
 }
 
 record::record(const std::shared_ptr<core>& owner, claim_request request)
@@ -39,7 +39,7 @@ record::record(const std::shared_ptr<core>& owner, claim_request request)
 record::~record()
 {
     if (has_acquired_)
-        after_.~afterwards();
+        lease_data_.~lease_data();
     else
         outcome_.~create_outcome();
 }
@@ -48,21 +48,21 @@ void record::has_acquired() noexcept
 {
     BOOST_ASSERT(!has_acquired_);
     outcome_.~create_outcome();
-    ::new (&after_) afterwards();
+    ::new (&lease_data_) lease_data();
     has_acquired_ = true;
 }
 
-void record::go_on_for(record& spent) noexcept
+void record::continue_for(record& replaced) noexcept
 {
-    own_policy = std::move(spent.own_policy);
-    outcome() = std::move(spent.outcome());
-    outcome_ready = std::exchange(spent.outcome_ready, false);
-    started = spent.started;
-    attempts_made.store(spent.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    plan.asked_for(spent.plan.renews(), spent.plan.max_hold());
-    acquire.go_on_for(spent.acquire);
-    incomplete = std::exchange(spent.incomplete, nullptr);
-    if (incomplete && incomplete->waits_for == &spent)
+    own_policy = std::move(replaced.own_policy);
+    outcome() = std::move(replaced.outcome());
+    outcome_ready = std::exchange(replaced.outcome_ready, false);
+    started = replaced.started;
+    attempts_made.store(replaced.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    plan.set_options(replaced.plan.renews(), replaced.plan.max_hold());
+    acquire.continue_for(replaced.acquire);
+    incomplete = std::exchange(replaced.incomplete, nullptr);
+    if (incomplete && incomplete->waits_for == &replaced)
         incomplete->waits_for = this;
 }
 
@@ -78,7 +78,7 @@ void record::operator delete(void* memory, std::size_t) noexcept
 
 void record::lost(lost_reason why) noexcept
 {
-    if (const auto alive = weak_core.lock(); alive && where() <= phase::held)
+    if (const auto alive = weak_core.lock(); alive && current_phase() <= phase::held)
         alive->declare_lost(ptr(this), why);
 }
 
@@ -94,10 +94,10 @@ void record::on_refused(create_outcome* busy)
         alive->on_refused(*this, busy);
 }
 
-void record::on_given_back(release_outcome&& result)
+void record::on_released(release_outcome&& result)
 {
     if (const pinned_core alive{*this})
-        alive->on_given_back(*this, std::move(result));
+        alive->on_released(*this, std::move(result));
 }
 
 void record::on_extended(extend_outcome result)

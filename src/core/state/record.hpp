@@ -27,93 +27,96 @@ class core;
 class record;
 struct key_queue;
 
-/// Where an acquisition stands. It only ever moves forward.
+/// The phase of an acquisition. It only ever moves forward.
 enum class phase : unsigned char
 {
-    /// Asked for, not granted: being attempted, or waiting in the local queue.
+    /// Requested, but not granted: an attempt is in flight, or the record waits in the local queue.
     acquiring,
-    /// Granted; a handle, or a coroutine that is about to return one, owns it.
+    /// Granted. A handle, or a coroutine that is about to return a handle, owns the record.
     held,
-    /// Being given back by a quick release, whose end nobody waits for yet. It is in none of the core's lists; the
-    /// thread that releases it keeps it, and ends it without the mutex if nobody has looked for its end by then.
+    /// Being released by a quick release whose end nobody waits for yet. The record is in none of the core's lists. The
+    /// releasing thread keeps the record alive, and ends it without the mutex if nobody has begun to wait for the end
+    /// by then.
     ending_unwatched,
-    /// To be given back: a release or abandon is due or under way. Nobody owns it.
+    /// To be released: a release or abandon is due or in flight. No handle owns the record.
     ending,
-    /// Of no more concern here: proven to hold nothing, given up unproven, or the parent's after a fork.
+    /// Finished: proven to hold nothing, given up unproven, or owned by the parent process after a fork.
     ended,
 };
 
-/// The one operation that may be under way per claim.
+/// The operation of a claim that is in flight. A claim has at most one.
 enum class operation : unsigned char
 {
     none,
     create,
-    give_back,
+    release,
     extend,
     query,
 };
 
-/// In its key's local queue.
+/// The place of a record in the local queue of its key.
 struct place_in_queue
 {
-    /// Set while it stands in it.
+    /// Set while the record is in the queue.
     key_queue* queue = nullptr;
     bool is_head = false;
-    /// Its coroutine is suspended as a head that waits, so that a local holder may hand over to it.
+    /// The coroutine is suspended as a waiting head, so that a local holder may hand over the lock to it.
     bool open_to_hand_over = false;
-    /// The observer was told that it waits.
-    bool told_waiting = false;
+    /// The observer was notified that this acquire waits.
+    bool waiting_reported = false;
 };
 
-/// An acquire_all that does not hold all of its locks yet. It lives in its coroutine.
+/// An `acquire_all` that does not hold all of its locks yet. The object lives in the frame of its coroutine.
 ///
 /// Thread safety: guarded by the shard's mutex.
 struct incomplete_group : plain_condition
 {
     /// The claim that the coroutine waits for; null while it waits for the group itself.
     record* waits_for = nullptr;
-    /// A lease has ended: the group has to start again.
+    /// A lease has ended, so the group has to start again.
     bool has_lost = false;
 
-    /// Wakes the coroutine.
+    /// Records the end of a lease, and wakes the coroutine.
     void lease_ended(wake_list& wakes);
 };
 
-/// An extension that is under way, or a renewal.
+/// An extension or a renewal that is in flight.
 struct extension
 {
     std::chrono::milliseconds ttl{0};
-    /// Where its caller finds the outcome; null for a renewal.
+    /// Where the caller of the extension finds the outcome; null for a renewal.
     std::shared_ptr<std::optional<extend_outcome>> result;
 };
 
-/// From the moment it is to be given back.
+/// The state of a release, used from the moment the lock is to be released.
 struct release_state
 {
-    /// Of the first answer to the release. While the lock is held, and after a loss: of the last renewal, if it failed.
+    /// Error of the first answer to the release. While the lock is held, and after a loss: error of the last renewal,
+    /// if it failed.
     failure_ptr error{};
-    /// When coroutines that wait for it give up on it.
+    /// When coroutines that wait for the release give up waiting.
     lease_clock::time_point answer_deadline = lease_clock::time_point::max();
     lease_clock::time_point retry_at = lease_clock::time_point::max();
-    /// When the latest expiry that the backend may know of this claim has passed.
-    lease_clock::time_point may_stand_until{};
+    /// The latest time at which the backend may still keep this claim, if nothing removes it.
+    lease_clock::time_point latest_expiry{};
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
-    /// Ended in the background: its caller had left, or its lease was lost.
-    bool settles = false;
+    /// The release runs in the background, because the caller is gone or the lease was lost.
+    bool is_settling = false;
     bool answered = false;
-    /// The observer was told of the release before the backend was asked for it.
-    bool told_early = false;
+    /// The release was reported to the observer before the backend was asked for it.
+    bool reported_early = false;
     release_status status = release_status::released;
 };
 
-/// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and what the core knows
-/// about it. Shared by the handle, the operation that is under way and the core's lists; a frame that dies leaves it
-/// behind, and the core brings it to its end.
+/// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and the core's data
+/// about it. The handle, the operation in flight and the core's lists share its ownership. If the owning frame is
+/// destroyed, the core completes the release.
 ///
-/// It stands in one list of the core at a time: its key's queue, the held, or the ending.
+/// A record is in at most one list of the core at a time: the queue of its key, the single attempts, the held locks, or
+/// the claims that end.
 ///
-/// Thread safety: all that has no other note is guarded by the shard's mutex; the retry fields belong to the coroutine
-/// that acquires.
+/// Thread safety: members without another note are guarded by the shard's mutex. The retry members belong to the
+/// acquiring coroutine.
 class record final : public claim, public condition, public boost::intrusive::list_base_hook<>
 {
 public:
@@ -133,38 +136,39 @@ public:
         return lock(std::move(granted), std::move(owner));
     }
 
-    /// Called before a create, or a request that includes one, is sent. Discards reports about an earlier grant,
-    /// because they do not concern the grant that this create may bring. The mutex is held.
+    /// Must be called before a create, or a request that includes one, is sent. Discards reports about an earlier
+    /// grant, because they do not concern the grant that this create may bring. The mutex is held.
     void sends_create() noexcept
     {
-        under_way = operation::create;
+        in_flight = operation::create;
         is_to_be_verified = false;
         loss_before_grant.reset();
     }
-    /// Takes over the acquire of one that asks for the same, as far as it has come, but for its place in the queue.
-    void go_on_for(record& spent) noexcept;
+    /// Continues the acquire of `replaced`, another record with the same request: takes over its progress, but not its
+    /// place in the queue.
+    void continue_for(record& replaced) noexcept;
 
-    // What the adapter tells.
+    // Reports of the adapter.
     void lost(lost_reason reason) noexcept override;
     void on_created(create_outcome&& outcome);
     void on_refused(create_outcome* busy);
-    void on_given_back(release_outcome&& outcome);
+    void on_released(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);
     void on_verified(valid_outcome outcome);
 
-    [[nodiscard]] phase where() const noexcept { return phase_.load(std::memory_order_acquire); }
+    [[nodiscard]] phase current_phase() const noexcept { return phase_.load(std::memory_order_acquire); }
     void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
-    /// From a quick release: whoever waits for the end of it is told from now on. The mutex is held.
+    /// Called on a record in a quick release: the end of that release is notified from now on. The mutex is held.
     void watch_end() noexcept
     {
         auto unwatched = phase::ending_unwatched;
         if (phase_.compare_exchange_strong(unwatched, phase::ending))
-            back().answered = false;
+            release_state().answered = false;
     }
-    /// Ends a quick release, unless somebody has begun to wait for that. Not under the mutex.
+    /// Ends a quick release. Returns false if somebody has begun to wait for its end. Not under the mutex.
     [[nodiscard]] bool end_unwatched() noexcept
     {
-        if (is_single_threaded() && where() == phase::ending_unwatched) {
+        if (is_single_threaded() && current_phase() == phase::ending_unwatched) {
             move_to(phase::ended);
             return true;
         }
@@ -172,10 +176,10 @@ public:
         return phase_.compare_exchange_strong(unwatched, phase::ended);
     }
 
-    // What it knows by where it stands, in one place: ten thousand waiters need no room for what comes later. (A
-    // std::variant costs two indirect calls each time.)
-    /// While it is acquiring: the answer to the last attempt; once judged, what is left of it for messages: the holder
-    /// and the error.
+    // The data of the acquire and the data of the lease and release share their memory, because ten thousand waiters do
+    // not need the latter. (A std::variant costs two indirect calls per access.)
+    /// While acquiring: the answer to the last attempt. After it has been processed, only the holder and the error
+    /// remain, for messages.
     [[nodiscard]] const create_outcome& outcome() const noexcept
     {
         BOOST_ASSERT(!has_acquired_);
@@ -185,75 +189,79 @@ public:
     {
         return const_cast<create_outcome&>(std::as_const(*this).outcome());
     }
-    /// From the moment it is held, or is to be given back without ever having been.
+    /// Valid from the moment the lock is held, or is to be released without having been held.
     [[nodiscard]] detail::extension& extension() noexcept
     {
         BOOST_ASSERT(has_acquired_);
-        return after_.extension;
+        return lease_data_.extension;
     }
-    [[nodiscard]] const release_state& back() const noexcept
+    [[nodiscard]] const detail::release_state& release_state() const noexcept
     {
         BOOST_ASSERT(has_acquired_);
-        return after_.back;
+        return lease_data_.release_state;
     }
-    [[nodiscard]] release_state& back() noexcept { return const_cast<release_state&>(std::as_const(*this).back()); }
-    /// Once.
+    [[nodiscard]] detail::release_state& release_state() noexcept
+    {
+        return const_cast<detail::release_state&>(std::as_const(*this).release_state());
+    }
+    /// Switches from the data of the acquire to the data of the lease and the release. Must be called once.
     void has_acquired() noexcept;
 
-    /// Alive until the record has ended: it is kept by the acquiring coroutine, by the handle, or by itself while
-    /// anything is being given back.
+    /// Valid until the record has ended. The acquiring coroutine keeps the core alive, or the handle, or the core
+    /// itself while anything is being released.
     detail::core* const owner_core;
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
-    // Sizes are in order within each group: ten thousand waiters have ten thousand of these.
+    // The members of each group are ordered by size: ten thousand waiters have ten thousand of these records.
 
-    // The acquire.
-    /// Bad input, thrown when the verb is awaited.
+    // Members of the acquire.
+    /// Invalid input, reported when the operation is awaited.
     std::unique_ptr<const failure> refused;
     std::unique_ptr<const retry_policy> own_policy;
     place_in_queue place;
-    /// The group that it belongs to, until that is complete or has given it back.
+    /// The group that the record belongs to, until the group is complete or has released the record.
     incomplete_group* incomplete = nullptr;
     time_point started{};
     acquire_plan acquire;
 
-    // The lease.
+    // Members of the lease.
     std::uint64_t fence = 0;
     lease_plan plan;
-    /// When the timer is to tell the first of those that wait for an answer.
+    /// When the timer has to wake the first coroutine that waits for an answer.
     time_point answer_by = time_point::max();
 
-    // Small ones together.
-    /// Atomic, because an acquire that ends while an attempt is under way tells how many there were.
+    // Small members of all groups.
+    /// Atomic, because an acquire that ends while an attempt is in flight reports the number of attempts.
     std::atomic<std::uint32_t> attempts_made{0};
     std::optional<lost_reason> end_reason;
-    operation under_way = operation::none;
-    /// The backend answers inside the calls of the core: whoever makes them keeps it.
+    operation in_flight = operation::none;
+    /// The backend answers inside the calls of the core, so the caller keeps the core alive.
     const bool answered_at_once;
 
-    // Of the acquire.
-    /// Some create may have left a place in the backend's queue, a grant, or an unknown state.
+    // Small members of the acquire.
+    /// A create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
     bool outcome_ready = false;
-    bool gives_back_late_grant = false;
-    /// The locks of the key or group may have been broken while an operation of this one was unanswered. Once it is
-    /// answered and the lock is held, the backend is asked about it.
+    bool releases_late_grant = false;
+    /// The locks of the key or group may have been broken while an operation of this record was unanswered. Once the
+    /// answer has arrived and the lock is held, the core asks the backend about the lock.
     bool is_to_be_verified = false;
-    /// The adapter has said that the grant has ended, before the core has heard of the grant: it ends once it is held.
+    /// The adapter has reported the end of the grant before the core has processed the grant. The lock ends once it is
+    /// held.
     std::optional<lost_reason> loss_before_grant;
 
-    // Of the lease.
+    // Small members of the lease.
     bool granted = false;
-    /// A release was told of the loss already.
+    /// The loss has already been reported to a release.
     bool loss_reported = false;
-    /// It was told of the shutdown.
-    bool told_of_shutdown = false;
+    /// The shutdown has already ended this lock, or stopped its body.
+    bool shutdown_notified = false;
 
 private:
-    struct afterwards
+    struct lease_data
     {
         detail::extension extension;
-        release_state back;
+        detail::release_state release_state;
     };
 
     std::atomic<phase> phase_{phase::acquiring};
@@ -261,18 +269,18 @@ private:
     union
     {
         create_outcome outcome_;
-        afterwards after_;
+        lease_data lease_data_;
     };
 };
 
-/// The core of a record, for as long as an adapter's answer is looked at; none if the record needs no more answers. An
-/// answer that comes on a thread of the adapter's own may meet the last owner leaving.
+/// Pins the core of a record while an adapter's answer is processed. Empty if the record needs no more answers. An
+/// answer on a thread of the adapter may arrive while the last owner of the core leaves.
 class pinned_core
 {
 public:
     explicit pinned_core(const record& asked)
     {
-        if (asked.where() == phase::ended)
+        if (asked.current_phase() == phase::ended)
             return;
         if (!asked.answered_at_once)
             kept_ = asked.weak_core.lock();
@@ -288,11 +296,11 @@ private:
     core* core_ = nullptr;
 };
 
-/// For an adapter that says that it failed, but not why.
-void must_be_said(failure_ptr& why);
+/// Sets an error if an adapter has reported a failure without one.
+void ensure_error(failure_ptr& why);
 
-/// Whether a failed attempt counts under the retry policy instead of ending the acquire.
-[[nodiscard]] inline bool may_be_tried_again(const error_code& code) noexcept
+/// Whether the retry policy applies to a failed attempt with this error. If not, the error ends the acquire.
+[[nodiscard]] inline bool is_retryable(const error_code& code) noexcept
 {
     return code == errc::unavailable || code == errc::outcome_unknown;
 }

@@ -24,13 +24,13 @@
 
 namespace colock::detail {
 
-/// So much is done for a crowd before the event loop does something else.
+/// Maximum number of items processed per handler, so that a large backlog does not block the event loop.
 inline constexpr std::size_t max_items_per_handler = 256;
 
 using record_list = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
-/// What the parts of a core work on together. One mutex guards all of it that is neither const nor atomic; it is never
-/// held while an adapter, an observer or a handler is called, or while anything is destroyed that could own a
+/// The state that the parts of a core share. One mutex guards every member that is neither const nor atomic. The mutex
+/// is never held while an adapter, an observer or a handler is called, or while anything is destroyed that could own a
 /// coroutine.
 struct shard
 {
@@ -44,7 +44,8 @@ struct shard
     shard(const shard&) = delete;
     shard& operator=(const shard&) = delete;
 
-    /// An adapter that ends every operation within the operation timeout knows why better than a timer of ours.
+    /// Whether the adapter ends every operation within the operation timeout. Then the core needs no timer of its own,
+    /// and the adapter reports the better reason.
     [[nodiscard]] bool adapter_keeps_time() const noexcept
     {
         return limits.answers_within > limits.answers_within.zero() &&
@@ -64,10 +65,10 @@ struct shard
         }
     }
 
-    /// There was no memory to post its continuation: it is tried again with the next turn of the timer.
+    /// Suspends a waiter again whose continuation could not be posted for want of memory. The timer resumes it.
     void wake_later(waiter& suspended_again) noexcept;
 
-    /// Calls the backend for an operation that is under way for `subject`. If there is no memory for that, the
+    /// Calls the backend for an operation that is in flight for `subject`. If there is no memory for that, the
     /// operation fails as if the backend could not be reached. The mutex is not held.
     /// \param start called with the backend
     /// \param fail called with the failure
@@ -80,7 +81,7 @@ struct shard
             {
                 const std::lock_guard guard(mutex);
                 // A backend that has answered before it threw is not answered for again.
-                if (subject.under_way == operation::none)
+                if (subject.in_flight == operation::none)
                     return;
             }
             fail(no_memory);
@@ -95,15 +96,16 @@ struct shard
     /// The failure of a request for which there was no memory. It is made in advance.
     const failure_ptr no_memory = make_failure(errc::unavailable, "there was no memory to send the request",
         make_error_code(boost::system::errc::not_enough_memory));
-    /// Somebody hears of the end of every lease, or nobody else ends it.
+    /// Every lease end must be detected, because an observer wants the report or because the backend ends no lease
+    /// itself.
     const bool watches_all;
 
     light_mutex mutex;
-    /// Shutting down, orphaned, or without a context: waiters end, and no acquire begins.
+    /// The locker shuts down, has no users any more, or its context is gone: waiters end, and no acquire begins.
     std::atomic<bool> closed_to_new{false};
-    /// Its context is gone.
+    /// The context of the adapter is gone.
     std::atomic<bool> dead{false};
-    /// Of those that end when no acquire may begin any more, and of all others.
+    /// The suspended waiters: those that end when no acquire may begin any more, and all others.
     waiter_list suspended_until_closed;
     waiter_list suspended;
     plain_condition late_wakes;

@@ -8,54 +8,54 @@
 
 namespace colock::detail {
 
-void shutdown_notifier::begin(what told)
+void shutdown_notifier::begin(what notified)
 {
     {
         const std::lock_guard guard(shard_.mutex);
         shard_.closed_to_new = true;
-        ends_leases_ = ends_leases_ || told == what::waiters_and_leases;
-        tells_ = true;
+        ends_leases_ = ends_leases_ || notified == what::waiters_and_leases;
+        is_notifying_ = true;
     }
-    tell_in_parts();
+    notify_in_batches();
 }
 
-void shutdown_notifier::tell_in_parts()
+void shutdown_notifier::notify_in_batches()
 {
     for (bool more = true; more;) {
         deferred_actions actions;
         {
             const std::lock_guard guard(shard_.mutex);
-            more = tell_part(actions);
+            more = notify_batch(actions);
         }
         actions.run(shard_);
         if (!more)
             return;
         try {
             const auto self = owner_.lock();
-            // Without a context there is no loop to be held up.
+            // Without a context there is no event loop that could be blocked.
             if (!self || !self->post_to_context([owner = owner_] {
                     if (const auto alive = owner.lock())
-                        alive->notifier.tell_in_parts();
+                        alive->notifier.notify_in_batches();
                 }))
                 continue;
             return;
         } catch (const std::bad_alloc&) {
-            // Late is better than never: the next part follows without a pause.
+            // Without memory to post, the next batch follows at once.
             continue;
         }
     }
 }
 
-/// False if that was the last.
-bool shutdown_notifier::tell_part(deferred_actions& actions)
+/// Returns false if this was the last batch.
+bool shutdown_notifier::notify_batch(deferred_actions& actions)
 {
-    if (!tells_)
+    if (!is_notifying_)
         return false;
     for (std::size_t n = 0; n < max_items_per_handler; ++n) {
         if (!shard_.suspended_until_closed.empty()) {
             actions.wakes.add(shard_.suspended_until_closed.front());
         } else if (!ends_leases_ || !leases_.shut_down_next(actions)) {
-            tells_ = false;
+            is_notifying_ = false;
             cleanup_.drained().notify(actions.wakes);
             return false;
         }

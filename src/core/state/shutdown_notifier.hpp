@@ -10,8 +10,8 @@
 
 namespace colock::detail {
 
-/// Tells those who wait, and the holders of what is held, that no acquire may begin any more. So many at a time that a
-/// crowd does not hold up the loop.
+/// Ends the waiters, and on request the held locks, when no acquire may begin any more. Works in batches, so that many
+/// waiters do not block the event loop.
 class shutdown_notifier
 {
 public:
@@ -25,33 +25,33 @@ public:
     shutdown_notifier(const shutdown_notifier&) = delete;
     shutdown_notifier& operator=(const shutdown_notifier&) = delete;
 
-    void owned_by(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
+    void set_owner(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
-    /// From now on nothing is granted. The first are told before it returns, and all of them whether or not anybody
-    /// waits for that. Not under the mutex.
-    void begin(what told);
+    /// Closes the locker: nothing is granted from now on. Notifies the first batch before it returns. All others follow
+    /// even if nobody waits for them. Not under the mutex.
+    void begin(what notified);
 
-    /// Tells those that have not been told yet. Not under the mutex.
-    void go_on() { tell_in_parts(); }
+    /// Notifies all that have not been notified yet. Not under the mutex.
+    void notify_remaining() { notify_in_batches(); }
 
-    // The mutex is held.
-    /// Not all have been told.
-    [[nodiscard]] bool still_tells() const noexcept { return tells_; }
-    /// A shutdown has begun, which ends what is held, too.
+    // The mutex is held when these are called.
+    /// Whether some have not been notified yet.
+    [[nodiscard]] bool is_notifying() const noexcept { return is_notifying_; }
+    /// A shutdown has begun, which also ends the held locks.
     [[nodiscard]] bool ends_leases() const noexcept { return ends_leases_; }
-    /// There is nobody left to tell.
-    void is_over() noexcept { tells_ = false; }
+    /// Nobody is left to notify.
+    void stop() noexcept { is_notifying_ = false; }
 
 private:
-    void tell_in_parts();
-    [[nodiscard]] bool tell_part(deferred_actions& actions);
+    void notify_in_batches();
+    [[nodiscard]] bool notify_batch(deferred_actions& actions);
 
     shard& shard_;
     lease_table& leases_;
     cleanup_queue& cleanup_;
     std::weak_ptr<core> owner_;
     bool ends_leases_ = false;
-    bool tells_ = false;
+    bool is_notifying_ = false;
 };
 
 } // namespace colock::detail

@@ -5,7 +5,7 @@
 
 namespace colock::detail {
 
-/// Takes a notice out of the timers when the coroutine that waits on it ends, however that comes.
+/// Removes a condition from the timers when the coroutine that waits on it ends, for whatever reason.
 struct timer_guard
 {
     core& self;
@@ -17,7 +17,7 @@ struct timer_guard
         {
             const std::lock_guard guard(self.mutex);
             self.timers.schedule(source, lease_clock::time_point::max());
-            // Whoever else waits on it asks for its own time.
+            // Other coroutines that wait on it schedule their own times again.
             source.notify(actions.wakes);
         }
         actions.run(self);

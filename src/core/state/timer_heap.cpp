@@ -21,7 +21,7 @@ void timer_heap::schedule(condition& source, time_point due)
 
 void timer_heap::keep_armed(bool keep)
 {
-    kept_ = keep;
+    keeps_armed_ = keep;
     if (!keep)
         arm();
 }
@@ -31,11 +31,11 @@ condition* timer_heap::take_due(time_point now)
     if (due_.empty() || due_.begin()->due > now)
         return nullptr;
     condition& first = *due_.begin();
-    take_out(first);
+    remove(first);
     return &first;
 }
 
-void timer_heap::take_out(condition& first) noexcept
+void timer_heap::remove(condition& first) noexcept
 {
     due_.erase(due_.iterator_to(first));
     first.due = time_point::max();
@@ -53,42 +53,43 @@ void timer_heap::arm()
         return;
     }
     const time_point first = due_.begin()->due;
-    // A timer that fires early finds nothing due and is armed again: cheaper than moving it each time.
+    // A timer that fires early finds nothing due and is armed again. This is cheaper than moving it each time.
     if (first >= armed_for_)
         return;
     if (!timer_) {
-        // Empty while the context shuts down: nothing is due there any more.
+        // The executor is empty while the context shuts down. Nothing becomes due there any more.
         const auto executor = backend_.executor();
         if (!executor)
             return;
         timer_.emplace(executor);
     }
-    // Not armed while it is being armed: without memory for the wait, the next one tries again.
+    // While it is being armed, the timer counts as not armed: if there is no memory for the wait, the next call tries
+    // again.
     armed_for_ = time_point::max();
     timer_->expires_at(first);
     timer_->async_wait([owner = owner_, fire = fire_](const error_code& failed) {
         if (failed)
             return;
-        if (const auto told = owner.lock())
-            fire(told.get());
+        if (const auto alive = owner.lock())
+            fire(alive.get());
     });
     armed_for_ = first;
 }
 
-/// To cancel a timer and to arm it again takes a microsecond and two system calls. A program that takes one lock after
-/// the other from a backend that answers at once does neither, because it is in one handler meanwhile. With any other
-/// backend the posted handler would find nothing due.
+/// Cancels an unused timer in a posted handler. To cancel a timer and to arm it again costs a microsecond and two
+/// system calls. A program that takes one lock after the other from a backend that answers at once avoids both, because
+/// it stays in one handler. With any other backend the posted handler would find nothing due.
 void timer_heap::disarm_soon()
 {
-    if (kept_ || armed_for_ == time_point::max() || std::exchange(is_disarming_, true))
+    if (keeps_armed_ || armed_for_ == time_point::max() || std::exchange(is_disarming_, true))
         return;
     try {
         asio::post(timer_->get_executor(), [owner = owner_, unused = unused_] {
-            if (const auto told = owner.lock())
-                unused(told.get());
+            if (const auto alive = owner.lock())
+                unused(alive.get());
         });
     } catch (...) {
-        // No memory for that.
+        // There is no memory to post the handler.
         disarm_if_unused();
     }
 }
@@ -96,7 +97,7 @@ void timer_heap::disarm_soon()
 void timer_heap::disarm_if_unused()
 {
     is_disarming_ = false;
-    if (!timer_ || !due_.empty() || kept_ || armed_for_ == time_point::max())
+    if (!timer_ || !due_.empty() || keeps_armed_ || armed_for_ == time_point::max())
         return;
     armed_for_ = time_point::max();
     timer_->cancel();
@@ -106,7 +107,7 @@ std::optional<lease_timer> timer_heap::stop() noexcept
 {
     stopped_ = true;
     while (!due_.empty())
-        take_out(*due_.begin());
+        remove(*due_.begin());
     return std::exchange(timer_, std::nullopt);
 }
 

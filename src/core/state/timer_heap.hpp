@@ -12,7 +12,7 @@
 
 namespace colock::detail {
 
-/// What is due when, and the one timer that tells the first of it.
+/// Orders conditions by due time, and runs the one timer for the first of them.
 ///
 /// Thread safety: none; guarded by the shard's mutex.
 class timer_heap
@@ -20,39 +20,41 @@ class timer_heap
 public:
     using time_point = lease_clock::time_point;
 
-    /// \param backend on whose executor the timer runs.
+    /// \param backend the timer runs on its executor
     explicit timer_heap(const adapter& backend) : backend_(backend), answers_at_once_(backend.capabilities().immediate)
     {
     }
     timer_heap(const timer_heap&) = delete;
     timer_heap& operator=(const timer_heap&) = delete;
 
-    /// Whom the timer calls, on the executor; weak, so that an armed timer keeps nobody.
-    /// \tparam Fired something is due
-    /// \tparam Unused nothing was due any more a moment ago: it calls `disarm_if_unused`
+    /// Sets the owner that the timer calls on the executor. The reference is weak, so that an armed timer keeps nothing
+    /// alive.
+    /// \tparam Fired called when something is due
+    /// \tparam Unused called when nothing was due any more a moment ago; must call `disarm_if_unused`
     template <auto Fired, auto Unused, class Owner>
-    void tell(const std::shared_ptr<Owner>& owner)
+    void set_owner(const std::shared_ptr<Owner>& owner)
     {
         owner_ = owner;
-        fire_ = [](void* told) { (static_cast<Owner*>(told)->*Fired)(); };
-        unused_ = [](void* told) { (static_cast<Owner*>(told)->*Unused)(); };
+        fire_ = [](void* alive) { (static_cast<Owner*>(alive)->*Fired)(); };
+        unused_ = [](void* alive) { (static_cast<Owner*>(alive)->*Unused)(); };
     }
 
-    /// time_point::max(): not at all.
+    /// `time_point::max()` removes `source` from the timers.
     void schedule(condition& source, time_point due);
-    /// An armed timer keeps io_context::run() from returning. While somebody waits, that is as it should be, and the
-    /// next one to wait need not arm it again.
+    /// Keeps an unused timer armed, which prevents io_context::run() from returning. While there are waiters, this is
+    /// intended, and the next waiter need not arm the timer again.
     void keep_armed(bool keep);
 
-    /// By the owner, when the timer has fired: it takes what is due, and arms it again.
-    void has_fired() noexcept { armed_for_ = time_point::max(); }
-    /// The next that is due, taken out; null if there is none.
+    /// Must be called by the owner when the timer has fired. The owner then takes the due conditions, and arms the
+    /// timer again.
+    void mark_fired() noexcept { armed_for_ = time_point::max(); }
+    /// Removes and returns the next condition that is due; null if there is none.
     [[nodiscard]] condition* take_due(time_point now);
     void arm();
-    /// Cancels the timer if nothing is due.
+    /// Cancels the timer if nothing is scheduled.
     void disarm_if_unused();
 
-    /// Forgets everything, for good. The timer is to be destroyed without the mutex.
+    /// Removes all conditions permanently, and returns the timer, which must be destroyed without the mutex.
     [[nodiscard]] std::optional<lease_timer> stop() noexcept;
 
 private:
@@ -60,7 +62,7 @@ private:
         boost::intrusive::base_hook<
             boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;
 
-    void take_out(condition& first) noexcept;
+    void remove(condition& first) noexcept;
     void disarm_soon();
 
     const adapter& backend_;
@@ -71,7 +73,7 @@ private:
     heap due_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
-    bool kept_ = false;
+    bool keeps_armed_ = false;
     /// A call of `disarm_if_unused` has been posted.
     bool is_disarming_ = false;
     bool stopped_ = false;

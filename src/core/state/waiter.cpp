@@ -19,7 +19,7 @@ public:
     continuation& operator=(continuation&&) = delete;
     ~continuation()
     {
-        // A registry's mutex is held while it is posted.
+        // The mutex of a registry is held while the continuation is posted.
         if (of_ && of_->is_posted_)
             of_->drop();
     }
@@ -57,79 +57,79 @@ void shard::wake_later(waiter& suspended_again) noexcept
     try {
         timers.schedule(late_wakes, lease_clock::now());
     } catch (const std::bad_alloc&) {
-        // It is due whenever the timer turns next.
+        // The condition is processed when the timer fires next.
     }
 }
 
-void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& place)
+void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& target)
 {
     if (!slot.is_connected())
         return;
     // The slot may outlive the wait, the coroutine and the core.
-    slot.assign([owner = weak_from_this(), place](asio::cancellation_type type) {
+    slot.assign([owner = weak_from_this(), target](asio::cancellation_type type) {
         if (type == asio::cancellation_type::none)
             return;
         if (const auto alive = owner.lock())
-            alive->unpark(*place);
+            alive->cancel_wait(*target);
     });
 }
 
-void core::suspend(const waiter::ptr& place, const asio::any_io_executor& executor, condition& source, wait_state& how,
-    std::uint32_t seen)
+void core::suspend(const waiter::ptr& target, const asio::any_io_executor& executor, condition& source,
+    wait_state& suspension, std::uint32_t seen)
 {
-    if (!place->enroll(registry_of(executor)))
+    if (!target->enroll(registry_of(executor)))
         return;
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        intrusive_ptr_add_ref(place.get());
-        source.waiters.push_back(*place);
-        (how.ends_when_closed ? suspended_until_closed : suspended).push_back(*place);
-        const bool has_shut_down_since = dead && !std::exchange(how.saw_shutdown, true);
-        if (!place->is_cancelled && !has_shut_down_since && !(how.ends_when_closed && closed_to_new) &&
+        intrusive_ptr_add_ref(target.get());
+        source.waiters.push_back(*target);
+        (suspension.ends_when_closed ? suspended_until_closed : suspended).push_back(*target);
+        const bool has_shut_down_since = dead && !std::exchange(suspension.saw_shutdown, true);
+        if (!target->is_cancelled && !has_shut_down_since && !(suspension.ends_when_closed && closed_to_new) &&
             source.version == seen)
         {
-            // From the end of the guard on, another thread may resume the coroutine, which keeps this core.
+            // After the guard is destroyed, another thread may resume the coroutine, whose frame keeps this core alive.
             return;
         }
-        actions.wakes.add(*place);
+        actions.wakes.add(*target);
     }
     actions.run(*this);
 }
 
 std::shared_ptr<handler_registry> core::registry_of(const asio::any_io_executor& executor) const
 {
-    // The address of a context that is gone may be that of another one.
+    // The address of a destroyed context may be reused by another one.
     auto& context = context_of(executor);
     return !dead && &context == context_ ? registry_ : handler_registry::of(executor);
 }
 
-void core::unpark(waiter& place)
+void core::cancel_wait(waiter& target)
 {
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        place.is_cancelled = true;
-        if (place.is_waiting())
-            actions.wakes.add(place);
+        target.is_cancelled = true;
+        if (target.is_waiting())
+            actions.wakes.add(target);
     }
     actions.run(*this);
 }
 
-void core::discard(wait_state& place) noexcept
+void core::discard(wait_state& suspension) noexcept
 {
-    if (const auto wait = std::exchange(place.wait, nullptr)) {
+    if (const auto wait = std::exchange(suspension.wait, nullptr)) {
         forget(*wait);
         wait->discard();
     }
 }
 
-void core::forget(waiter& place) noexcept
+void core::forget(waiter& target) noexcept
 {
     waiter::ptr forgotten;
     const std::lock_guard guard(mutex);
-    if (place.is_waiting())
-        forgotten = place.take_out();
+    if (target.is_waiting())
+        forgotten = target.remove();
 }
 
 } // namespace colock::detail

@@ -12,7 +12,6 @@
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/container/small_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
 #include <boost/intrusive/set.hpp>
@@ -48,18 +47,18 @@ public:
     using source_hook = boost::intrusive::list_base_hook<auto_unlink>;
     using suspended_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>;
 
-    // The core's mutex is held.
+    // With the core's mutex held: whether it is suspended.
     [[nodiscard]] bool is_waiting() const noexcept { return source_hook::is_linked(); }
-    /// Takes it out of the lists, which it must be in.
-    [[nodiscard]] ptr take_out() noexcept
+    /// Removes the waiter from the lists. Requires `is_waiting()`.
+    [[nodiscard]] ptr remove() noexcept
     {
         source_hook::unlink();
         suspended_hook::unlink();
         return {this, false};
     }
 
-    /// Posts the continuation to the executor of whoever waits; does nothing if its context has shut down. Not under
-    /// the core's mutex.
+    /// Posts the continuation to the executor of its coroutine. Does nothing if the context of that executor has shut
+    /// down. Not under the core's mutex.
     /// \throws std::bad_alloc; then it may be resumed again
     void resume(error_code why);
     /// Destroys the continuation, unless it has been posted already.
@@ -67,24 +66,26 @@ public:
 
     /// The wait was cancelled: it ends instead of being suspended again. Guarded by the core's mutex.
     bool is_cancelled = false;
+    /// Belongs to the wake list that the waiter is in.
+    bool is_woken_by_cancellation = false;
 
 protected:
     explicit waiter(core& owner) : owner_(owner) {}
 
-    /// Takes it out of the core's lists.
+    /// Removes the waiter from the core's lists.
     void forget() noexcept;
 
 private:
-    /// Is destroyed without a call when the context is, or when there is no memory to post it.
+    /// Destroyed without being invoked if its context is destroyed, or if there is no memory to post it.
     class continuation;
 
     [[nodiscard]] virtual asio::any_io_executor executor() const = 0;
-    /// On that executor.
+    /// Invokes the handler. Called on its executor.
     virtual void go_on(error_code why) = 0;
-    /// It was posted, and the context is destroyed.
+    /// Destroys the handler, which was posted to a context that is being destroyed.
     virtual void drop() noexcept = 0;
 
-    /// The coroutine's frame, or the operation, keeps it.
+    /// The coroutine's frame, or the operation, keeps the core alive.
     core& owner_;
     /// Guarded by the registry's mutex.
     bool is_posted_ = false;
@@ -114,7 +115,7 @@ private:
     {
         Handler handler = *std::move(handler_);
         handler_.reset();
-        // The slot outlives the wait.
+        // The cancellation slot outlives the wait.
         if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
             slot.clear();
         std::move(handler)(why);
@@ -123,14 +124,15 @@ private:
     void abandon() noexcept override
     {
         forget();
-        // Destroys the coroutine's frame, or posts that to its context, and with it what keeps the core.
+        // Destroys the coroutine's frame, or posts its destruction to its context. This may destroy the last reference
+        // to the core.
         handler_.reset();
     }
 
     std::optional<Handler> handler_;
 };
 
-/// Checks for a cancellation that came between two suspensions of a coroutine, and was only recorded in `state`.
+/// Checks for a cancellation that arrived between two suspensions of a coroutine and was only recorded in `state`.
 /// \throws boost::system::system_error `operation_aborted`
 inline void throw_if_cancelled(const asio::cancellation_state& state)
 {
@@ -138,80 +140,91 @@ inline void throw_if_cancelled(const asio::cancellation_state& state)
         throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-/// How a coroutine is suspended, and where.
+/// How and where a coroutine is suspended.
 struct wait_state
 {
-    /// Not to be parked any longer, once its core takes no new acquires.
+    /// The wait ends when its core accepts no new acquires.
     bool ends_when_closed = false;
-    /// A wait has ended because the context of the adapter has shut down. Each coroutine is resumed once after that,
-    /// because it may have looked at the state just before.
+    /// A wait has ended because the context of the adapter has shut down. Each coroutine is resumed once after the
+    /// shutdown, because it may have checked the state just before.
     bool saw_shutdown = false;
     /// The latest wait, for core::discard.
     waiter::ptr wait{};
 };
 
-/// All that are suspended in one core, whatever they wait for.
+/// All waiters that are suspended in one core, on whatever condition.
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::suspended_hook>,
     boost::intrusive::constant_time_size<false>>;
 
-/// Coroutines that were taken out under the shard's mutex and are resumed after it is free again.
+/// Waiters that were removed from the lists under the shard's mutex, and are resumed after the mutex is released.
 class wake_list
 {
 public:
-    void add(waiter& next, error_code why = {})
+    wake_list() = default;
+    wake_list(const wake_list&) = delete;
+    wake_list& operator=(const wake_list&) = delete;
+    ~wake_list()
     {
-        if (next.is_cancelled)
-            why = asio::error::operation_aborted;
-        woken_.push_back({next.take_out(), why});
+        while (!woken_.empty())
+            take_front();
     }
-    /// Posts each to its coroutine's executor.
-    /// \param failed called with each for which there was no memory
+
+    /// The mutex is held.
+    void add(waiter& next) noexcept
+    {
+        next.is_woken_by_cancellation = next.is_cancelled;
+        woken_.push_back(*next.remove().detach());
+    }
+    /// Posts the continuation of each waiter to its executor.
+    /// \param failed called for each waiter that could not be posted for want of memory
     template <class Failed>
     void resume(Failed failed)
     {
-        for (auto& each : woken_) {
+        while (!woken_.empty()) {
+            const waiter::ptr next = take_front();
             try {
-                each.who->resume(each.why);
+                next->resume(next->is_woken_by_cancellation ? asio::error::operation_aborted : error_code());
             } catch (const std::bad_alloc&) {
-                failed(*each.who);
+                failed(*next);
             }
         }
-        woken_.clear();
     }
     [[nodiscard]] bool empty() const noexcept { return woken_.empty(); }
 
 private:
-    struct woken
+    waiter::ptr take_front() noexcept
     {
-        waiter::ptr who;
-        error_code why;
-    };
-    boost::container::small_vector<woken, 2> woken_;
+        waiter& next = woken_.front();
+        woken_.pop_front();
+        return {&next, false};
+    }
+
+    /// Owns a reference to each. The hook is free, because a woken waiter is in no other list.
+    waiter_list woken_;
 };
 
 struct timer_tag;
 
-/// Something that coroutines wait on, and that can be told of a point in time. All of it is guarded by the core's
-/// mutex.
+/// Something that coroutines wait on, with an optional due time. Guarded by the core's mutex.
 ///
-/// Waiting works as with a condition variable: a coroutine reads `version`, looks at the state, and parks unless the
-/// version has moved since; every change moves the version and wakes all.
+/// Works like a condition variable. A coroutine reads `version`, checks the state, and is suspended unless the version
+/// has changed since. Every change increments the version and wakes all waiters.
 class condition
     : public boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>
 {
 public:
     using time_point = lease_clock::time_point;
 
-    /// A version that never is: who parks with it is resumed at once, by a post.
+    /// A version that never occurs. A coroutine that waits with it is resumed at once, by a post.
     static constexpr std::uint32_t outdated = 0xffffffff;
 
     boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::source_hook>,
         boost::intrusive::constant_time_size<false>>
         waiters;
     std::uint32_t version = 0;
-    /// When it is due, those who wait for it are woken, and that is all.
+    /// When the due time comes, the waiters are woken, and nothing else happens.
     const bool only_wakes = false;
-    /// When the timer heap tells it; max: not in the heap.
+    /// Due time in the timer heap; max: not in the heap.
     time_point due = time_point::max();
 
     void touch() noexcept { version = (version + 1) & 0x7fffffff; }
@@ -230,7 +243,7 @@ protected:
     ~condition() = default;
 };
 
-/// Something that coroutines wait on and that has no other meaning.
+/// A condition without any state of its own.
 struct plain_condition : condition
 {
     plain_condition() : condition(true) {}

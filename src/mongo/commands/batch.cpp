@@ -19,11 +19,11 @@ namespace colock::mongo::detail {
 
 namespace {
 
-constexpr std::size_t most_statements = 64;
-/// For an answer that does not say what has become of each.
+constexpr std::size_t max_statements = 64;
+/// UnknownError: for a reply that does not account for all statements.
 constexpr std::int32_t unknown_error = 8;
-/// Whom an error concerns that does not say it.
-constexpr auto nobody = std::numeric_limits<std::size_t>::max();
+/// Index for an error that names no statement.
+constexpr auto no_statement = std::numeric_limits<std::size_t>::max();
 
 std::int64_t number_in(const document& reply, const char* name)
 {
@@ -33,17 +33,17 @@ std::int64_t number_in(const document& reply, const char* name)
 
 } // namespace
 
-std::size_t worthwhile_commands(std::size_t operations) noexcept
+std::size_t batch_count(std::size_t operations) noexcept
 {
     if (operations <= 2)
         return operations;
-    return operations <= most_statements ? 1 : 2;
+    return operations <= max_statements ? 1 : 2;
 }
 
-std::size_t worthwhile_statements(std::size_t operations) noexcept
+std::size_t batch_size(std::size_t operations) noexcept
 {
-    const auto commands = std::max<std::size_t>(worthwhile_commands(operations), 1);
-    return std::clamp<std::size_t>((operations + commands - 1) / commands, 1, most_statements);
+    const auto commands = std::max<std::size_t>(batch_count(operations), 1);
+    return std::clamp<std::size_t>((operations + commands - 1) / commands, 1, max_statements);
 }
 
 statement_errors::statement_errors(const document& reply) : done_(number_in(reply, "n"))
@@ -54,7 +54,7 @@ statement_errors::statement_errors(const document& reply) : done_(number_in(repl
         return;
     while (bson_iter_next(&each)) {
         bson_iter_t inside;
-        std::size_t index = nobody;
+        std::size_t index = no_statement;
         std::uint32_t code = 0;
         std::string why;
         if (!bson_iter_recurse(&each, &inside))
@@ -69,7 +69,7 @@ statement_errors::statement_errors(const document& reply) : done_(number_in(repl
                 why = bson_iter_utf8(&inside, nullptr);
         }
         auto failed = judge_failure(MONGOC_ERROR_SERVER, code, std::move(why));
-        // A duplicate key says here in which index it was found.
+        // The error of a duplicate key names the index in which the key was found.
         if (bson_iter_recurse(&each, &inside) && bson_iter_find(&inside, "keyPattern"))
             bson_append_iter(failed.reply.get(), nullptr, -1, &inside);
         failed_.insert_or_assign(index, std::move(failed));
@@ -92,18 +92,18 @@ batch::batch(const settings& config, std::span<const member_ptr> members, std::i
     : database_(config.database), no_change_code_(no_change_code)
 {
     members_.reserve(members.size());
-    // What gives locks back comes first: others may ask for those.
-    for (const bool gives_back : {true, false}) {
+    // Releases come first, because other operations of the batch may acquire the released locks.
+    for (const bool is_release : {true, false}) {
         for (const auto& each : members) {
-            if (each->gives_back() == gives_back)
-                members_.push_back({each, each->wants_look()});
+            if (each->is_release() == is_release)
+                members_.push_back({each, each->needs_document()});
         }
     }
     update_ = make_update(config);
-    look_ = make_look(config);
+    find_ = make_find(config);
 }
 
-/// One statement for all that can share it, at the place of the first.
+/// Operations that can share a statement share one, at the position of the first of them.
 document batch::make_update(const settings& config)
 {
     std::vector<std::vector<batchable_operation*>> statements;
@@ -129,19 +129,19 @@ document batch::make_update(const settings& config)
     return all.take();
 }
 
-document batch::make_look(const settings& config) const
+document batch::make_find(const settings& config) const
 {
     document made;
     std::set<std::string_view> keys;
     for (const auto& each : members_) {
-        if (each.looks)
+        if (each.needs_document)
             keys.insert(each.who->key());
     }
     if (keys.empty())
         return made;
     bson_append_utf8(made.get(), "find", -1, config.collection.data(), static_cast<int>(config.collection.size()));
     bson_append_document(made.get(), "filter", -1, keys_query(std::vector(keys.begin(), keys.end())).get());
-    commands::get().look.append_to(*made.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
+    commands::get().find_options.append_to(*made.get(), {{"n", static_cast<std::int64_t>(keys.size())}});
     return made;
 }
 
@@ -160,48 +160,48 @@ bool batch::leave(const batchable_operation& which) noexcept
 
 void batch::perform(mongoc_client_t& driver) noexcept
 {
-    updated_ = ask(driver, database_, update_);
-    if (updated_.what == answer::kind::done && !bson_empty(look_.get()))
-        looked_ = ask(driver, database_, look_);
+    update_result_ = ask(driver, database_, update_);
+    if (update_result_.what == answer::kind::done && !bson_empty(find_.get()))
+        find_result_ = ask(driver, database_, find_);
 }
 
-void batch::blame(const error_code& cause, bool was_sent)
+void batch::set_cause(const error_code& cause, bool was_sent)
 {
-    (updated_.what == answer::kind::done ? looked_ : updated_).blame(cause, was_sent);
+    (update_result_.what == answer::kind::done ? find_result_ : update_result_).set_cause(cause, was_sent);
 }
 
 void batch::performed()
 {
     is_over_ = true;
-    const statement_errors errors(updated_.reply);
-    if (updated_.what == answer::kind::done && !errors.accounts_for(statements_)) {
-        updated_.what = answer::kind::unknown;
-        updated_.code = unknown_error;
-    } else if (members_.size() > 1 && updated_.what == answer::kind::refused && !is_denial(updated_)) {
-        // A server that is interrupted in a batch does not tell which statements were carried out before.
-        updated_.what = answer::kind::unknown;
+    const statement_errors errors(update_result_.reply);
+    if (update_result_.what == answer::kind::done && !errors.accounts_for(statements_)) {
+        update_result_.what = answer::kind::unknown;
+        update_result_.code = unknown_error;
+    } else if (members_.size() > 1 && update_result_.what == answer::kind::refused && !is_denial(update_result_)) {
+        // A server that is interrupted does not report which statements of the batch it has carried out.
+        update_result_.what = answer::kind::unknown;
     }
-    const bool is_told = updated_.what == answer::kind::done && !lacks_confirmation(updated_);
+    const bool is_confirmed = update_result_.what == answer::kind::done && !lacks_confirmation(update_result_);
     std::map<std::string, lock_view, std::less<>> seen;
     for_each_document(
-        looked_.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), lock_view(each)); });
+        find_result_.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), lock_view(each)); });
     for (std::size_t i = 0; i < members_.size(); ++i) {
         const auto member = std::exchange(members_[i].who, nullptr);
         if (!member)
             continue;
         const auto* const error = errors.find(members_[i].statement);
-        if (!is_told)
-            member->hear_failed(updated_);
+        if (!is_confirmed)
+            member->on_error(update_result_);
         else if (error && error->code != no_change_code_)
-            member->hear_failed(*error);
+            member->on_error(*error);
         else if (error)
-            member->hear_refused();
-        else if (!members_[i].looks)
-            member->hear_done();
+            member->on_refused();
+        else if (!members_[i].needs_document)
+            member->on_done();
         else if (const auto found = seen.find(member->key()); found != seen.end())
-            member->hear_seen(found->second);
+            member->on_document(found->second);
         else
-            member->hear_unseen(looked_);
+            member->on_document_unknown(find_result_);
     }
 }
 

@@ -21,22 +21,22 @@ namespace colock::mongo::detail {
 struct settings;
 class batchable_operation;
 
-/// How many commands are worth having under way: each costs a server, and us, more than another statement in one. Few
-/// operations do not wait for each other, and where there are more than fit in one, both sides are to work at the same
-/// time.
-[[nodiscard]] std::size_t worthwhile_commands(std::size_t operations) noexcept;
-/// How many operations share one.
-[[nodiscard]] std::size_t worthwhile_statements(std::size_t operations) noexcept;
+/// Returns how many batches should be in flight for a number of operations. Each command costs the server and the
+/// client more than another statement in a command. One or two operations do not wait for each other. If the operations
+/// do not fit into one batch, a second one lets both sides work at the same time.
+[[nodiscard]] std::size_t batch_count(std::size_t operations) noexcept;
+/// Returns how many operations should share a batch.
+[[nodiscard]] std::size_t batch_size(std::size_t operations) noexcept;
 
-/// What became of each statement of an update.
+/// Errors of the statements of an update, by the index of the statement.
 class statement_errors
 {
 public:
     explicit statement_errors(const document& reply);
 
-    /// Null: it was done.
+    /// Returns the error of a statement. Null: the statement was carried out.
     [[nodiscard]] const answer* find(std::size_t statement) const noexcept;
-    /// The answer's numbers are those of `count` statements, of which all but these were done.
+    /// Returns whether the reply accounts for `count` statements: all except the failed ones were carried out.
     [[nodiscard]] bool accounts_for(std::size_t count) const noexcept;
 
 private:
@@ -44,50 +44,53 @@ private:
     std::int64_t done_ = 0;
 };
 
-/// Operations that travel together: an update with a statement for each, then a look at the documents of those who
-/// want it. Each has its own answer, as if it had gone alone.
+/// Operations that are sent together: an update with their statements, then a `find` for the operations that need their
+/// documents. Each operation gets its own result, as if it had been sent alone.
 class batch final : public task
 {
 public:
     using member_ptr = boost::intrusive_ptr<batchable_operation>;
 
-    /// \param no_change_code with which the server refuses a statement that may change nothing
+    /// \param no_change_code code with which the server fails a statement that must change nothing
     batch(const settings& config, std::span<const member_ptr> members, std::int32_t no_change_code = changes_nothing);
     ~batch() override;
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
-    /// All were told.
+    /// All operations were notified.
     [[nodiscard]] bool is_over() const noexcept { return is_over_; }
-    /// It is not told. True: nobody is.
+    /// Removes an operation, which is not notified any more. Returns whether no operation is left.
     [[nodiscard]] bool leave(const batchable_operation& which) noexcept;
 
     void perform(::_mongoc_client_t& driver) noexcept override;
-    void fail(answer why) noexcept override { updated_ = std::move(why); }
-    void blame(const error_code& cause, bool was_sent) override;
-    [[nodiscard]] bool spoils() const noexcept override { return updated_.spoils || looked_.spoils; }
+    void fail(answer why) noexcept override { update_result_ = std::move(why); }
+    void set_cause(const error_code& cause, bool was_sent) override;
+    [[nodiscard]] bool ends_connection() const noexcept override
+    {
+        return update_result_.ends_connection || find_result_.ends_connection;
+    }
     void performed() override;
 
 private:
     struct member
     {
-        /// Null once it has left, or was told.
+        /// Null after the operation has left or was notified.
         member_ptr who;
-        bool looks;
-        /// Of the update.
+        bool needs_document;
+        /// Index of its statement in the update.
         std::size_t statement = 0;
     };
     [[nodiscard]] document make_update(const settings& config);
-    [[nodiscard]] document make_look(const settings& config) const;
+    [[nodiscard]] document make_find(const settings& config) const;
 
     const std::string database_;
     const std::int32_t no_change_code_;
     std::vector<member> members_;
     std::size_t statements_ = 0;
     document update_;
-    /// Empty: nobody wants it.
-    document look_;
-    answer updated_;
-    answer looked_;
+    /// Empty: no operation needs its document.
+    document find_;
+    answer update_result_;
+    answer find_result_;
     bool is_over_ = false;
 };
 

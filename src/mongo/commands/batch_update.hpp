@@ -11,7 +11,7 @@ namespace colock::mongo::detail {
 
 struct settings;
 
-/// The name of an array's element.
+/// Field name of an array element: its index in decimal.
 class index_name
 {
 public:
@@ -28,7 +28,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// An update with a statement for each of some locks: one that fails does not keep the others from being carried out.
+/// Builds an `update` command with one statement for each lock. A statement that fails does not prevent the others.
 class batch_update
 {
 public:
@@ -36,7 +36,7 @@ public:
     batch_update(const batch_update&) = delete;
     batch_update& operator=(const batch_update&) = delete;
 
-    /// \param write of the statement's fields: `void(bson_t&)`
+    /// \param write function that appends the fields of the statement: `void(bson_t&)`
     template <class Write>
     void add(Write write)
     {
@@ -47,13 +47,13 @@ public:
         bson_append_document_end(&statements_, &one);
     }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    /// Once; nothing is added after it.
+    /// Returns the command. May be called once, after the last `add`.
     [[nodiscard]] document take();
 
 private:
     const settings& config_;
     document made_;
-    /// Within that.
+    /// The array of statements in `made_`.
     bson_t statements_;
     std::size_t size_ = 0;
 };

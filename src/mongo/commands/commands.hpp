@@ -5,98 +5,110 @@
 
 namespace colock::mongo::detail {
 
-/// What is asked of a server, with gaps for what differs. One document for each key:
+/// Templates of all commands for locks. Each key has one document:
 ///
-/// - `t` token of the exclusive holder, or null; `x` when that expires, 0 without one
-/// - `f` last fence; `o` who holds it (host, owner, comment, group); `a` since when, `r` when it was extended, or null
-/// - `e` number of the claim's last request that was carried out: an earlier one is too late
-/// - `h` shared holders, each with the same seven; `hx` not before the last of them expires, 0 without any
-/// - `wt`, `wx` token of a writer that waits for readers, and until when they respect that
-/// - `w` until when somebody waits, `wb` who that is, by the adapter's name for itself; `g` grows with every release
-/// meanwhile
-/// - `d` tokens that are refused, each until its own `x`; `dx` not before the last of those
-/// - `p` since when nobody holds it: the only date; null while somebody does
+/// - `t` token of the exclusive holder, or null; `x` expiry of the exclusive holder, 0 without one
+/// - `f` last fence; `o` owner of the lock (host, owner, comment, group); `a` time of the grant, `r` time of the last
+/// extension, or null
+/// - `e` number of the last request of the claim that was carried out: an earlier request is too late
+/// - `h` shared holders, each with the same seven fields; `hx` is not before the last of their expiries, 0 without
+/// holders
+/// - `wt`, `wx` token of a writer that waits for readers, and the time until which readers respect it
+/// - `w` time until which a claim waits; `wb` name of the adapter that waits; `g` counter that grows with every release
+/// while a claim waits
+/// - `d` refused tokens, each until its own `x`; `dx` is not before the last of these times
+/// - `p` time since which nobody holds the lock, the only field of type date; null while the lock is held
 ///
-/// A document without `x` and `hx` that has fields besides `_id` belongs to another program. A statement that meets one
-/// fails with `changes_nothing`, or does not match it.
+/// A document without `x` and `hx` that has fields besides `_id` belongs to another program. A statement on such a
+/// document fails with `changes_nothing`, or does not match it.
 ///
-/// Times are milliseconds of the server, as integers. Test servers have no right answer, and say so by none, for dates
-/// that are compared with `$$NOW` and for paths into arrays: all that is calculated goes without.
+/// Times are milliseconds of the server's clock, as integers. Test servers silently return wrong results for dates that
+/// are compared with `$$NOW`, and for paths into arrays. Therefore no calculation uses them.
 ///
-/// Gaps: `c` collection, `k` key, `t` token, `x` ttl or how much later, `l` when the request is too late, `e` its
-/// number, `f` its fence, `o` owner data, `n` most holders, `m` for how long a write may wait for a majority, `b` until
-/// when a token is refused, `v` the adapter's name for itself.
+/// Placeholders: `c` collection, `k` key, `t` token, `x` ttl of a grant or an extension, `l` time from which the
+/// request is too late, `e` number of the request, `f` fence of the request, `o` owner, `n` maximum number of holders,
+/// `m` how long a write may wait for a majority, `b` time until which a token is refused, `v` name of the adapter.
 struct commands
 {
-    /// `findAndModify`; the answer's `value` has what `lock_view` reads.
+    /// The two forms of a command or a statement.
     struct create
     {
         command_template with_ttl;
         command_template without;
     };
-    /// Marks that somebody waits, unless it is granted.
+    /// `findAndModify` commands. `value` in the reply contains the fields that `lock_view` reads. The `queues` forms
+    /// record in the document that a claim waits, unless the claim is granted.
     create exclusive_queues;
     create exclusive_once;
     create shared_queues;
     create shared_once;
 
-    /// The same for a claim that asks for the first time, in less of the server's time: it is not granted, either,
-    /// where readers were, and a writer that waits for readers does not say so. Then the long form has to decide.
+    /// Forms for the first request of a claim, which take less of the server's time. They do not grant the lock before
+    /// `hx`, even if no shared holder is left, and do not record a writer that waits for readers. In these cases the
+    /// long form has to decide.
     create first_exclusive_queues;
     create first_exclusive_once;
-    /// As statements of one update. It fails, and changes nothing, unless it is granted, with the fence that it names.
+    /// Statements of an update. A statement fails, and changes nothing, unless it grants the lock with the fence that
+    /// it names.
     create join_first_exclusive;
-    /// Then the documents have to be looked at.
+    /// Statements of an update. Their results have to be read from the documents afterwards.
     create join_shared_queues;
     create join_shared_once;
-    /// The same for several claims of one key, in one statement: what a claim costs does not grow with the number of
-    /// holders then. The first of them that find room are granted. It fails, and changes nothing, where one of them
-    /// holds already, or was refused, or is late. More gaps: `a` their tokens, `q` their number, `h` of each what
-    /// `several_holder` makes for its place `i`, and `x` the longest ttl.
+    /// One statement for several claims of one key, so that the cost of a claim does not grow with the number of
+    /// holders. The first claims that find room are granted. The statement fails, and changes nothing, if one of the
+    /// claims already holds the lock, was refused or is too late.
+    ///
+    /// More placeholders: `a` tokens of the claims, `q` number of claims, `h` result of `several_holder` for each claim
+    /// with its place `i`, and `x` the longest ttl.
     create join_several_queues;
     create join_several_once;
     create several_holder;
-    /// It fails, and changes nothing, where what it is to release is not held.
+    /// Fails, and changes nothing, if the token to be released does not hold the lock.
     command_template join_release_exclusive;
     command_template join_release_shared;
-    /// The same for the `q` tokens in `a`, unless each of them holds.
+    /// The same for the `q` tokens in `a`. Fails unless each of them holds the lock.
     command_template join_release_several;
-    /// An update of whose statements some are done, and the others fail: as `server_check` knows. The first that is
-    /// done gives the document its fence, by which `forget` finds what is left of a check that was cut off.
+    /// An update of which some statements have to succeed and the others have to fail; `server_check` knows which. The
+    /// first statement that succeeds sets the fence of the document, by which `forget` finds the document of an
+    /// interrupted check.
     command_template check_join;
-    /// The first of those, which fails, alone.
+    /// The first statement of `check_join` alone, which has to fail.
     command_template check_code;
-    /// Behind the collection and the filter: what the answer to `findAndModify` has, of `n` documents.
-    command_template look;
+    /// End of a `find` command, after the collection and the filter. Returns the same fields as `findAndModify`, of `n`
+    /// documents.
+    command_template find_options;
 
-    /// As the first four for all below. Nothing matches, or nothing changes, for what is not held any more.
+    /// The commands below are `findAndModify` commands, unless another form is stated. If the lock is not held any
+    /// more, nothing matches or nothing changes.
     command_template release_exclusive;
     command_template release_shared;
-    /// Statements of an update, of a group's holders, by whoever knows its id: never sooner than it was, so it may come
-    /// late, and is no request of the holder's.
-    command_template lengthen_exclusive;
-    command_template lengthen_shared;
+    /// Statements of an update, which extend the holders of a group. Any client that knows the id of the group may send
+    /// them. They never make an expiry earlier, so they may arrive late, and they do not count as requests of the
+    /// holder.
+    command_template extend_group_exclusive;
+    command_template extend_group_shared;
     create extend_exclusive;
     create extend_shared;
     command_template touch_exclusive;
     command_template touch_shared;
-    /// The answer is what was there before. With `refuse` the token is not granted any more until `b`.
+    /// The reply contains the document before the change. `refuse` also refuses the token until `b`.
     command_template withdraw;
     command_template refuse;
-    /// `u`: token of the next holder, for whom all the other gaps are. `e` is 0 where the last holder held it still,
-    /// else -1.
+    /// `u`: token of the next holder, to which all other placeholders except `t` belong. Sets `e` to 0 if the last
+    /// holder still held the lock, otherwise to -1.
     create hand_over;
-    /// `t`: token of who holds it; `u`: of who adopts it, or has done so already, for whom all the other gaps are. Who
-    /// waits is told: it may expire sooner now.
+    /// `t`: token of the holder. `u`: token of the adopting claim, which may have adopted the lock already. All other
+    /// placeholders belong to the adopting claim. Waiters are notified, because the lock may expire sooner now.
     create adopt_exclusive;
     create adopt_shared;
-    /// The answer is what was there before, whole. `remove_named` matches where one of the tokens in the array `a` is.
+    /// The reply contains the whole document before the change. `remove_named` matches a document in which one of the
+    /// tokens in the array `a` is a holder.
     command_template remove_named;
     command_template remove_expired;
-    /// Documents that nobody needs any more, and what a check that was cut off has left: `p` a date, `y` the server's
-    /// time.
+    /// Deletes documents that are not needed any more, and the documents of interrupted checks. `p`: date before which
+    /// a lock must have become free. `y`: the server's time. `z`: fence below which the document of a check is deleted.
     command_template forget;
-    /// A write that a majority has to confirm: a primary that is none any more cannot have it.
+    /// A write that a majority has to confirm. A former primary cannot get this confirmation.
     command_template confirm;
     command_template watch;
 

@@ -13,15 +13,15 @@
 
 namespace colock::mongo::detail {
 
-connection::connection(const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner)
-    : strand_(strand), to_(std::move(to)), owner_(std::move(owner)), fiber_([this] { live(); }), timer_(strand)
+connection::connection(const asio::any_io_executor& strand, destination to, std::weak_ptr<connection_owner> owner)
+    : strand_(strand), to_(std::move(to)), owner_(std::move(owner)), fiber_([this] { run_fiber(); }), timer_(strand)
 {
 }
 
 connection::~connection() = default;
 
 std::shared_ptr<connection> connection::make(
-    const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner)
+    const asio::any_io_executor& strand, destination to, std::weak_ptr<connection_owner> owner)
 {
     start_driver();
     auto made = std::make_shared<connection>(strand, std::move(to), std::move(owner));
@@ -35,44 +35,44 @@ void connection::run(std::shared_ptr<task> asked, lease_clock::time_point deadli
     BOOST_ASSERT(is_free());
     task_ = std::move(asked);
     deadline_ = deadline;
-    go_on();
+    resume_fiber();
 }
 
 void connection::close()
 {
     closing_ = true;
     if (!fiber_.running() && !fiber_.ended())
-        go_on();
+        resume_fiber();
 }
 
-/// All that the fiber does.
-void connection::live() noexcept
+/// Body of the fiber.
+void connection::run_fiber() noexcept
 {
     auto* const driver = mongoc_client_new_from_uri(driver_uri(to_).get());
     mongoc_client_set_stream_initiator(driver, &connection::initiate, this);
     mongoc_client_set_error_api(driver, MONGOC_ERROR_API_VERSION_2);
     while (!closing_) {
-        if (task_ && !done_) {
+        if (task_ && !is_performed_) {
             requests_before_ = requests();
             task_->perform(*driver);
-            done_ = true;
+            is_performed_ = true;
         }
         fiber_.suspend();
     }
-    // Without this it would take leave of the server, and select one to do so.
+    // Without the reset, the driver would select a server to tell it about the end of its sessions.
     mongoc_client_reset(driver);
     mongoc_client_destroy(driver);
 }
 
-void connection::go_on()
+void connection::resume_fiber()
 {
     const auto kept = shared_from_this();
     fiber_.resume();
-    if (std::exchange(done_, false))
+    if (std::exchange(is_performed_, false))
         end_task();
     if (fiber_.ended() && self_) {
         timer_.reset();
-        link_.reset();
+        transport_.reset();
         self_.reset();
     }
 }
@@ -81,13 +81,13 @@ void connection::end_task()
 {
     const auto ended = std::move(task_);
     task_ = nullptr;
-    if (ended->spoils()) {
-        ended->blame(cause(), requests() > requests_before_);
-        if (link_)
-            ended->explain(link_->explanation());
+    if (ended->ends_connection()) {
+        ended->set_cause(cause(), requests() > requests_before_);
+        if (transport_)
+            ended->explain(transport_->explanation());
         closing_ = true;
     }
-    const bool spoiled = closing_;
+    const bool closed = closing_;
     ended->performed();
     if (auto next = ended->take_next()) {
         if (!closing_) {
@@ -97,26 +97,26 @@ void connection::end_task()
         next->performed();
     }
     if (const auto owner = owner_.lock())
-        owner->on_free(*this, spoiled);
-    // To hear of its end.
-    if (is_free() && link_)
-        link_->await_bytes();
+        owner->on_free(*this, closed);
+    // Start to read, so that the end of the connection is noticed.
+    if (is_free() && transport_)
+        transport_->await_bytes();
     if (closing_ && !fiber_.ended())
-        go_on();
+        resume_fiber();
 }
 
 std::size_t connection::requests() const noexcept
 {
-    return link_ ? link_->requests() : 0;
+    return transport_ ? transport_->requests() : 0;
 }
 
 error_code connection::cause() const
 {
-    if (link_ && link_->failure())
-        return link_->failure();
+    if (transport_ && transport_->failure())
+        return transport_->failure();
     if (closing_)
         return asio::error::operation_aborted;
-    if (link_ && link_->at_end())
+    if (transport_ && transport_->at_end())
         return asio::error::eof;
     return aborts() ? error_code(asio::error::timed_out) : error_code();
 }
@@ -125,8 +125,8 @@ void connection::wake()
 {
     if (fiber_.running())
         return;
-    if (waits_) {
-        go_on();
+    if (is_suspended_) {
+        resume_fiber();
     } else if (const auto owner = is_free() && is_stale() ? owner_.lock() : nullptr) {
         const auto kept = shared_from_this();
         owner->on_stale(*this);
@@ -141,7 +141,7 @@ bool connection::aborts() const noexcept
 void connection::suspend_until(lease_clock::time_point time)
 {
     const auto end = std::min(time, deadline_);
-    // One that ends earlier will do.
+    // A timer that ends earlier is sufficient, because the fiber may be resumed early.
     if (timer_ && end < timer_at_) {
         timer_at_ = end;
         timer_->expires_at(end);
@@ -153,12 +153,12 @@ void connection::suspend_until(lease_clock::time_point time)
             self->wake();
         });
     }
-    waits_ = true;
+    is_suspended_ = true;
     fiber_.suspend();
-    waits_ = false;
+    is_suspended_ = false;
 }
 
-std::function<void()> connection::waker()
+std::function<void()> connection::make_waker()
 {
     return [weak = weak_from_this()] {
         if (const auto self = weak.lock())
@@ -170,16 +170,16 @@ mongoc_stream_t* connection::initiate(const mongoc_uri_t*, const mongoc_host_lis
 {
     auto& host = *static_cast<connection*>(self);
     try {
-        if (!host.closing_ && !host.link_) {
-            host.link_ = std::make_shared<transport>(host.strand_, host.waker());
-            host.link_->open(host.to_);
-            if (auto* const made = make_stream(host, host.link_))
+        if (!host.closing_ && !host.transport_) {
+            host.transport_ = std::make_shared<transport>(host.strand_, host.make_waker());
+            host.transport_->open(host.to_);
+            if (auto* const made = make_stream(host, host.transport_))
                 return made;
         }
     } catch (...) {
-        // Without memory. No exception may cross the driver's frames.
+        // Out of memory. No exception may pass through the driver's frames.
     }
-    bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "no connection can be begun");
+    bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT, "no connection can be started");
     return nullptr;
 }
 
@@ -191,7 +191,7 @@ void connection::drop() noexcept
     while (!fiber_.ended())
         fiber_.resume();
     task_ = nullptr;
-    link_ = nullptr;
+    transport_ = nullptr;
     strand_ = {};
 }
 

@@ -26,28 +26,29 @@ struct _mongoc_uri_t;
 
 namespace colock::mongo::detail {
 
-/// Something to be done with the driver.
+/// Work that a connection does with the driver.
 class task
 {
 public:
     virtual ~task() = default;
-    /// On a lane's fiber: calls of the driver suspend it. Must not throw.
+    /// Called on the connection's fiber, which is suspended by calls of the driver. Must not throw.
     virtual void perform(::_mongoc_client_t& driver) noexcept = 0;
-    /// It is not performed: no connection could be authenticated.
+    /// Called instead of `perform` if no connection could be authenticated.
     virtual void fail(answer why) noexcept = 0;
-    /// It spoils, and that is what has become of the connection, as far as can be seen.
-    /// \param was_sent some of it may have arrived at the server
-    virtual void blame(const error_code& cause, bool was_sent) = 0;
-    /// What the cause does not tell, to be said behind it.
+    /// Called for a task after which the connection is unusable, with the cause of the connection's failure, as far as
+    /// it is known.
+    /// \param was_sent bytes of the task may have reached the server
+    virtual void set_cause(const error_code& cause, bool was_sent) = 0;
+    /// Sets a text to append to the message of the cause.
     void explain(std::string more) { explanation_ = std::move(more); }
     [[nodiscard]] const std::string& explanation() const noexcept { return explanation_; }
-    /// The driver's client is of no use for the next.
-    [[nodiscard]] virtual bool spoils() const noexcept = 0;
-    /// It has been performed, or ended early.
+    /// Returns whether the driver's client cannot be used for another task.
+    [[nodiscard]] virtual bool ends_connection() const noexcept = 0;
+    /// Called after the task was performed or has ended early.
     virtual void performed() = 0;
 
-    /// The lane performs `next` after this, before it takes anything else; or tells it that it was not begun, if the
-    /// lane has ended. From inside `performed` only.
+    /// Makes the connection perform `next` directly after this task. If the connection has ended, `next` ends as not
+    /// sent. May only be called from inside of `performed`.
     void follow_with(std::shared_ptr<task> next) noexcept { next_ = std::move(next); }
     [[nodiscard]] std::shared_ptr<task> take_next() noexcept { return std::exchange(next_, nullptr); }
 
@@ -58,41 +59,41 @@ private:
 
 class connection;
 
-/// Who gives tasks to lanes.
-class lane_owner
+/// Interface of the object that gives tasks to connections.
+class connection_owner
 {
 public:
-    /// It has performed a task, and the task was told. Spoiled: it ends by itself.
-    virtual void on_free(connection& which, bool spoiled) = 0;
-    /// It was free, and its connection has ended.
+    /// The connection has performed a task, and the task was notified. An unusable connection closes itself.
+    virtual void on_free(connection& which, bool closed) = 0;
+    /// The transport of a free connection has ended.
     virtual void on_stale(connection& which) = 0;
 
 protected:
-    lane_owner() = default;
-    ~lane_owner() = default;
+    connection_owner() = default;
+    ~connection_owner() = default;
 };
 
-/// One client of the driver, with a fiber that it runs on, and one server that it is connected to. Takes one task at a
-/// time.
+/// One client of the driver, its fiber, and its connection to one server. Performs one task at a time.
 ///
-/// Thread safety: none; belongs to the strand. It keeps itself until it has been closed, or its context is gone.
+/// Thread safety: none; belongs to the strand. The object keeps itself alive until it was closed or its context is
+/// gone.
 class connection final : public std::enable_shared_from_this<connection>, public context_member, private fiber_host
 {
 public:
     [[nodiscard]] static std::shared_ptr<connection> make(
-        const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner);
-    connection(const asio::any_io_executor& strand, destination to, std::weak_ptr<lane_owner> owner);
+        const asio::any_io_executor& strand, destination to, std::weak_ptr<connection_owner> owner);
+    connection(const asio::any_io_executor& strand, destination to, std::weak_ptr<connection_owner> owner);
     ~connection() override;
 
     [[nodiscard]] bool is_free() const noexcept { return !task_ && !closing_; }
-    /// Free, but its connection has ended meanwhile: what it were asked would have an unknown outcome.
-    [[nodiscard]] bool is_stale() { return link_ && link_->is_stale(); }
+    /// Returns whether the transport of this free connection has ended. A command on it would have an unknown outcome.
+    [[nodiscard]] bool is_stale() { return transport_ && transport_->is_stale(); }
     [[nodiscard]] bool performs(const task& which) const noexcept { return task_.get() == &which; }
-    /// When it is free. From the deadline on the driver's calls fail.
+    /// Performs a task. The connection must be free. From the deadline on, the driver's calls fail.
     void run(std::shared_ptr<task> asked, lease_clock::time_point deadline);
-    /// It ends as soon as the driver has come back; what is under way fails.
+    /// Closes the connection as soon as the driver returns. The task in progress fails.
     void close();
-    /// The same, but nobody is told.
+    /// Closes the connection at once, without notifying the task or the owner.
     void drop() noexcept;
 
     void context_shutdown() noexcept override { drop(); }
@@ -101,8 +102,8 @@ private:
     static ::_mongoc_stream_t* initiate(
         const ::_mongoc_uri_t* url, const ::_mongoc_host_list_t* where, void* self, ::_bson_error_t* error);
 
-    void live() noexcept;
-    void go_on();
+    void run_fiber() noexcept;
+    void resume_fiber();
     void end_task();
     [[nodiscard]] std::size_t requests() const noexcept;
     [[nodiscard]] error_code cause() const;
@@ -110,24 +111,25 @@ private:
 
     [[nodiscard]] bool aborts() const noexcept override;
     void suspend_until(lease_clock::time_point time) override;
-    [[nodiscard]] std::function<void()> waker();
+    [[nodiscard]] std::function<void()> make_waker();
 
     asio::any_io_executor strand_;
     const destination to_;
-    const std::weak_ptr<lane_owner> owner_;
+    const std::weak_ptr<connection_owner> owner_;
     fiber fiber_;
     std::optional<lease_timer> timer_;
     lease_clock::time_point timer_at_ = lease_clock::time_point::max();
     std::shared_ptr<task> task_;
     lease_clock::time_point deadline_ = lease_clock::time_point::max();
-    /// The driver's one and only: it would make another by itself when it finds this one closed.
-    std::shared_ptr<transport> link_;
-    /// When the task was begun.
+    /// The only transport of the driver's client. The driver would open another one by itself after this one was
+    /// closed, which is refused.
+    std::shared_ptr<transport> transport_;
+    /// Value of `requests()` when the task was started.
     std::size_t requests_before_ = 0;
-    bool done_ = false;
-    bool waits_ = false;
+    bool is_performed_ = false;
+    bool is_suspended_ = false;
     bool closing_ = false;
-    /// While the fiber has not ended.
+    /// Keeps this object alive until the fiber has ended.
     std::shared_ptr<connection> self_;
 };
 

@@ -9,13 +9,13 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Longer than the driver takes to give up a connection that cannot be made.
+/// Longer than the driver takes to give up a connection attempt.
 constexpr auto max_authentication = std::chrono::seconds(3);
 
 } // namespace
 
-connection_pool::connection_pool(const asio::any_io_executor& strand, destination to, std::size_t most)
-    : strand_(strand), to_(std::move(to)), most_(most), rest_(strand)
+connection_pool::connection_pool(const asio::any_io_executor& strand, destination to, std::size_t max_connections)
+    : strand_(strand), to_(std::move(to)), max_connections_(max_connections), pause_timer_(strand)
 {
 }
 
@@ -48,16 +48,17 @@ connection* connection_pool::take_free()
     if (!may_open())
         return nullptr;
     const auto made = open_.emplace_back(connection::make(strand_, to_, weak_from_this()));
-    if (!to_.as)
+    if (!to_.login)
         return made.get();
     authenticate(*made);
     return nullptr;
 }
 
-/// For the first task that waits; but another may be given the lane, and another lane the task.
+/// Authenticates on behalf of the first task that waits. Another task may get the connection, and this task another
+/// connection.
 void connection_pool::authenticate(connection& made)
 {
-    unready_ = &made;
+    unauthenticated_ = &made;
     authentication_began_ = lease_clock::now();
     authentication_ = std::make_shared<authentication>();
     made.run(authentication_, std::min(waiting_.front().deadline, lease_clock::now() + max_authentication));
@@ -65,7 +66,7 @@ void connection_pool::authenticate(connection& made)
 
 std::shared_ptr<authentication> connection_pool::end_authentication() noexcept
 {
-    unready_ = nullptr;
+    unauthenticated_ = nullptr;
     return std::exchange(authentication_, nullptr);
 }
 
@@ -88,8 +89,8 @@ void connection_pool::give_up(const task& asked)
     const auto found = std::ranges::find_if(open_, [&](const auto& each) { return each->performs(asked); });
     if (found == open_.end())
         return;
-    const auto spoiled = *found;
-    spoiled->close();
+    const auto closed = *found;
+    closed->close();
 }
 
 void connection_pool::run_next()
@@ -104,50 +105,50 @@ void connection_pool::run_next()
     }
 }
 
-void connection_pool::on_free(connection& which, bool spoiled)
+void connection_pool::on_free(connection& which, bool closed)
 {
     const auto is_it = [&](const auto& each) { return &*each == &which; };
     if (std::ranges::find_if(open_, is_it) == open_.end())
         return;
-    const auto ended = &which == unready_ ? end_authentication() : nullptr;
-    if (spoiled)
+    const auto ended = &which == unauthenticated_ ? end_authentication() : nullptr;
+    if (closed)
         std::erase_if(open_, is_it);
     else
         free_.push_back(&which);
-    if (ended && spoiled)
+    if (ended && closed)
         fail_next(ended->take_failure());
     else if (ended)
-        rest();
-    go_on();
+        pause_authentication();
+    process_queue();
 }
 
-void connection_pool::rest()
+void connection_pool::pause_authentication()
 {
     const auto now = lease_clock::now();
-    rests_ = true;
-    rest_.expires_at(saturating_add(now, now - authentication_began_));
-    rest_.async_wait([weak = weak_from_this()](const boost::system::error_code& failed) {
+    is_paused_ = true;
+    pause_timer_.expires_at(saturating_add(now, now - authentication_began_));
+    pause_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& failed) {
         const auto self = weak.lock();
         if (failed || !self)
             return;
-        self->rests_ = false;
-        self->go_on();
+        self->is_paused_ = false;
+        self->process_queue();
     });
 }
 
-void connection_pool::go_on()
+void connection_pool::process_queue()
 {
     run_next();
-    if (has_room() && room_)
-        room_();
+    if (has_capacity() && on_capacity_)
+        on_capacity_();
 }
 
 void connection_pool::on_stale(connection& which)
 {
     std::erase(free_, &which);
     close(which);
-    if (open_.empty() && waiting_.empty() && all_stale_)
-        all_stale_();
+    if (open_.empty() && waiting_.empty() && on_all_stale_)
+        on_all_stale_();
 }
 
 void connection_pool::close(connection& which)
@@ -167,7 +168,7 @@ void connection_pool::close_all()
 {
     free_.clear();
     end_authentication();
-    rest_.cancel();
+    pause_timer_.cancel();
     const auto waiting = std::exchange(waiting_, {});
     for (const auto& each : std::exchange(open_, {}))
         each->close();

@@ -16,47 +16,47 @@
 
 namespace colock::mongo::detail {
 
-/// Some lanes to one server. What is asked waits for one in the order in which it was asked; one that was spoiled is
-/// replaced when the next is needed.
+/// Connections to one server. Tasks wait for a free connection in the order in which they arrived. An unusable
+/// connection is replaced when the next one is needed.
 ///
-/// Where lanes authenticate, they do so one at a time, with pauses, and before they are given anything. libmongoc 1.23
-/// hashes the password for each of them, which blocks the event loop. In between it goes on, and what is asked is sent
-/// on the lanes that are ready.
+/// If the destination has credentials, connections authenticate one at a time, with pauses, before they get a task.
+/// libmongoc 1.23 hashes the password for each connection, which blocks the event loop. In the pauses the event loop
+/// continues, and tasks are sent on the connections that are ready.
 ///
 /// Thread safety: none; belongs to the strand.
-class connection_pool final : public std::enable_shared_from_this<connection_pool>, public lane_owner
+class connection_pool final : public std::enable_shared_from_this<connection_pool>, public connection_owner
 {
 public:
     using task_ptr = std::shared_ptr<task>;
 
-    connection_pool(const asio::any_io_executor& strand, destination to, std::size_t most);
-    /// Nobody is told of what is under way.
+    connection_pool(const asio::any_io_executor& strand, destination to, std::size_t max_connections);
+    /// Tasks in progress are dropped, and are not notified.
     ~connection_pool();
     connection_pool(const connection_pool&) = delete;
     connection_pool& operator=(const connection_pool&) = delete;
 
-    /// To be told when what is asked would not wait any more.
-    void on_room(std::function<void()> told) { room_ = std::move(told); }
-    /// To be told when the last of them has ended that nobody used.
-    void on_all_stale(std::function<void()> told) { all_stale_ = std::move(told); }
+    /// Sets the function to call when a new task would not have to wait.
+    void on_capacity(std::function<void()> callback) { on_capacity_ = std::move(callback); }
+    /// Sets the function to call when the last connection has ended while it was free.
+    void on_all_stale(std::function<void()> callback) { on_all_stale_ = std::move(callback); }
 
-    /// \param deadline from then on it fails, if it has been begun
+    /// \param deadline time from which the task fails, if it was started
     void ask(task_ptr asked, lease_clock::time_point deadline);
-    /// False: it has been begun, or has ended.
+    /// Removes a task that waits. Returns false if the task was started or has ended.
     [[nodiscard]] bool withdraw(const task& asked);
-    /// Nobody waits for it any more: it is withdrawn, or fails with its lane.
+    /// Withdraws a task that waits, or closes the connection that performs it, so that it fails.
     void give_up(const task& asked);
-    /// What is asked now does not wait.
-    [[nodiscard]] bool has_room() const noexcept { return waiting_.empty() && (!free_.empty() || may_open()); }
+    /// Returns whether a new task would not have to wait.
+    [[nodiscard]] bool has_capacity() const noexcept { return waiting_.empty() && (!free_.empty() || may_open()); }
 
     [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
-    [[nodiscard]] std::size_t under_way() const noexcept { return open_.size() - free_.size(); }
-    /// Those that stand, used or not.
+    [[nodiscard]] std::size_t in_flight() const noexcept { return open_.size() - free_.size(); }
+    /// Number of open connections, busy or free.
     [[nodiscard]] std::size_t open() const noexcept { return open_.size(); }
 
-    /// Those that nobody uses. What waits goes on waiting.
+    /// Closes the free connections. Tasks that wait stay in the queue.
     void close_free();
-    /// What is under way fails, and what waits is told that it was not begun.
+    /// Closes all connections. Tasks in progress fail, and tasks that wait end as not sent.
     void close_all();
 
 private:
@@ -66,36 +66,40 @@ private:
         lease_clock::time_point deadline;
     };
 
-    void on_free(connection& which, bool spoiled) override;
+    void on_free(connection& which, bool closed) override;
     void on_stale(connection& which) override;
-    [[nodiscard]] bool may_open() const noexcept { return open_.size() < most_ && !unready_ && !rests_; }
+    [[nodiscard]] bool may_open() const noexcept
+    {
+        return open_.size() < max_connections_ && !unauthenticated_ && !is_paused_;
+    }
     void authenticate(connection& made);
     std::shared_ptr<authentication> end_authentication() noexcept;
-    /// Authenticates no lane for as long as the last one took, so that the event loop and the server keep up.
-    void rest();
+    /// Authenticates no connection for as long as the last authentication took, so that the event loop and the server
+    /// keep up.
+    void pause_authentication();
     /// Fails the first task that waits, if there is one.
     void fail_next(answer why);
     void run_next();
-    /// The same, and tells if more can be asked.
-    void go_on();
+    /// Gives waiting tasks to free connections, and calls `on_capacity_` if more tasks can be started.
+    void process_queue();
     [[nodiscard]] connection* take_free();
     void close(connection& which);
 
     const asio::any_io_executor strand_;
     const destination to_;
-    const std::size_t most_;
-    std::function<void()> room_;
-    std::function<void()> all_stale_;
+    const std::size_t max_connections_;
+    std::function<void()> on_capacity_;
+    std::function<void()> on_all_stale_;
     std::deque<pending_request> waiting_;
     std::vector<std::shared_ptr<connection>> open_;
-    /// The one used last is used next: the others grow old.
+    /// Free connections. The connection used last is used next, so that the others stay idle.
     std::vector<connection*> free_;
-    /// The lane that is not authenticated yet, and its task; null if all are.
-    const connection* unready_ = nullptr;
+    /// The connection that is not authenticated yet, and its task; null if there is none.
+    const connection* unauthenticated_ = nullptr;
     std::shared_ptr<authentication> authentication_;
     lease_clock::time_point authentication_began_{};
-    lease_timer rest_;
-    bool rests_ = false;
+    lease_timer pause_timer_;
+    bool is_paused_ = false;
 };
 
 } // namespace colock::mongo::detail

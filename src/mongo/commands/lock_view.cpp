@@ -37,7 +37,7 @@ bool is_number(const bson_iter_t& field)
     return BSON_ITER_HOLDS_INT64(&field) || BSON_ITER_HOLDS_INT32(&field) || BSON_ITER_HOLDS_DOUBLE(&field);
 }
 
-/// A floating-point number may be beyond all that an integer can hold.
+/// A floating-point number may exceed the range of an integer.
 std::int64_t number_of(const bson_iter_t& field)
 {
     if (!BSON_ITER_HOLDS_DOUBLE(&field))
@@ -65,7 +65,7 @@ bool read_field(const bson_iter_t& field, holder_view& into)
     return true;
 }
 
-/// Of a field that `shown_of_locks` names.
+/// \param field a field that `shown_fields` names
 bool has_foreign_type(const bson_iter_t& field)
 {
     const std::string_view name = bson_iter_key(&field);
@@ -102,7 +102,7 @@ void read_owner(const bson_iter_t& from, lock_status& into)
     });
 }
 
-/// One holder's own fields, among others.
+/// All fields of one holder. Other fields are ignored.
 struct whole_holder
 {
     holder_view view{};
@@ -151,7 +151,7 @@ void lock_view::read(const bson_iter_t& fields)
         else if (name == "wx")
             writer_until_ = number_of(field);
         else if (name == "w")
-            waited_for_until_ = number_of(field);
+            wait_mark_until_ = number_of(field);
         else if (name == "wb")
             waiter_ = text_of(field);
         else if (name == "o")
@@ -163,7 +163,8 @@ void lock_view::read(const bson_iter_t& fields)
             for_each(field, [this](const bson_iter_t& member) {
                 auto& added = shared_.emplace_back();
                 for_each(member, [&](const bson_iter_t& inner) {
-                    // To a server, other types are greater than any time: such a holder would never expire.
+                    // A server treats values of other types as greater than any time, so such a holder would never
+                    // expire.
                     is_foreign_ = is_foreign_ || has_foreign_type(inner);
                     read_field(inner, added);
                 });
@@ -264,7 +265,7 @@ document to_document(const owner_data& owner)
     append_bytes(*made.get(), "host", owner.host);
     append_bytes(*made.get(), "owner", owner.owner);
     append_bytes(*made.get(), "comment", owner.comment);
-    // The index of groups has those alone that name one.
+    // An empty group is not stored, so that the sparse index of groups has no entry for it.
     if (!owner.group.empty())
         append_bytes(*made.get(), "group", owner.group);
     return made;

@@ -14,7 +14,7 @@
 
 namespace colock::mongo::detail {
 
-/// What a lock's document says of one who holds it, or did.
+/// A current or former holder, as stored in the document of a lock.
 struct holder_view
 {
     std::string_view token{};
@@ -23,41 +23,43 @@ struct holder_view
     std::int64_t request = 0;
 };
 
-/// No greater fence is given. As a time it is the end of the year 9999: `p` is not earlier than the fence, and later
-/// dates cannot be read everywhere. A fence near 2^63 would become a floating-point number with the next grant.
+/// The greatest fence. As a time it is the end of the year 9999: `p` is not earlier than the fence, and not all
+/// programs can read later dates. A fence near 2^63 would become a floating-point number with the next grant.
 inline constexpr std::int64_t max_fence = 253'402'300'799'999;
 
-/// A lock's document, as `findAndModify` answers with it or a listing brings it. A view.
+/// View of a lock's document, as contained in the reply to `findAndModify` or in a listing. The reply must outlive the
+/// view.
 class lock_view
 {
 public:
-    /// The answer to `findAndModify`.
+    /// Reads the reply to `findAndModify`.
     [[nodiscard]] static lock_view of_answer(const document& reply);
     explicit lock_view(const bson_iter_t& fields);
-    /// There is none.
+    /// Constructs the view of a missing document.
     lock_view() = default;
 
-    /// There is one.
+    /// Returns whether the document exists.
     [[nodiscard]] bool exists() const noexcept { return exists_; }
-    /// Without a token where nobody holds it.
+    /// Its token is empty if there is no exclusive holder.
     [[nodiscard]] const holder_view& exclusive() const noexcept { return exclusive_; }
     [[nodiscard]] const std::vector<holder_view>& shared() const noexcept { return shared_; }
-    /// Of a claim; null where it is none of the holders, expired or not.
+    /// Returns the holder with this token, expired or not; null if there is none.
     [[nodiscard]] const holder_view* find(std::string_view token) const noexcept;
     [[nodiscard]] std::string_view writer() const noexcept { return writer_; }
-    /// Another than that adapter waits.
+    /// Returns whether an adapter other than `than` waits.
     [[nodiscard]] bool others_wait(std::string_view than, std::int64_t now) const noexcept
     {
-        return waited_for_until_ > now && waiter_ != than;
+        return wait_mark_until_ > now && waiter_ != than;
     }
-    /// It has a field of a type that no lock's document has there.
+    /// Returns whether a field has a type that it never has in a lock's document.
     [[nodiscard]] bool is_foreign() const noexcept { return is_foreign_; }
-    /// The last fence of the key leaves no greater one.
+    /// Returns whether the last fence of the key is the greatest one.
     [[nodiscard]] bool is_out_of_fences() const noexcept { return exclusive_.fence >= max_fence; }
-    /// Of the exclusive holder, or the first of the shared ones; for messages.
+    /// Owner of the exclusive holder, for messages.
     [[nodiscard]] std::string_view owner() const noexcept { return owner_; }
 
-    /// When a claim of that kind may be granted without anybody's doing; 0: it is not seen what keeps it.
+    /// Returns when `of` may be granted without any release, because holders expire. 0: nothing in the document
+    /// prevents the grant.
     [[nodiscard]] std::int64_t free_at(const claim& of, std::int64_t now) const noexcept;
 
 private:
@@ -71,22 +73,22 @@ private:
     std::int64_t writer_until_ = 0;
     std::string_view owner_;
     std::string_view waiter_;
-    std::int64_t waited_for_until_ = 0;
+    std::int64_t wait_mark_until_ = 0;
 };
 
-/// A whole document that has fields besides its key, and not the form of a lock's.
+/// Returns whether a whole document has fields besides its key, but not the form of a lock.
 [[nodiscard]] bool is_foreign(const bson_iter_t& fields);
 
-/// The live holders that a whole document tells of, or those that are expired.
+/// Selects the live or the expired holders of a document.
 enum class holders : unsigned char
 {
     live,
     expired,
 };
-/// Without any for a document of another program.
+/// Reads a whole document. Returns no holders for a document of another program.
 [[nodiscard]] std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now);
 
-/// One of them, by what it can be released or extended with.
+/// A holder with its token, by which its lock can be released or extended.
 struct known_holder
 {
     std::string token;
@@ -94,7 +96,7 @@ struct known_holder
 };
 [[nodiscard]] std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, std::int64_t now);
 
-/// The document that stands for an owner.
+/// Returns the document that represents an owner.
 [[nodiscard]] document to_document(const owner_data& owner);
 
 } // namespace colock::mongo::detail

@@ -31,14 +31,14 @@ std::int64_t milliseconds_of(wall_clock::time_point time)
     return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-/// A filter may ask for any span.
+/// The sum saturates, because a filter may contain any duration.
 std::int64_t later(std::int64_t now, std::chrono::milliseconds span)
 {
-    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
-    return span.count() > never - now ? never : now + span.count();
+    constexpr std::int64_t latest = std::numeric_limits<std::int64_t>::max();
+    return span.count() > latest - now ? latest : now + span.count();
 }
 
-/// Conditions that all have to hold.
+/// Conditions that must all hold.
 class conjunction
 {
 public:
@@ -60,8 +60,9 @@ private:
     int count_ = 0;
 };
 
-/// What no text that begins with it reaches; nothing where that is no text.
-std::optional<std::string> behind(std::string prefix)
+/// Returns a text that is greater than all texts with this prefix. Returns nothing if the last character has no simple
+/// successor.
+std::optional<std::string> upper_bound_of_prefix(std::string prefix)
 {
     constexpr char last_of_ascii = 0x7f;
     if (prefix.empty() || prefix.back() < 0 || prefix.back() >= last_of_ascii - 1)
@@ -70,7 +71,7 @@ std::optional<std::string> behind(std::string prefix)
     return prefix;
 }
 
-/// Documents of other programs are left out.
+/// Excludes the documents of other programs.
 void add_form(conjunction& all)
 {
     all.add(R"({"hx":{"$gte":0}})", {});
@@ -78,11 +79,11 @@ void add_form(conjunction& all)
 
 void add_prefix(conjunction& all, const std::string& prefix)
 {
-    // One that ends within a character is for us to compare.
+    // A prefix that ends within a character is compared by the client.
     if (!is_utf8(prefix))
         return;
     all.add(R"({"_id":{"$gte":"?k"}})", {{"k", std::string_view(prefix)}});
-    if (const auto end = behind(prefix))
+    if (const auto end = upper_bound_of_prefix(prefix))
         all.add(R"({"_id":{"$lt":"?k"}})", {{"k", std::string_view(*end)}});
 }
 
@@ -172,7 +173,7 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
     add_form(all);
     if (wanted.key_prefix && from.is_text())
         add_prefix(all, *wanted.key_prefix);
-    // Who is of no group has none stored.
+    // No group is stored for a holder without a group.
     if (wanted.group && !wanted.group->empty())
         all.add(R"({"$or":[{"o.group":"?v"},{"h.o.group":"?v"}]})", {{"v", bytes{*wanted.group}}});
     if (wanted.owner)
@@ -213,12 +214,12 @@ document confirm_command(const settings& config)
 
 bool may_be_full(const document& reply)
 {
-    // One that is smaller had room for any document.
+    // A smaller reply had room for any document.
     constexpr std::uint32_t full_size = 256 * 1024;
     return reply.get()->len > full_size;
 }
 
-bool may_go_on(const document& reply, std::int64_t count, std::int64_t most)
+bool may_have_more(const document& reply, std::int64_t count, std::int64_t most)
 {
     return count == most || may_be_full(reply);
 }

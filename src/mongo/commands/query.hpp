@@ -16,21 +16,21 @@
 
 namespace colock::mongo::detail {
 
-/// Behind which document a page begins. Keys that are text come first, then those that are none: a server compares
-/// either only with its like, and so never with documents of ours that belong to no key.
+/// Position in the order of keys at which a page starts. Keys that are text come first, then binary keys. A server
+/// compares a key only with keys of the same type, so that colock's documents that belong to no key never match.
 class page_start
 {
 public:
-    /// \param cursor as `text` has told; empty: the first
-    /// \return nothing for what it has not
+    /// \param cursor a result of `text`; empty: the first page
+    /// \return nothing if the cursor is not valid
     [[nodiscard]] static std::optional<page_start> from(std::string_view cursor);
 
     [[nodiscard]] std::string text() const;
-    void move_behind(std::string key) { last_ = std::move(key); }
-    /// False: that was done before, and nothing more comes.
+    void move_after(std::string key) { last_ = std::move(key); }
+    /// Moves to the binary keys. Returns false if that was done before, so that nothing more follows.
     [[nodiscard]] bool skip_text() noexcept;
 
-    /// Adds the condition on `_id`.
+    /// Appends the condition on `_id`.
     void append_to(bson_t& query) const;
     [[nodiscard]] bool is_text() const noexcept { return is_text_; }
 
@@ -40,23 +40,28 @@ private:
 };
 
 [[nodiscard]] document key_query(std::string_view key);
+/// Maximum number of documents in one page of a listing, or in one step of a purge. One handler reports all holders of
+/// them.
+inline constexpr std::int64_t page_size = 256;
+
 [[nodiscard]] document keys_query(std::span<const std::string_view> keys);
-/// Of live holders: what a server can decide of it.
+/// Returns the query for live holders. The server evaluates only a part of the filter.
 /// \param now the server's time
 [[nodiscard]] document list_query(const filter& wanted, const page_start& from, std::int64_t now);
-/// Of keys with a holder who has expired.
+/// Returns the query for keys with an expired holder.
 [[nodiscard]] document expired_query(const page_start& from, std::int64_t now);
 
 [[nodiscard]] document find_command(const settings& config, const document& query, std::int64_t most);
-/// A write that a majority has to confirm: a server that is not the primary any more cannot have that.
+/// Returns a write that a majority has to confirm. A former primary cannot get this confirmation.
 [[nodiscard]] document confirm_command(const settings& config);
-/// Whether such an answer may have left out documents for which it had no room.
+/// Returns whether the reply may lack documents for which it had no room.
 [[nodiscard]] bool may_be_full(const document& reply);
-/// Whether there may be more behind such an answer: a server ends a batch at 16 MB, however few documents that are.
-[[nodiscard]] bool may_go_on(const document& reply, std::int64_t count, std::int64_t most);
-/// Of the first batch of an answer, or the next.
+/// Returns whether more documents may follow: a server ends a batch at 16 MB, even if it has fewer documents than
+/// requested.
+[[nodiscard]] bool may_have_more(const document& reply, std::int64_t count, std::int64_t most);
+/// Calls `use` for each document in the first or next batch of a reply.
 void for_each_document(const document& reply, const std::function<void(const bson_iter_t& fields)>& use);
-/// Of a whole document.
+/// Returns the key of a whole document.
 [[nodiscard]] std::string key_of(const bson_iter_t& fields);
 
 } // namespace colock::mongo::detail

@@ -12,14 +12,14 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// The server is none that writes go to, or not for long: InterruptedAtShutdown, InterruptedDueToReplStateChange,
+/// The server is not the primary, or will soon not be: InterruptedAtShutdown, InterruptedDueToReplStateChange,
 /// NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary, PrimarySteppedDown, ShutdownInProgress,
 /// LegacyNotPrimary.
-constexpr std::array<std::uint32_t, 8> leaving_codes{11600, 11602, 10107, 13435, 13436, 189, 91, 10058};
+constexpr std::array<std::uint32_t, 8> state_change_codes{11600, 11602, 10107, 13435, 13436, 189, 91, 10058};
 
 } // namespace
 
-void answer::blame(const boost::system::error_code& failure, bool was_sent)
+void answer::set_cause(const boost::system::error_code& failure, bool was_sent)
 {
     if (was_sent && what == kind::unsent)
         what = kind::unknown;
@@ -40,13 +40,13 @@ answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
     }
     if (domain == MONGOC_ERROR_SERVER) {
         judged.code = static_cast<std::int32_t>(code);
-        judged.spoils = std::ranges::find(leaving_codes, code) != leaving_codes.end();
-        // What is interrupted may have been carried out before.
-        judged.what = judged.spoils ? answer::kind::unknown : answer::kind::refused;
+        judged.ends_connection = std::ranges::find(state_change_codes, code) != state_change_codes.end();
+        // An interrupted command may have been carried out before the interruption.
+        judged.what = judged.ends_connection ? answer::kind::unknown : answer::kind::refused;
         return judged;
     }
-    judged.spoils = true;
-    // Once a server was selected, the driver does not say how far it has come.
+    judged.ends_connection = true;
+    // After the driver has selected a server, it does not report how much it has sent.
     judged.what =
         domain == MONGOC_ERROR_STREAM || domain == MONGOC_ERROR_PROTOCOL ? answer::kind::unknown : answer::kind::unsent;
     return judged;
@@ -70,7 +70,7 @@ answer ask(mongoc_client_t& driver, const std::string& database, const document&
             got = judge_failure(error.domain, error.code, error.message);
         } catch (const std::exception&) {
             got.what = answer::kind::unknown;
-            got.spoils = true;
+            got.ends_connection = true;
         }
     }
     got.reply = std::move(reply);

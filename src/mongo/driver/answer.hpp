@@ -14,54 +14,56 @@ struct _mongoc_client_t;
 
 namespace colock::mongo::detail {
 
-/// What a server, or the driver, says to a command.
+/// Result of a command, reported by the server or by the driver.
 struct answer
 {
     enum class kind : unsigned char
     {
-        /// Done; `reply` has the rest.
+        /// The command was carried out. `reply` contains the server's reply.
         done,
-        /// The server has refused it, and nothing has happened.
+        /// The server refused the command. Nothing was changed.
         refused,
-        /// It could not be sent.
+        /// The command could not be sent.
         unsent,
-        /// It may have been carried out.
+        /// The outcome is unknown: the command may have been carried out.
         unknown,
     };
     kind what = kind::unsent;
-    /// Of the server; 0: the driver has failed.
+    /// Error code of the server. 0: the driver reported the failure.
     std::int32_t code = 0;
     std::string why{};
-    /// What has become of the connection, if the driver has failed.
+    /// Error of the connection, if the driver reported the failure.
     boost::system::error_code cause{};
     document reply{};
-    /// When the lane that has the answer was asked.
+    /// Time immediately before the command was sent.
     lease_clock::time_point asked{};
-    /// Nothing else may be asked on that lane: it is not connected any more, or to a server that takes no writes.
-    bool spoils = false;
+    /// The connection cannot be used for another command: it was lost, or its server does not accept writes.
+    bool ends_connection = false;
 
-    /// The driver itself does not know why a connection has failed. Nor does it always say how far it had come: newer
-    /// ones (1.30 was seen) end with "no suitable servers" when the one that was asked falls silent.
-    void blame(const boost::system::error_code& failure, bool was_sent);
+    /// Records the cause of a lost connection, which the driver does not know. The driver does not always report
+    /// whether the command was sent, either: newer drivers (seen with 1.30) report "no suitable servers" if the server
+    /// stops responding.
+    /// \param was_sent bytes of the command may have reached the server
+    void set_cause(const boost::system::error_code& failure, bool was_sent);
 };
 
-/// AuthenticationFailed. The driver does not tell the server's own code of a failed authentication, and it reports
-/// alike a server that does not prove its knowledge of the password.
+/// AuthenticationFailed. The driver does not report the server's own code of a failed authentication. It reports the
+/// same error for a server that does not prove that it knows the password.
 inline constexpr std::int32_t authentication_failed = 18;
 
-/// ImmutableField: the code with which our statements fail on purpose if they may change nothing, as MongoDB says it.
-/// Other servers have another number, which `server_check` learns. In reply to any command but an update with several
-/// statements, it means that the document of the key belongs to another program.
+/// ImmutableField: MongoDB's code for a statement that colock makes fail on purpose, so that it changes nothing. Other
+/// servers use another code, which `server_check` determines. In the reply to any command except an update with several
+/// statements, the code means that the document of the key belongs to another program.
 inline constexpr std::int32_t changes_nothing = 66;
 
-/// What a failed command means.
-/// \param domain the driver's, as is `code`
+/// Translates an error of the driver into an answer.
+/// \param domain error domain of the driver, to which `code` belongs
 [[nodiscard]] answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why);
 
-/// The refusal of a server that takes no writes, as it words it to a write: nothing has happened.
+/// Returns the refusal with which a server that is not the primary replies to a write. Nothing was changed.
 [[nodiscard]] answer not_writable(std::string why);
 
-/// On a fiber: one command to the server that the driver is connected to.
+/// Sends one command to the server that the driver is connected to, and waits for the reply. Must be called on a fiber.
 [[nodiscard]] answer ask(::_mongoc_client_t& driver, const std::string& database, const document& asked) noexcept;
 
 } // namespace colock::mongo::detail

@@ -16,7 +16,7 @@ bool connect(mongoc_client_t& driver, bson_error_t& error) noexcept
     constexpr bool for_writes = false;
     const std::unique_ptr<mongoc_server_description_t, decltype(&mongoc_server_description_destroy)> server(
         mongoc_client_select_server(&driver, for_writes, nullptr, &error), &mongoc_server_description_destroy);
-    // The driver selects the only server that it has even if that has refused to greet.
+    // The driver selects its only server even if that server refused the handshake.
     return server && std::string_view(mongoc_server_description_type(server.get())) != "Unknown";
 }
 
@@ -37,14 +37,14 @@ bool is_denial(const bson_error_t& error) noexcept
 
 void authentication::perform(mongoc_client_t& driver) noexcept
 {
-    got_.spoils = true;
+    got_.ends_connection = true;
     bson_error_t error{};
-    // First without a command: the driver reports a server that refuses to greet, because it shuts down, as a failed
-    // authentication.
+    // Connect without a command first. The driver reports a server that refuses the handshake, because it is shutting
+    // down, as a failed authentication.
     const bool is_connected = connect(driver, error);
     if (is_connected && ping(driver, error)) {
         got_.what = answer::kind::done;
-        got_.spoils = false;
+        got_.ends_connection = false;
         return;
     }
     if (is_connected && is_denial(error)) {
@@ -54,18 +54,18 @@ void authentication::perform(mongoc_client_t& driver) noexcept
     try {
         got_.why = error.message;
     } catch (const std::exception&) {
-        // The text is left out.
+        // Out of memory: the message stays empty.
     }
 }
 
-void authentication::blame(const error_code& cause, bool)
+void authentication::set_cause(const error_code& cause, bool)
 {
-    // The driver reports a lost connection as a failed authentication, too.
+    // The driver also reports a lost connection as a failed authentication.
     if (cause)
         got_.code = 0;
     if (got_.code == 0)
         got_.what = answer::kind::unsent;
-    got_.blame(cause, false);
+    got_.set_cause(cause, false);
 }
 
 } // namespace colock::mongo::detail

@@ -13,7 +13,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// The driver has greeted the one server that it knows.
+/// Returns whether the driver has completed the handshake with its only server.
 bool is_connected(mongoc_client_t& driver) noexcept
 {
     constexpr std::uint32_t first_server = 1;
@@ -26,7 +26,7 @@ bool is_connected(mongoc_client_t& driver) noexcept
 
 command::command(std::string database, document asked) : database_(std::move(database)), asked_(std::move(asked)) {}
 
-command::command(dated_hello) : database_("admin"), asked_(hello::question()), is_dated_(true) {}
+command::command(dated_hello) : database_("admin"), asked_(hello::make_command()), is_dated_(true) {}
 
 void command::perform(mongoc_client_t& driver) noexcept
 {

@@ -10,27 +10,27 @@
 
 namespace colock::mongo::detail {
 
-/// One command to the server that a lane is connected to.
+/// One command to the server of a connection.
 class command : public task
 {
 public:
-    /// \param database that it is sent to
+    /// \param database name of the database on which the command is run
     command(std::string database, document asked);
-    /// `hello`, asked a second time if the first had to connect: that takes any time, and so tells nothing of the
-    /// clock.
+    /// Selects a `hello` command whose reply shows the server's clock. If the first `hello` also had to connect, a
+    /// second one is sent: connecting takes an unknown time, so the first reply says nothing about the clock.
     struct dated_hello
     {
     };
     explicit command(dated_hello);
 
     [[nodiscard]] const answer& got() const noexcept { return got_; }
-    [[nodiscard]] bool spoils() const noexcept final { return got_.spoils; }
+    [[nodiscard]] bool ends_connection() const noexcept final { return got_.ends_connection; }
 
 private:
     void perform(::_mongoc_client_t& driver) noexcept final;
     void ask_once(::_mongoc_client_t& driver) noexcept;
     void fail(answer why) noexcept final { got_ = std::move(why); }
-    void blame(const error_code& cause, bool was_sent) final { got_.blame(cause, was_sent); }
+    void set_cause(const error_code& cause, bool was_sent) final { got_.set_cause(cause, was_sent); }
 
     const std::string database_;
     const document asked_;

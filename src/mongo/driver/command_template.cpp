@@ -16,7 +16,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Else it is binary.
+/// Text that is not UTF-8 is stored as binary.
 bool is_text(std::string_view what)
 {
     return bson_utf8_validate(what.data(), what.size(), false);
@@ -29,7 +29,7 @@ int length(std::string_view text)
     return static_cast<int>(text.size());
 }
 
-// BSON as it is written: the driver's functions took half of a client's time for the statements of locks.
+// These functions write BSON directly: the driver's functions took half of a client's time for the statements of locks.
 
 template <class Number>
 void add_number(std::string& to, Number which)
@@ -87,20 +87,20 @@ void add_value(std::string& to, std::string_view name, const value& given)
 
 } // namespace
 
-/// What makes the steps of one outline.
-class command_template::reader
+/// Parses the text of a template into steps.
+class command_template::parser
 {
 public:
-    explicit reader(const document& text) : text_(bson_get_data(text.get())) { read(text_, text.get()->len); }
+    explicit parser(const document& text) : text_(bson_get_data(text.get())) { read(text_, text.get()->len); }
 
     [[nodiscard]] std::vector<step> take() { return std::move(steps_); }
 
 private:
-    /// Of a document, or of an array.
-    /// \return whether it has gaps
+    /// Adds the steps of a document or an array.
+    /// \return whether it contains placeholders
     bool read(const std::uint8_t* from, std::uint32_t size)
     {
-        bool has_gaps = false;
+        bool has_placeholders = false;
         steps_.push_back({.what = step::kind::begin});
         const auto* copied = from + sizeof(std::int32_t);
         bson_iter_t each;
@@ -113,13 +113,13 @@ private:
                     continue;
                 const char* const name = bson_iter_key(&each);
                 copy(copied, at(name) - 1);
-                steps_.push_back({.what = step::kind::gap,
+                steps_.push_back({.what = step::kind::placeholder,
                     .from = offset(at(name)),
                     .size = bson_iter_key_len(&each),
-                    .gap = offset(at(text)) + 1,
-                    .gap_size = length - 1});
+                    .placeholder = offset(at(text)) + 1,
+                    .placeholder_size = length - 1});
                 copied = at(text) + length + 1;
-                has_gaps = true;
+                has_placeholders = true;
             } else if (BSON_ITER_HOLDS_DOCUMENT(&each) || BSON_ITER_HOLDS_ARRAY(&each)) {
                 const std::uint8_t* inside = nullptr;
                 if (BSON_ITER_HOLDS_ARRAY(&each))
@@ -130,7 +130,7 @@ private:
                 copy(copied, inside);
                 if (read(inside, length)) {
                     copied = inside + length;
-                    has_gaps = true;
+                    has_placeholders = true;
                 } else {
                     steps_.resize(before);
                 }
@@ -138,7 +138,7 @@ private:
         }
         copy(copied, from + size - 1);
         steps_.push_back({.what = step::kind::end});
-        return has_gaps;
+        return has_placeholders;
     }
     void copy(const std::uint8_t* from, const std::uint8_t* to)
     {
@@ -154,7 +154,7 @@ private:
 };
 
 command_template::command_template(std::string_view json)
-    : text_(document::from_json(json)), steps_(reader(text_).take())
+    : text_(document::from_json(json)), steps_(parser(text_).take())
 {
 }
 
@@ -170,25 +170,27 @@ void command_template::append_to(bson_t& to, values with) const
     const auto* const text = reinterpret_cast<const char*>(bson_get_data(text_.get()));
     std::string made;
     made.reserve(text_.get()->len * std::size_t{2});
-    boost::container::small_vector<std::size_t, 32> begun;
+    boost::container::small_vector<std::size_t, 32> open_sizes;
     for (const step& each : steps_) {
         switch (each.what) {
         case step::kind::copy:
             made.append(text + each.from, each.size);
             break;
         case step::kind::begin:
-            begun.push_back(made.size());
+            open_sizes.push_back(made.size());
             add_number(made, std::int32_t{0});
             break;
         case step::kind::end: {
             made += '\0';
-            const auto size = boost::endian::native_to_little(static_cast<std::int32_t>(made.size() - begun.back()));
-            std::memcpy(made.data() + begun.back(), &size, sizeof size);
-            begun.pop_back();
+            const auto size =
+                boost::endian::native_to_little(static_cast<std::int32_t>(made.size() - open_sizes.back()));
+            std::memcpy(made.data() + open_sizes.back(), &size, sizeof size);
+            open_sizes.pop_back();
             break;
         }
-        case step::kind::gap: {
-            const auto found = std::ranges::find(with, std::string_view(text + each.gap, each.gap_size), &value::name);
+        case step::kind::placeholder: {
+            const auto found =
+                std::ranges::find(with, std::string_view(text + each.placeholder, each.placeholder_size), &value::name);
             BOOST_ASSERT_MSG(found != with.end(), "every gap has its value");
             add_value(made, {text + each.from, each.size}, *found);
             break;

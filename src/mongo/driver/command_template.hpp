@@ -12,74 +12,75 @@
 
 namespace colock::mongo::detail {
 
-/// Text that a server stores as it is, UTF-8 or not.
+/// Text that is stored unchanged: as a string if it is UTF-8, otherwise as binary.
 struct bytes
 {
     std::string_view text;
 };
 
-/// A date, in milliseconds.
+/// A date, in milliseconds since the Unix epoch.
 struct date
 {
     std::int64_t milliseconds;
 };
 
-/// A document that is written as an array: its names are the numbers from 0.
+/// A document that is written as an array. Its field names must be the numbers from 0.
 struct array
 {
     const document* of;
 };
 
-/// A command with gaps: read once, filled for each use.
+/// A command with placeholders. It is parsed once, and filled for each use.
 ///
-/// Thread safety: safe, once it was made.
+/// Thread safety: safe after construction.
 class command_template
 {
 public:
     struct value
     {
-        /// Of the gap, without its '?'.
+        /// Name of the placeholder, without its '?'.
         std::string_view name;
         std::variant<std::int64_t, std::string_view, bytes, date, array, const document*> is;
     };
     using values = std::initializer_list<value>;
 
-    /// \param json where a gap is a text that begins with '?'
+    /// \param json extended JSON, in which a placeholder is a string that begins with '?'
     explicit command_template(std::string_view json);
 
-    /// Every gap needs its value.
+    /// Returns the filled command. Every placeholder needs a value in `with`.
     [[nodiscard]] document filled(values with) const;
-    /// The same, behind what `to` has.
+    /// Fills the command, and appends its fields to `to`.
     void append_to(bson_t& to, values with) const;
 
 private:
-    class reader;
+    class parser;
     struct step
     {
         enum class kind : unsigned char
         {
             copy,
-            /// Of a document or an array that has gaps: its size comes first.
+            /// Start of a document or array that contains placeholders. Its size is written first.
             begin,
             end,
-            gap,
+            placeholder,
         };
         kind what;
-        /// Within the text: what is copied, or the name of the element that is a gap.
+        /// Position in the template's text: of the bytes to copy, or of the name of the field whose value is a
+        /// placeholder.
         std::uint32_t from = 0;
         std::uint32_t size = 0;
-        /// What fills it.
-        std::uint32_t gap = 0;
-        std::uint32_t gap_size = 0;
+        /// Position of the placeholder's name in the template's text.
+        std::uint32_t placeholder = 0;
+        std::uint32_t placeholder_size = 0;
     };
 
     document text_;
     std::vector<step> steps_;
 };
 
-/// One element, of the type that the text needs: what is not UTF-8 is binary.
+/// Appends one field: a string if `text` is UTF-8, otherwise binary.
 void append_bytes(bson_t& to, std::string_view name, std::string_view text);
-/// What `append_bytes` has written; empty for anything else.
+/// Returns the text that `append_bytes` wrote. Empty for a value of another type.
 [[nodiscard]] std::string read_bytes(const bson_iter_t& from);
 
 } // namespace colock::mongo::detail

@@ -11,8 +11,9 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// A connection that was idle for long is not looked at by the driver but by us. To it that time is one of 33 minutes:
-/// newer ones (1.30 was seen) count it in microseconds, in 32 bits, and would else ask before each command.
+/// colock checks idle connections itself, so the driver's own check is set to 33 minutes. A longer interval would
+/// overflow: newer drivers (seen with 1.30) store it as microseconds in 32 bits, and would then check before each
+/// command.
 constexpr const char* options =
     "/?directConnection=true&retryReads=false&retryWrites=false&heartbeatFrequencyMS=2147483647"
     "&socketCheckIntervalMS=2000000&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
@@ -22,7 +23,7 @@ uri_ptr uri_of(const std::string& hosts)
     return uri_ptr(mongoc_uri_new(("mongodb://" + hosts + options).c_str()));
 }
 
-/// Never as a part of the URL's text, in which they would have to be encoded.
+/// The credentials are never a part of the URI's text, in which they would have to be encoded.
 void set_credentials(mongoc_uri_t& url, const credentials& who)
 {
     mongoc_uri_set_username(&url, who.user.c_str());
@@ -33,7 +34,8 @@ void set_credentials(mongoc_uri_t& url, const credentials& who)
         mongoc_uri_set_auth_mechanism(&url, who.mechanism.c_str());
 }
 
-/// The driver takes a part of a URL for what it looks like: a path for a socket's, a comma for another host.
+/// Returns whether the driver reads the text as one host name. Other text may be read as the path of a socket, or as
+/// two hosts that are separated by a comma.
 bool is_plain(const std::string& host)
 {
     return host.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:") ==
@@ -58,8 +60,8 @@ uri_ptr driver_uri(const destination& to)
     if (!made)
         made = uri_of("unnamed");
     BOOST_ASSERT_MSG(made, "the URL is put together by us");
-    if (to.as)
-        set_credentials(*made, *to.as);
+    if (to.login)
+        set_credentials(*made, *to.login);
     return made;
 }
 

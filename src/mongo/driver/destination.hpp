@@ -20,26 +20,27 @@ struct credentials
     std::string user{};
     /// Empty for MONGODB-X509.
     std::string password{};
-    /// Database that knows the user.
+    /// Database in which the user is defined.
     std::string source = "admin";
-    /// SCRAM-SHA-1, SCRAM-SHA-256, PLAIN or MONGODB-X509; empty: the best SCRAM that the server has for the user.
+    /// SCRAM-SHA-1, SCRAM-SHA-256, PLAIN or MONGODB-X509; empty: the best SCRAM mechanism that the server has for the
+    /// user.
     std::string mechanism{};
 };
 
-/// Where a lane leads.
+/// Server to connect to, with its TLS settings and credentials.
 struct destination
 {
-    /// A name or an address; one of IPv6 without brackets.
+    /// Host name or IP address. An IPv6 address has no brackets.
     std::string host{};
     std::string port{};
-    /// Lives as long as the lane; null: none.
+    /// Must outlive the connection. Null: no TLS.
     asio::ssl::context* tls = nullptr;
-    /// That its certificate must be for; empty: `host`.
+    /// Name for which the server's certificate must be valid; empty: `host`.
     std::string server_name{};
     /// Null: the connection is not authenticated.
-    std::shared_ptr<const credentials> as{};
+    std::shared_ptr<const credentials> login{};
 
-    /// As a URL and messages name it: an address of IPv6 in brackets.
+    /// Returns host and port as in URLs and messages: an IPv6 address has brackets.
     [[nodiscard]] std::string name() const;
 };
 
@@ -49,10 +50,11 @@ struct uri_deleter
 };
 using uri_ptr = std::unique_ptr<::_mongoc_uri_t, uri_deleter>;
 
-/// For a client of the driver's that tries nothing again, looks for nobody in the background and asks nothing that we
-/// did not ask. Of what it sleeps for, none is left; a connection is given up after two seconds. There is one for every
-/// destination, one that no URL can name included: the driver needs it for its messages alone, as we connect. The
-/// credentials are UTF-8 without NUL.
+/// Returns the URI for a driver client that retries nothing, does not monitor servers in the background and sends no
+/// command that colock did not ask for. The client never sleeps, and gives up a connection attempt after two seconds.
+///
+/// Every destination has such a URI, even a destination that no URL can name: colock connects by itself, and the driver
+/// needs the host only for its messages. The credentials must be UTF-8 without NUL.
 [[nodiscard]] uri_ptr driver_uri(const destination& to);
 
 } // namespace colock::mongo::detail

@@ -8,13 +8,13 @@
 
 namespace colock::mongo::detail {
 
-/// A document in the driver's form.
+/// A BSON document of the driver.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 class document
 {
 public:
-    /// Empty.
+    /// Constructs an empty document.
     document() noexcept { bson_init(&held_); }
     document(document&& other) noexcept : document() { swap(other); }
     document& operator=(document&& other) noexcept
@@ -24,20 +24,20 @@ public:
     }
     ~document() { bson_destroy(&held_); }
 
-    /// Extended JSON, as the driver reads it.
-    /// \throws std::invalid_argument with what is wrong
+    /// Parses extended JSON, as the driver understands it.
+    /// \throws std::invalid_argument with the reason, if the text cannot be parsed
     [[nodiscard]] static document from_json(std::string_view text);
 
     [[nodiscard]] bson_t* get() noexcept { return &held_; }
     [[nodiscard]] const bson_t* get() const noexcept { return &held_; }
-    /// For a call of the driver's that makes a document where there is none.
+    /// Returns storage for a function of the driver that initializes the document.
     [[nodiscard]] bson_t* overwrite() noexcept
     {
         bson_destroy(&held_);
         return &held_;
     }
 
-    /// As extended JSON: for messages and tests.
+    /// Returns the document as extended JSON, for messages and tests.
     [[nodiscard]] std::string to_json() const;
 
     void swap(document& other) noexcept;

@@ -15,7 +15,8 @@ void start_driver()
 {
     static std::once_flag once;
     std::call_once(once, [] {
-        // The initialization logs, too, unless the driver was built to run it when it is loaded.
+        // Set the handler first: the initialization also logs, unless the driver was built to initialize itself when it
+        // is loaded.
         mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
         mongoc_init();
     });

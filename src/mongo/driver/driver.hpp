@@ -3,14 +3,14 @@
 
 namespace colock::mongo::detail {
 
-/// Before anything else of the driver's. Once is enough. What it would write to stderr is dropped: its errors say the
-/// same.
+/// Initializes the driver. Must be called before any other use of the driver; further calls do nothing. The driver's
+/// log output to stderr is suppressed, because the errors of its functions contain the same information.
 ///
 /// Thread safety: safe.
 void start_driver();
 
-/// Initializes what OpenSSL needs for an authentication. It would do so itself at the first one, which runs on a fiber
-/// with a small stack, and would block the event loop meanwhile.
+/// Initializes the parts of OpenSSL that an authentication needs. Otherwise OpenSSL would initialize them during the
+/// first authentication, which runs on a fiber with a small stack and would block the event loop.
 ///
 /// Thread safety: safe.
 void prepare_cryptography();

@@ -19,7 +19,7 @@ bool is_one_of(const std::array<int, Count>& codes, std::int32_t code) noexcept
 
 /// DuplicateKey, WriteConflict, LockTimeout, LockBusy, TooManyLocks.
 constexpr std::array conflicts{11000, 112, 24, 46, 208};
-/// NotWritablePrimary, NotPrimaryNoSecondaryOk, LegacyNotPrimary: it was not begun.
+/// NotWritablePrimary, NotPrimaryNoSecondaryOk, LegacyNotPrimary: the command was not started.
 constexpr std::array not_primary{10107, 13435, 10058};
 /// The server, or the network behind it, was interrupted: HostUnreachable, HostNotFound, NetworkTimeout,
 /// ShutdownInProgress, MaxTimeMSExpired, WriteConcernFailed, FailedToSatisfyReadPreference, PrimarySteppedDown,
@@ -39,18 +39,19 @@ constexpr std::array interruptions{
 /// AdmissionQueueOverflow, RateLimitExceeded, PooledConnectionAcquisitionRejected, IngressRequestRateLimitExceeded,
 /// BackgroundOperationInProgressForNamespace, OutOfDiskSpace.
 constexpr std::array not_for_now{134, 175, 365, 371, 402, 433, 449, 450, 462, 12587, 14031};
-/// Unauthorized, AuthenticationFailed, and what they are called by those who serve it to others.
+/// Unauthorized, AuthenticationFailed, and the codes that hosted services use for them.
 constexpr std::array denials{13, 18, 8000, 33};
 
 constexpr std::int32_t duplicate_key = 11000;
-/// TypeMismatch, ConversionFailure, $add, $map, $size, $filter, $concatArrays, $in, $mergeObjects: of operands.
+/// TypeMismatch, ConversionFailure, and errors of the operators $add, $map, $size, $filter, $concatArrays, $in and
+/// $mergeObjects about their operands.
 constexpr std::array type_errors{14, 241, 16554, 16883, 17124, 28651, 28664, 40081, 40400};
 
 /// DocumentValidationFailure, InvalidOptions, CommandNotSupportedOnView, DocTooLargeForCapped,
 /// CannotGrowDocumentInCappedNamespace.
 constexpr std::array unsuitable{121, 72, 166, 116, 10003};
 
-/// Of updates and deletes: the answer as such is one of success.
+/// Returns whether an update or delete failed, although the server reports success for the command as such.
 bool has_write_error(const answer& got) noexcept
 {
     bson_iter_t found;
@@ -66,8 +67,8 @@ std::string name_of(const answer& got)
     return name;
 }
 
-/// The name of the index, or of its first field, in which a duplicate key was found. Empty for the index of `_id`, and
-/// where the server does not tell.
+/// Returns the name of the index in which a duplicate key was found, or of the index's first field. Empty for the index
+/// of `_id`, and if the server does not report the index.
 std::string_view other_index(const answer& got) noexcept
 {
     constexpr std::string_view before = " index: ";
@@ -88,7 +89,7 @@ std::string_view other_index(const answer& got) noexcept
     return name.empty() ? first : name;
 }
 
-/// Why a collection cannot hold locks, as a refusal shows it; empty: the refusal has another cause.
+/// Returns why a collection cannot hold locks, as shown by a refusal. Empty: the refusal has another cause.
 std::string reason_in(const answer& got)
 {
     const bool names_time_series =
@@ -113,7 +114,7 @@ std::string reason_in(const answer& got)
 
 failure_ptr not_now(const answer& got)
 {
-    return make_failure(errc::unavailable, "the server could not do this now (" + name_of(got) + ')');
+    return make_failure(errc::unavailable, "the server cannot carry out the command now (" + name_of(got) + ')');
 }
 
 } // namespace
@@ -158,7 +159,7 @@ bool is_temporary(const answer& got) noexcept
 
 bool is_leaving(const answer& got) noexcept
 {
-    return got.what == answer::kind::unsent || (got.spoils && got.code != 0 && !is_one_of(denials, got.code));
+    return got.what == answer::kind::unsent || (got.ends_connection && got.code != 0 && !is_one_of(denials, got.code));
 }
 
 bool has_other_meaning(std::int32_t code) noexcept
@@ -176,9 +177,9 @@ failure_ptr failure_of(const answer& got, std::int32_t no_change_code)
         if (got.what == answer::kind::done || got.code == 64)
             return make_failure(errc::outcome_unknown, "a majority of the members has not confirmed the write in time");
         if (got.code == 0)
-            return make_failure(errc::outcome_unknown, "the connection was lost before this was answered", got.cause);
-        return make_failure(
-            errc::outcome_unknown, "the server could not tell whether this was done (" + name_of(got) + ')');
+            return make_failure(errc::outcome_unknown, "the connection was lost before the server replied", got.cause);
+        return make_failure(errc::outcome_unknown,
+            "the server does not know whether the command was carried out (" + name_of(got) + ')');
     case verdict::conflict:
     case verdict::later:
         if (got.code == 0) {
@@ -197,11 +198,11 @@ failure_ptr failure_of(const answer& got, std::int32_t no_change_code)
         return unsuitable_collection(reason);
     if (is_one_of(denials, got.code)) {
         return make_failure(errc::access_denied,
-            "the server refuses this user, or has no right for it (" + name_of(got) +
+            "the server denies access to this user (" + name_of(got) +
                 "); correct user and password, or grant find, insert, update and remove on the collection");
     }
-    return make_failure(
-        errc::misconfigured_backend, "the server refuses this (" + name_of(got) + "); is it MongoDB 5.0 or later?");
+    return make_failure(errc::misconfigured_backend,
+        "the server refused the command (" + name_of(got) + "); is it MongoDB 5.0 or later?");
 }
 
 failure_ptr foreign_document()

@@ -34,7 +34,7 @@
 
 namespace colock::mongo::detail {
 
-/// Each switch is announced on the stack that is left, and confirmed on the one that is entered.
+/// Each switch is announced on the old stack, and confirmed on the new stack.
 struct fiber::switches
 {
 #ifdef COLOCK_ADDRESS_SANITIZER
@@ -69,8 +69,8 @@ fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(swi
     auto stack = allocator.allocate();
     stack_end_ = static_cast<const std::byte*>(stack.sp) - stack.size;
     stack_bytes_ = stack.size;
-    // It takes the room for its own bookkeeping from the stack.
-    inside_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
+    // Boost.Context takes the memory for its own data from the stack.
+    context_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
         allocator, [this](boost::context::fiber&& caller) { return run(std::move(caller)); });
 }
 
@@ -87,7 +87,7 @@ boost::context::fiber fiber::run(boost::context::fiber&& caller)
     body_();
     running_ = false;
     ended_ = true;
-    // Nothing of this stack is needed any more.
+    // The first argument is null, because nothing on this stack is needed any more.
     switches::leave_to(nullptr, callers_end_, callers_size_);
     return std::move(caller_);
 }
@@ -100,8 +100,9 @@ void fiber::resume()
     tsan_caller_ = switches::current();
     switches::leave_to(&saved, stack_end_, stack_bytes_);
     switches::go_to(tsan_own_);
-    inside_ = std::move(inside_).resume();
-    // Where it suspends it says so itself; at its end it still returns on its own stack afterwards.
+    context_ = std::move(context_).resume();
+    // `suspend` reports its own switch. A fiber that ends still returns on its own stack, so its switch is reported
+    // here.
     if (ended_)
         switches::go_to(tsan_caller_);
     switches::enter(saved, nullptr, nullptr);

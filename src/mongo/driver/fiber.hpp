@@ -8,36 +8,37 @@
 
 namespace colock::mongo::detail {
 
-/// Runs code that would block a thread, in the frames of a library that knows no coroutines: on a stack of its own,
-/// where it can be suspended instead.
+/// Runs blocking code of a library that does not support coroutines. The code has a stack of its own, so it can be
+/// suspended where it would block the thread.
 ///
-/// Not Boost.Asio's: that ends a fiber whose context dies by an exception through those frames.
+/// Fibers of Boost.Asio are not suitable: when the context is destroyed, Asio ends a fiber with an exception, which
+/// would pass through the frames of the library.
 ///
-/// Thread safety: none. It may be resumed by another thread than last time.
+/// Thread safety: none. Each call of `resume` may be made by a different thread.
 class fiber
 {
 public:
-    /// What fits on the stack; below it is a page that no one may touch.
+    /// Size of the stack in bytes. A guard page lies below the stack.
     static constexpr std::size_t stack_size = std::size_t{64} * 1024;
 
-    /// \param body begins at the first `resume`. Must not throw.
+    /// \param body function that the first `resume` starts. Must not throw.
     explicit fiber(std::function<void()> body);
-    /// It has ended, or was never resumed.
+    /// The fiber must have ended, or must never have been resumed.
     ~fiber();
     fiber(const fiber&) = delete;
     fiber& operator=(const fiber&) = delete;
 
-    /// From outside, until it suspends or has ended.
+    /// Runs the fiber until it suspends or ends. Must be called from outside of the fiber.
     void resume();
-    /// From inside, until it is resumed.
+    /// Suspends the fiber until it is resumed. Must be called from inside of the fiber.
     void suspend();
 
-    /// It is between two suspensions.
+    /// Returns whether the fiber is executing.
     [[nodiscard]] bool running() const noexcept { return running_; }
     [[nodiscard]] bool ended() const noexcept { return ended_; }
 
 private:
-    /// What a sanitizer is told of two stacks; nothing of it is there without one.
+    /// Reports the stack switches to sanitizers. Does nothing in a build without them.
     struct switches;
 
     boost::context::fiber run(boost::context::fiber&& caller);
@@ -46,7 +47,7 @@ private:
     bool running_ = false;
     bool ended_ = false;
 
-    // Of the stack, and of whoever has resumed it.
+    // Bounds of the fiber's stack and of the stack that resumed it, and the handles of both for ThreadSanitizer.
     const void* stack_end_ = nullptr;
     std::size_t stack_bytes_ = 0;
     const void* callers_end_ = nullptr;
@@ -55,7 +56,7 @@ private:
     void* tsan_caller_ = nullptr;
 
     boost::context::fiber caller_;
-    boost::context::fiber inside_;
+    boost::context::fiber context_;
 };
 
 } // namespace colock::mongo::detail

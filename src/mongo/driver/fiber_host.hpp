@@ -5,13 +5,14 @@
 
 namespace colock::mongo::detail {
 
-/// Who runs something on a fiber, as whatever runs there sees it.
+/// Interface of the object that runs a fiber, for the code that runs on the fiber.
 class fiber_host
 {
 public:
-    /// The fiber is to come to its end, whatever it waits for.
+    /// Returns whether the code on the fiber must end, whatever it waits for.
     [[nodiscard]] virtual bool aborts() const noexcept = 0;
-    /// On the fiber: until it is woken, or the time has come, or it aborts. May end early.
+    /// Suspends the fiber until it is woken, `time` is reached, or the host aborts. May return early. Must be called on
+    /// the fiber.
     virtual void suspend_until(lease_clock::time_point time) = 0;
 
 protected:

@@ -23,29 +23,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The driver tells its own streams from those of others by this number.
-constexpr int type_of_ours = 0x636f;
+/// Type of the stream, by which the driver distinguishes its own streams from those of other programs.
+constexpr int stream_type = 0x636f;
 
 struct stream final : mongoc_stream_t
 {
     stream(fiber_host& by, std::shared_ptr<transport> over) noexcept
-        : mongoc_stream_t{}, host(by), link(std::move(over))
+        : mongoc_stream_t{}, host(by), socket(std::move(over))
     {
     }
 
     fiber_host& host;
-    const std::shared_ptr<transport> link;
-    bool was_late = false;
+    const std::shared_ptr<transport> socket;
+    bool has_timed_out = false;
     bool would_block = false;
 };
 static_assert(std::is_standard_layout_v<mongoc_stream_t>);
 
-stream& ours(mongoc_stream_t* given) noexcept
+stream& to_stream(mongoc_stream_t* given) noexcept
 {
     return *static_cast<stream*>(given);
 }
 
-/// The fiber may have changed threads since a caller has looked up where its errno is.
+/// Not inlined: the fiber may have changed threads since the caller computed the address of `errno`.
 [[gnu::noinline]] ssize_t fail_with(int code) noexcept
 {
     errno = code;
@@ -57,24 +57,24 @@ ssize_t fail(const stream& of) noexcept
     return fail_with(of.host.aborts() ? ECANCELED : ECONNRESET);
 }
 
-/// Nothing yet, and no more time.
-ssize_t late(stream& of, std::int32_t timeout) noexcept
+/// Fails because the timeout has expired. A timeout of zero means that the driver does not want to wait.
+ssize_t fail_late(stream& of, std::int32_t timeout) noexcept
 {
     if (timeout == 0) {
         of.would_block = true;
         return fail_with(EAGAIN);
     }
-    of.was_late = true;
+    of.has_timed_out = true;
     return fail_with(ETIMEDOUT);
 }
 
-lease_clock::time_point until(std::int32_t timeout) noexcept
+lease_clock::time_point deadline_after(std::int32_t timeout) noexcept
 {
     return timeout < 0 ? lease_clock::time_point::max()
                        : saturating_add(lease_clock::now(), std::chrono::milliseconds(timeout));
 }
 
-/// True: look again. False: the time is over.
+/// Returns true if the caller must check again, false if the time is over.
 bool wait(const stream& of, std::int32_t timeout, lease_clock::time_point end)
 {
     if (timeout == 0 || lease_clock::now() >= end)
@@ -85,14 +85,14 @@ bool wait(const stream& of, std::int32_t timeout, lease_clock::time_point end)
 
 int close(mongoc_stream_t* given)
 {
-    ours(given).link->close();
+    to_stream(given).socket->close();
     return 0;
 }
 
 void destroy(mongoc_stream_t* given)
 {
     close(given);
-    delete &ours(given);
+    delete &to_stream(given);
 }
 
 int flush(mongoc_stream_t*)
@@ -107,30 +107,30 @@ int set_option(mongoc_stream_t*, int, int, void*, mongoc_socklen_t)
 
 bool is_closed(mongoc_stream_t* given)
 {
-    const auto& link = *ours(given).link;
-    return link.failure() || (link.at_end() && link.readable() == 0) || ours(given).host.aborts();
+    const auto& socket = *to_stream(given).socket;
+    return socket.failure() || (socket.at_end() && socket.readable() == 0) || to_stream(given).host.aborts();
 }
 
 bool timed_out(mongoc_stream_t* given)
 {
-    return ours(given).was_late;
+    return to_stream(given).has_timed_out;
 }
 
 bool should_retry(mongoc_stream_t* given)
 {
-    return ours(given).would_block;
+    return to_stream(given).would_block;
 }
 
 ssize_t write(mongoc_stream_t* given, mongoc_iovec_t* parts, std::size_t count, std::int32_t timeout)
 {
-    auto& self = ours(given);
-    self.was_late = self.would_block = false;
-    const auto end = until(timeout);
-    while (!self.link->is_open() || !self.link->is_flushed()) {
-        if (self.host.aborts() || self.link->failure() || self.link->at_end())
+    auto& self = to_stream(given);
+    self.has_timed_out = self.would_block = false;
+    const auto end = deadline_after(timeout);
+    while (!self.socket->is_open() || !self.socket->is_flushed()) {
+        if (self.host.aborts() || self.socket->failure() || self.socket->at_end())
             return fail(self);
         if (!wait(self, timeout, end))
-            return late(self, timeout);
+            return fail_late(self, timeout);
     }
     if (self.host.aborts())
         return fail(self);
@@ -140,22 +140,22 @@ ssize_t write(mongoc_stream_t* given, mongoc_iovec_t* parts, std::size_t count, 
         all.emplace_back(static_cast<const std::byte*>(static_cast<const void*>(each.iov_base)), each.iov_len);
         size += each.iov_len;
     }
-    self.link->write(all);
-    return self.link->failure() ? fail(self) : static_cast<ssize_t>(size);
+    self.socket->write(all);
+    return self.socket->failure() ? fail(self) : static_cast<ssize_t>(size);
 }
 
 ssize_t read(
     mongoc_stream_t* given, mongoc_iovec_t* parts, std::size_t count, std::size_t at_least, std::int32_t timeout)
 {
-    auto& self = ours(given);
-    self.was_late = self.would_block = false;
-    const auto end = until(timeout);
+    auto& self = to_stream(given);
+    self.has_timed_out = self.would_block = false;
+    const auto end = deadline_after(timeout);
     std::size_t got = 0;
     std::size_t in_part = 0;
     for (;;) {
-        while (count > 0 && self.link->readable() > 0) {
+        while (count > 0 && self.socket->readable() > 0) {
             const std::span whole(static_cast<std::byte*>(static_cast<void*>(parts->iov_base)), parts->iov_len);
-            const auto copied = self.link->read(whole.subspan(in_part));
+            const auto copied = self.socket->read(whole.subspan(in_part));
             got += copied;
             in_part += copied;
             if (in_part == whole.size()) {
@@ -166,41 +166,42 @@ ssize_t read(
         }
         if (count == 0 || (got > 0 && got >= at_least))
             return static_cast<ssize_t>(got);
-        if (self.host.aborts() || self.link->failure())
+        if (self.host.aborts() || self.socket->failure())
             return fail(self);
-        if (self.link->at_end())
+        if (self.socket->at_end())
             return static_cast<ssize_t>(got);
-        self.link->await_bytes();
+        self.socket->await_bytes();
         if (!wait(self, timeout, end))
-            return late(self, timeout);
+            return fail_late(self, timeout);
     }
 }
 
 int events_of(mongoc_stream_poll_t& asked)
 {
-    auto& link = *ours(asked.stream).link;
-    if (link.failure() || ours(asked.stream).host.aborts())
+    auto& socket = *to_stream(asked.stream).socket;
+    if (socket.failure() || to_stream(asked.stream).host.aborts())
         return POLLERR;
     int found = 0;
     if ((asked.events & POLLIN) != 0) {
-        if (link.readable() > 0 || link.at_end())
+        if (socket.readable() > 0 || socket.at_end())
             found |= POLLIN;
         else
-            link.await_bytes();
+            socket.await_bytes();
     }
-    if ((asked.events & POLLOUT) != 0 && link.is_open() && link.is_flushed())
+    if ((asked.events & POLLOUT) != 0 && socket.is_open() && socket.is_flushed())
         found |= POLLOUT;
     return found;
 }
 
-/// All of them are streams of one host.
+/// All polled streams belong to one host.
 ssize_t poll_all(mongoc_stream_poll_t* asked, std::size_t count, std::int32_t timeout)
 {
     if (count == 0)
         return 0;
-    auto& host = ours(asked->stream).host;
-    // The scanner of the driver asks over and over for what does not take any time.
-    const auto end = until(timeout == 0 ? 1 : timeout);
+    auto& host = to_stream(asked->stream).host;
+    // The driver's topology scanner polls with a timeout of zero in a loop. Wait for a millisecond, so that it does not
+    // spin.
+    const auto end = deadline_after(timeout == 0 ? 1 : timeout);
     for (;;) {
         ssize_t ready = 0;
         for (auto& each : std::span(asked, count)) {
@@ -220,7 +221,7 @@ mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) no
     auto* const made = new (std::nothrow) stream(by, std::move(over));
     if (!made)
         return nullptr;
-    made->type = type_of_ours;
+    made->type = stream_type;
     made->destroy = destroy;
     made->failed = destroy;
     made->close = close;

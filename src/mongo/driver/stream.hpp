@@ -10,10 +10,11 @@ struct _mongoc_stream_t;
 
 namespace colock::mongo::detail {
 
-/// A stream of the driver's over a connection that has been begun; the driver disposes of it. It suspends the host's
-/// fiber where the driver means to block, for no longer than the driver says. When the host aborts, every call fails.
+/// Creates a stream of the driver over a transport that was opened. The driver destroys the stream. Where the driver
+/// would block, the stream suspends the host's fiber, for no longer than the driver's timeout. When the host aborts,
+/// every call fails.
 ///
-/// \param by lives as long as the driver's client
+/// \param by must live as long as the driver's client
 [[nodiscard]] ::_mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) noexcept;
 
 } // namespace colock::mongo::detail

@@ -27,7 +27,7 @@ void transport::open(const destination& to)
 {
     server_name_ = to.server_name.empty() ? to.host : to.server_name;
     if (to.tls)
-        secured_.emplace(socket_, *to.tls);
+        tls_stream_.emplace(socket_, *to.tls);
     resolver_.async_resolve(
         to.host, to.port, [self = shared_from_this()](const error_code& failed, const remote::addresses& found) {
             if (failed)
@@ -49,18 +49,18 @@ void transport::connect(const remote::addresses& found)
         error_code ignored;
         self->socket_.set_option(tcp::no_delay(true), ignored);
         self->socket_.non_blocking(true, ignored);
-        if (self->secured_)
-            self->greet();
+        if (self->tls_stream_)
+            self->start_handshake();
         else
             self->opened();
     });
 }
 
-void transport::greet()
+void transport::start_handshake()
 {
-    greets_ = true;
-    remote::expect_host(secured_->native_handle(), server_name_);
-    secured_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& failed) {
+    in_handshake_ = true;
+    remote::expect_host(tls_stream_->native_handle(), server_name_);
+    tls_stream_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](const error_code& failed) {
         if (failed)
             self->fail(failed);
         else if (!self->closed_)
@@ -70,16 +70,16 @@ void transport::greet()
 
 void transport::opened()
 {
-    greets_ = false;
+    in_handshake_ = false;
     open_ = true;
     changed_();
 }
 
 std::string transport::explanation() const
 {
-    if (!greets_)
+    if (!in_handshake_)
         return {};
-    const auto verified = SSL_get_verify_result(const_cast<asio::ssl::stream<socket&>&>(*secured_).native_handle());
+    const auto verified = SSL_get_verify_result(const_cast<asio::ssl::stream<socket&>&>(*tls_stream_).native_handle());
     if (verified != X509_V_OK)
         return std::string(": ") + X509_verify_cert_error_string(verified);
     return " in the TLS handshake; does the server speak TLS?";
@@ -105,8 +105,8 @@ bool transport::is_stale()
     std::byte next{};
     error_code none;
     socket_.receive(asio::buffer(&next, 1), socket::message_peek, none);
-    // A peer may say something for TLS alone at any time.
-    return none ? none != asio::error::would_block : !secured_;
+    // With TLS, the peer may send messages of the TLS protocol at any time.
+    return none ? none != asio::error::would_block : !tls_stream_;
 }
 
 void transport::close() noexcept
@@ -118,17 +118,17 @@ void transport::close() noexcept
     socket_.close(ignored);
 }
 
-/// OpenSSL keeps errors by thread, and needs a deep stack: it is never entered from a fiber.
+/// OpenSSL stores errors per thread and needs a deep stack, so it is never called on a fiber.
 template <class Use>
 void transport::with_stream(Use use)
 {
-    if (!secured_) {
+    if (!tls_stream_) {
         use(socket_);
         return;
     }
     asio::post(socket_.get_executor(), [self = shared_from_this(), use = std::move(use)]() mutable {
         if (!self->closed_)
-            use(*self->secured_);
+            use(*self->tls_stream_);
     });
 }
 
@@ -140,8 +140,8 @@ void transport::await_bytes()
     with_stream([self = shared_from_this()](auto& from) {
         from.async_read_some(asio::buffer(self->buffer_), [self](const error_code& failed, std::size_t count) {
             self->reading_ = false;
-            self->taken_ = 0;
-            self->filled_ = count;
+            self->buffer_begin_ = 0;
+            self->buffer_end_ = count;
             if (failed)
                 self->fail(failed);
             else if (!self->closed_)
@@ -153,17 +153,17 @@ void transport::await_bytes()
 std::size_t transport::read(std::span<std::byte> into) noexcept
 {
     const auto count = std::min(into.size(), readable());
-    heard_ = true;
-    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(taken_), count, into.begin());
-    taken_ += count;
+    has_received_ = true;
+    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(buffer_begin_), count, into.begin());
+    buffer_begin_ += count;
     return count;
 }
 
 void transport::write(std::span<const std::span<const std::byte>> parts)
 {
-    requests_ += heard_ ? 1 : 0;
+    requests_ += has_received_ ? 1 : 0;
     std::size_t sent = 0;
-    if (!secured_) {
+    if (!tls_stream_) {
         std::array<asio::const_buffer, 16> gathered;
         const auto count = std::min(parts.size(), gathered.size());
         std::transform(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(count), gathered.begin(),
@@ -176,7 +176,7 @@ void transport::write(std::span<const std::span<const std::byte>> parts)
             return;
         }
     }
-    // The rest is copied: whoever has it may have gone when it can be sent.
+    // Copy the rest, because the caller's buffers may be gone when it can be sent.
     for (const auto& part : parts) {
         const auto passed = std::min(sent, part.size());
         sent -= passed;

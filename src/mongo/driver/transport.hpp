@@ -21,46 +21,46 @@ namespace colock::mongo::detail {
 
 using error_code = boost::system::error_code;
 
-/// One connection to a server: begun at once, and made, filled and emptied in the background. Whoever uses it looks,
-/// and is told when it is worth looking again.
+/// One TCP or TLS connection to a server. It connects, reads and writes in the background. The user checks its state,
+/// and a callback reports that the state has changed.
 ///
-/// Thread safety: none; belongs to its strand, and is kept by what is under way.
+/// Thread safety: none; belongs to its strand. Pending asynchronous operations keep it alive.
 class transport final : public std::enable_shared_from_this<transport>
 {
 public:
-    /// \param changed told, from the strand, that something has; never from inside a call
+    /// \param changed called on the strand when the state has changed; never from inside of a call to this object
     transport(const asio::any_io_executor& strand, std::function<void()> changed);
     transport(const transport&) = delete;
     transport& operator=(const transport&) = delete;
 
-    /// Looks the host up, connects, and goes on to TLS if there is a context. Once.
+    /// Resolves the host, connects, and performs the TLS handshake if `to` has a TLS context. Must be called once.
     void open(const destination& to);
-    /// Nobody is told of anything any more.
+    /// Closes the connection. `changed` is not called any more.
     void close() noexcept;
 
-    /// Bytes may be written and read; until it has failed.
+    /// Returns whether bytes can be written and read: from the end of the connection set-up until a failure.
     [[nodiscard]] bool is_open() const noexcept { return open_; }
-    /// Why it is of no use any more. An end that the peer has announced is none.
+    /// Error that made the connection unusable. An end that the peer has announced is not a failure.
     [[nodiscard]] const error_code& failure() const noexcept { return failure_; }
-    /// What the code of the failure does not tell, to be said behind it; may be empty.
+    /// Text to append to the message of the failure, with details that the error code does not contain. May be empty.
     [[nodiscard]] std::string explanation() const;
-    /// The peer sends nothing more; what it has sent can still be read.
+    /// Returns whether the peer sends nothing more. Bytes that it has sent can still be read.
     [[nodiscard]] bool at_end() const noexcept { return at_end_; }
-    /// All that was written is on its way.
+    /// Returns whether all written bytes were sent.
     [[nodiscard]] bool is_flushed() const noexcept { return unsent_.empty(); }
 
-    /// Between two exchanges: the peer has ended it, or says what nobody has asked for.
+    /// Returns whether an idle connection is unusable: the peer has closed it, or has sent bytes without a request.
     [[nodiscard]] bool is_stale();
 
-    /// How often something was written since the peer was first heard of: all but the driver's greeting.
+    /// Number of writes since the first bytes were read: all writes except the driver's handshake.
     [[nodiscard]] std::size_t requests() const noexcept { return requests_; }
 
-    /// Bytes that `read` gives now.
-    [[nodiscard]] std::size_t readable() const noexcept { return filled_ - taken_; }
-    /// Tells of the first bytes, if none are there.
+    /// Number of bytes that `read` can return now.
+    [[nodiscard]] std::size_t readable() const noexcept { return buffer_end_ - buffer_begin_; }
+    /// Starts to read if no bytes are available, so that `changed` reports the first bytes.
     void await_bytes();
     [[nodiscard]] std::size_t read(std::span<std::byte> into) noexcept;
-    /// All of it, in the end. Only when it is open and flushed.
+    /// Writes all bytes, in the background if necessary. The connection must be open and flushed.
     void write(std::span<const std::span<const std::byte>> parts);
 
 private:
@@ -69,7 +69,7 @@ private:
     using resolver = asio::ip::basic_resolver<tcp, remote::socket_executor>;
 
     void connect(const remote::addresses& found);
-    void greet();
+    void start_handshake();
     void opened();
     void fail(const error_code& why);
     void send_rest();
@@ -79,20 +79,20 @@ private:
     const std::function<void()> changed_;
     resolver resolver_;
     socket socket_;
-    std::optional<asio::ssl::stream<socket&>> secured_;
+    std::optional<asio::ssl::stream<socket&>> tls_stream_;
     std::string server_name_;
     bool open_ = false;
-    /// The TLS handshake has begun, and has not succeeded.
-    bool greets_ = false;
+    /// The TLS handshake has started, and has not succeeded.
+    bool in_handshake_ = false;
     bool closed_ = false;
     bool at_end_ = false;
     bool reading_ = false;
     error_code failure_;
 
     std::array<std::byte, std::size_t{8} * 1024> buffer_;
-    std::size_t taken_ = 0;
-    std::size_t filled_ = 0;
-    bool heard_ = false;
+    std::size_t buffer_begin_ = 0;
+    std::size_t buffer_end_ = 0;
+    bool has_received_ = false;
     std::size_t requests_ = 0;
     std::string unsent_;
 };

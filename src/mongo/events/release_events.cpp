@@ -13,19 +13,20 @@
 
 namespace colock::mongo::detail {
 
-using remote::most_per_turn;
+using remote::max_per_handler;
 using remote::wake_all;
 
 namespace {
 
 using namespace std::chrono_literals;
 
-/// The stream is kept a little after its last use: the next waiter is often on its way.
-constexpr lease_clock::duration stream_linger = 1s;
-/// Whoever waits longer looks again, and so marks anew that somebody waits: releases are told for a minute after that.
-constexpr lease_clock::duration longest_wait = 10s;
-/// For which a server waits for the next change.
-constexpr auto longest_answer = 1000ms;
+/// The stream is kept open for a while after its last use, because another waiter often follows soon.
+constexpr lease_clock::duration stream_idle_time = 1s;
+/// A waiter checks the lock again after this time, and so renews its mark in the document. Releases are reported for a
+/// minute after the mark.
+constexpr lease_clock::duration max_event_wait = 10s;
+/// Time for which a server waits for the next change.
+constexpr auto get_more_timeout = 1000ms;
 
 std::int64_t cursor_of(const answer& got)
 {
@@ -39,10 +40,10 @@ std::int64_t cursor_of(const answer& got)
 } // namespace
 
 release_events::release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::event_reporter& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
-    : listening_loop(
-          strand, owner, requests, sources, config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_linger),
-      config_(config), reports_(told), requests_(requests), by_(by)
+    remote::event_reporter& reporter, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
+    : listening_loop(strand, owner, requests, sources,
+          config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_idle_time),
+      config_(config), reports_(reporter), requests_(requests), by_(by)
 {
     sources_.poll(true);
 }
@@ -62,7 +63,7 @@ void release_events::follow_requests()
         on(event::wanted);
         return;
     }
-    // It was opened on the server before.
+    // The change stream was opened on the previous server.
     on(plan().ready() ? event::requests_elsewhere : event::requests_here);
 }
 
@@ -70,19 +71,19 @@ void release_events::connect()
 {
     sources_.begin_round();
     server_ = requests_.where().name();
-    lanes_ = std::make_shared<connection_pool>(strand_, requests_.where(), 1);
+    pool_ = std::make_shared<connection_pool>(strand_, requests_.where(), 1);
     ask(commands::get().watch.filled({{"c", std::string_view(config_.collection)}}), &release_events::opened);
 }
 
-void release_events::ask(document what, question_handler then)
+void release_events::ask(document what, answer_handler then)
 {
-    lanes_->ask(std::make_shared<question>(config_.database, std::move(what),
-                    [self = owner_.keep(*this), used = std::weak_ptr(lanes_), then](const answer& got) {
-                        if (self->lanes_ && self->lanes_ == used.lock())
-                            ((*self).*then)(got);
-                    }),
-        // One that is not answered was lost with its connection, which nobody may have told.
-        lease_clock::now() + longest_answer + config_.operation_timeout);
+    pool_->ask(std::make_shared<callback_command>(config_.database, std::move(what),
+                   [self = owner_.keep(*this), used = std::weak_ptr(pool_), then](const answer& got) {
+                       if (self->pool_ && self->pool_ == used.lock())
+                           ((*self).*then)(got);
+                   }),
+        // A command without an answer was lost with its connection, possibly without notice.
+        lease_clock::now() + get_more_timeout + config_.operation_timeout);
 }
 
 void release_events::opened(const answer& got)
@@ -91,7 +92,7 @@ void release_events::opened(const answer& got)
     if (meaning == verdict::done) {
         cursor_ = cursor_of(got);
         on(event::greeted_here);
-        tell_of_changes(got);
+        report_changes(got);
         ask_for_more();
         return;
     }
@@ -120,10 +121,10 @@ void release_events::warn_of_polling(const answer& refusal)
 
 void release_events::ask_for_more()
 {
-    if (!lanes_)
+    if (!pool_)
         return;
     static const command_template more(R"({"getMore":"?i","collection":"?c","maxTimeMS":"?m"})");
-    ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}, {"m", longest_answer.count()}}),
+    ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}, {"m", get_more_timeout.count()}}),
         &release_events::received);
 }
 
@@ -135,14 +136,14 @@ void release_events::received(const answer& got)
         disconnect();
         return;
     }
-    // Only now: a server may open change streams and refuse every getMore.
+    // Confirmed only here, because a server may open change streams and refuse every getMore.
     on(event::confirmed);
-    // The stream goes on first: what is woken may take its time.
+    // The stream continues first, because the woken handlers may take long.
     ask_for_more();
-    tell_of_changes(got);
+    report_changes(got);
 }
 
-void release_events::tell_of_changes(const answer& got)
+void release_events::report_changes(const answer& got)
 {
     std::vector<std::string> keys;
     for_each_document(got.reply, [&](const bson_iter_t& change) {
@@ -157,7 +158,7 @@ void release_events::tell_of_changes(const answer& got)
 void release_events::disconnect()
 {
     kill_cursor();
-    if (const auto old = std::exchange(lanes_, nullptr))
+    if (const auto old = std::exchange(pool_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
     on(event::ended);
     owner_.arm_turn();
@@ -171,26 +172,26 @@ void release_events::kill_cursor()
     if (id == 0 || requests_.where().name() != server_)
         return;
     static const command_template kill(R"({"killCursors":"?c","cursors":["?i"]})");
-    requests_.ask(std::make_shared<question>(
+    requests_.ask(std::make_shared<callback_command>(
                       config_.database, kill.filled({{"c", std::string_view(config_.collection)}, {"i", id}}), nullptr),
         lease_clock::now() + config_.operation_timeout);
 }
 
 void release_events::forked()
 {
-    lanes_.reset();
+    pool_.reset();
     cursor_ = 0;
     on(event::forked);
 }
 
 // The keys.
 
-/// The stream tells of all of them; whoever has begun to wait before it did has to look again.
+/// The stream reports all keys. Waiters that began to wait before it was open have to check the lock again.
 void release_events::listen()
 {
-    const auto idle = sources_.take_idle(most_per_turn);
+    const auto idle = sources_.take_idle(max_per_handler);
     wake_all(sources_.arm(idle));
-    if (idle.size() < most_per_turn)
+    if (idle.size() < max_per_handler)
         return;
     asio::post(strand_, [self = owner_.keep(*this)] {
         if (self->plan().ready())
@@ -200,7 +201,7 @@ void release_events::listen()
 
 std::optional<lease_clock::duration> release_events::max_wait() const
 {
-    return polls() ? lease_clock::duration(config_.poll_interval) : longest_wait;
+    return polls() ? lease_clock::duration(config_.poll_interval) : max_event_wait;
 }
 
 } // namespace colock::mongo::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "mongo/commands/question.hpp"
+#include "mongo/commands/callback_command.hpp"
 #include "mongo/topology/primary.hpp"
 #include "remote/requests/listening_loop.hpp"
 
@@ -16,53 +16,54 @@
 
 namespace colock::mongo::detail {
 
-/// The change stream that tells of releases, on a connection of its own. One stream serves all keys: it tells only of
+/// The change stream that reports releases, on a connection of its own. One stream serves all keys: it reports only
 /// documents that a waiter has marked.
 ///
 /// Thread safety: none; belongs to the strand.
 class release_events final : public remote::listening_loop
 {
 public:
-    /// \param by says from then on how waiters hear of a release
+    /// \param by receives the way in which waiters are notified of a release
     release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        remote::event_reporter& told, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by);
+        remote::event_reporter& reporter, primary& requests, remote::wait_sources& sources,
+        std::atomic<waiting_by>& by);
 
-    /// The primary was found anew.
+    /// Called when a primary has been found.
     void follow_requests();
 
-    [[nodiscard]] bool connected() const noexcept { return lanes_ != nullptr; }
+    [[nodiscard]] bool connected() const noexcept { return pool_ != nullptr; }
     [[nodiscard]] bool polls() const noexcept { return plan().polls(); }
 
     /// In the child of a fork: the connection is the parent's.
     void forked();
 
 private:
-    using question_handler = void (release_events::*)(const answer&);
+    using answer_handler = void (release_events::*)(const answer&);
 
     void connect() override;
     void disconnect() override;
     void listen() override;
     void note_decision() override;
     [[nodiscard]] std::optional<lease_clock::duration> max_wait() const override;
-    /// The stream tells of all keys: there is nothing to do for one.
+    /// The stream reports all keys, so there is nothing to do for one of them.
     void stop_listening(const std::vector<std::string>&) override {}
-    void ask(document what, question_handler then);
+    void ask(document what, answer_handler then);
     void opened(const answer& got);
     void ask_for_more();
     void received(const answer& got);
-    void tell_of_changes(const answer& got);
-    /// Tells the observer once why there is no change stream.
+    void report_changes(const answer& got);
+    /// Reports to the observer, once, why there is no change stream.
     void warn_of_polling(const answer& refusal);
-    /// Tells the server that the change stream is not read any more.
+    /// Ends the cursor on the server, because the change stream is not read any more.
     void kill_cursor();
 
     const settings& config_;
     remote::event_reporter& reports_;
     primary& requests_;
-    std::shared_ptr<connection_pool> lanes_;
+    std::shared_ptr<connection_pool> pool_;
     /// Name of the server that has the change stream.
     std::string server_;
-    /// Id of the change stream's cursor on that server. 0: there is none.
+    /// Id of the change stream's cursor on that server. 0: there is no cursor.
     std::int64_t cursor_ = 0;
     std::atomic<waiting_by>& by_;
 };

@@ -27,13 +27,13 @@ private:
     void begin() override
     {
         number_ = owner_->next_request();
-        late_ = too_late();
+        request_expiry_ = request_expiry();
         const auto& all = commands::get();
         const auto& both = claim_->mode() == lock_mode::shared ? all.adopt_shared : all.adopt_exclusive;
         ask((claim_->ttl().count() == 0 ? both.without : both.with_ttl)
                 .filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(held_)},
-                    {"u", std::string_view(token_)}, {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_},
-                    {"o", &owner_data_}, {"m", write_patience()}}),
+                    {"u", std::string_view(token_)}, {"x", ttl_value(claim_->ttl())}, {"l", request_expiry_},
+                    {"e", number_}, {"o", &owner_data_}, {"m", write_concern_timeout()}}),
             &adopt_operation::answered);
     }
 
@@ -53,9 +53,9 @@ private:
             end_failed(delivery::answered, out_of_fences());
             return;
         }
-        // It was too late, or the clock that says so is not what it was.
+        // The request was too late, or the estimate of the server's clock is wrong.
         const auto* const held = adopted ? adopted : view.find(held_);
-        if (held && held->expires > talks().clock().at(lease_clock::now()) && begin_with_new_clock())
+        if (held && held->expires > get_primary().clock().at(lease_clock::now()) && begin_with_new_clock())
             return;
         confirm(&adopt_operation::is_not_held);
     }
@@ -70,7 +70,7 @@ private:
     void failed(delivery how, failure_ptr why) override
     {
         if (how == delivery::unanswered)
-            state_of(*claim_).doubt(late_);
+            state_of(*claim_).mark_in_doubt(request_expiry_);
         done_(create_outcome::failed(std::move(why)));
     }
 
@@ -80,7 +80,7 @@ private:
     completion<create_outcome> done_;
     const document owner_data_;
     std::int64_t number_ = 0;
-    std::int64_t late_ = 0;
+    std::int64_t request_expiry_ = 0;
 };
 
 } // namespace

@@ -10,15 +10,15 @@ namespace colock::mongo::detail {
 void batchable_operation::start()
 {
     if (joins())
-        owner_->join(*this);
+        owner_->add_to_batch(*this);
     else
         begin();
 }
 
 void batchable_operation::fail(delivery how, failure_ptr why)
 {
-    if (const auto left = std::exchange(travels_with_, {}).lock(); left && left->leave(*this))
-        talks().give_up(*left);
+    if (const auto left = std::exchange(batch_, {}).lock(); left && left->leave(*this))
+        get_primary().give_up(*left);
     command_operation::fail(how, std::move(why));
 }
 
@@ -28,7 +28,7 @@ void batchable_operation::write_for(std::span<batchable_operation* const> all, b
     all.front()->write(to);
 }
 
-void batchable_operation::hear_failed(const answer& what)
+void batchable_operation::on_error(const answer& what)
 {
     answered(what, {});
 }

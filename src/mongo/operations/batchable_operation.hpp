@@ -12,7 +12,7 @@
 
 namespace colock::mongo::detail {
 
-/// One that may go as a statement of an update, with others: when it is asked for the first time.
+/// An operation that can be sent in a batch, as a statement of an update. Only its first attempt is sent so.
 class batchable_operation : public command_operation
 {
 public:
@@ -22,39 +22,41 @@ public:
     void start() final;
     void fail(delivery how, failure_ptr why) final;
 
-    void go_alone() { begin(); }
-    void travel_with(const std::shared_ptr<batch>& others) { travels_with_ = others; }
+    void send_alone() { begin(); }
+    void set_batch(const std::shared_ptr<batch>& others) { batch_ = others; }
 
     [[nodiscard]] virtual std::string_view key() const noexcept = 0;
-    /// The others may ask for what it had.
-    [[nodiscard]] virtual bool gives_back() const noexcept = 0;
-    /// Adds its statement.
+    /// Returns whether the operation releases a lock, which another operation of the batch may acquire.
+    [[nodiscard]] virtual bool is_release() const noexcept = 0;
+    /// Appends the statement of this operation.
     virtual void write(bson_t& to) = 0;
-    /// Operations of one key that name the same kind can be done by one statement; empty: this one cannot.
+    /// Operations on one key that return the same kind can share a statement. Empty: this operation cannot share one.
     [[nodiscard]] virtual std::string statement_kind() const { return {}; }
-    /// Adds one statement for all of these, which have named the same kind. They have one outcome, but for what a look
-    /// tells of each.
+    /// Appends one statement for all these operations, which have returned the same kind. They have the same result,
+    /// except for what their documents show afterwards.
     virtual void write_for(std::span<batchable_operation* const> all, bson_t& to);
-    /// Its document has to be read afterwards, which costs a round trip.
-    [[nodiscard]] virtual bool wants_look() const = 0;
-    /// Without company, a command of its own tells it more, or tells it sooner.
-    [[nodiscard]] virtual bool is_better_alone() const { return wants_look(); }
+    /// Returns whether the document has to be read afterwards, which costs a round trip.
+    [[nodiscard]] virtual bool needs_document() const = 0;
+    /// Returns whether a command of its own is better than a batch of one: it returns more information, or returns it
+    /// sooner.
+    [[nodiscard]] virtual bool prefers_own_command() const { return needs_document(); }
 
-    // What has become of that.
-    /// The server, or the driver, has told it of all statements, of which some may have been carried out, or of this
-    /// one, which has changed nothing.
-    void hear_failed(const answer& what);
-    /// It has changed nothing, as it is written.
-    virtual void hear_refused() = 0;
-    /// It was done.
-    virtual void hear_done() = 0;
-    /// \param now its document afterwards
-    virtual void hear_seen(const lock_view& now) = 0;
-    /// Nobody knows its document, though it was to be read.
-    virtual void hear_unseen(const answer& failed) = 0;
+    // Results of the batched statement.
+    /// Reports an error. It concerns either all statements, of which some may have been carried out, or only this
+    /// statement, which has changed nothing.
+    void on_error(const answer& what);
+    /// Reports that the statement failed on purpose, and has changed nothing.
+    virtual void on_refused() = 0;
+    /// Reports that the statement was carried out.
+    virtual void on_done() = 0;
+    /// Reports that the statement was carried out, for an operation that needs its document.
+    /// \param now the document after the update
+    virtual void on_document(const lock_view& now) = 0;
+    /// Reports that the statement was carried out, but that the document could not be read.
+    virtual void on_document_unknown(const answer& failed) = 0;
 
 private:
-    std::weak_ptr<batch> travels_with_;
+    std::weak_ptr<batch> batch_;
 };
 
 } // namespace colock::mongo::detail

@@ -12,22 +12,23 @@
 
 namespace colock::mongo::detail {
 
-/// What the adapter keeps with a claim.
+/// State that the adapter stores in a claim.
 struct claim_state
 {
-    /// The latest moment, by the server's clock, at which a create that was not answered may still be carried out. 0:
-    /// each was answered.
+    /// The latest time, by the server's clock, at which an unanswered create may still be carried out. 0: each create
+    /// was answered.
     std::int64_t in_doubt_until = 0;
-    /// As far as is known: not once a create was answered busy, or it was given back.
+    /// The claim may hold the lock, as far as is known. False after a create was answered with busy, and after a
+    /// release.
     bool granted = true;
-    /// It may stand in the document as the writer that waits.
-    bool intends = false;
+    /// The claim may be stored in the document as the writer that waits.
+    bool is_waiting_writer = false;
     std::optional<remote::interest> source{};
 
-    void doubt(std::int64_t until) noexcept { in_doubt_until = std::max(in_doubt_until, until); }
+    void mark_in_doubt(std::int64_t until) noexcept { in_doubt_until = std::max(in_doubt_until, until); }
 };
 
-/// Null for a claim that never was sent.
+/// Returns null for a claim that was never sent.
 [[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
 {
     return remote::claim_slot<claim_state>::find(of);

@@ -10,65 +10,68 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Of an update that another was faster with, each time at once.
-constexpr int most_conflicts = 5;
+/// Maximum number of attempts of an update that conflicts with updates of other clients.
+constexpr int max_attempts = 5;
 
 } // namespace
 
 void command_operation::fail(delivery how, failure_ptr why)
 {
-    client_.end(talks());
+    chain_.end(get_primary());
     failed(how, std::move(why));
 }
 
-void command_operation::outrun()
+void command_operation::on_conflicts_exhausted()
 {
-    end_failed(delivery::answered, make_failure(errc::unavailable, "others write the same document all the time"));
+    end_failed(
+        delivery::answered, make_failure(errc::unavailable, "other clients wrote the same document in each attempt"));
 }
 
-void command_operation::send(document what, question::handler then)
+void command_operation::send(document what, callback_command::handler then)
 {
-    client_.ask(talks(), std::make_shared<question>(config().database, std::move(what), told_to(std::move(then))));
+    chain_.ask(get_primary(),
+        std::make_shared<callback_command>(config().database, std::move(what), handler_for(std::move(then))));
 }
 
-void command_operation::send_confirmation(bool of_read, question::handler then)
+void command_operation::send_confirmation(bool of_read, callback_command::handler then)
 {
-    client_.ask(talks(),
-        std::make_shared<question>(config().database, confirm_command(config()),
+    chain_.ask(get_primary(),
+        std::make_shared<callback_command>(config().database, confirm_command(config()),
             [self = boost::intrusive_ptr<command_operation>(this), of_read, then = std::move(then)](const answer& got) {
                 const statement_errors errors(got.reply);
                 const auto* const error = errors.find(0);
-                // One about types is of a document that stands where colock's should: nothing is known then.
+                // An error about types means that another program's document is stored where colock's should be. Then
+                // the outcome is unknown.
                 const answer& confirmation = error && !is_about_types(*error) ? *error : got;
                 answer unconfirmed;
                 unconfirmed.what = answer::kind::done;
-                const bool is_accepted = of_read && self->talks().accepts_unconfirmed(confirmation);
+                const bool is_accepted = of_read && self->get_primary().accepts_unconfirmed(confirmation);
                 self->answered(is_accepted ? unconfirmed : confirmation, then);
             }));
 }
 
-question::handler command_operation::told_to(question::handler then)
+callback_command::handler command_operation::handler_for(callback_command::handler then)
 {
     return [self = boost::intrusive_ptr<command_operation>(this), then = std::move(then)](
                const answer& got) { self->answered(got, then); };
 }
 
-void command_operation::answered(const answer& got, const question::handler& then)
+void command_operation::answered(const answer& got, const callback_command::handler& then)
 {
     const operation_ptr kept(this);
-    const conversation::telling guard(client_);
+    const command_chain::answer_scope guard(chain_);
     const auto found = judge(got);
     if (found != verdict::done)
-        talks().heard(got);
+        get_primary().note_failure(got);
     switch (found) {
     case verdict::done:
         then(got);
         return;
     case verdict::conflict:
-        if (++conflicts_ < most_conflicts)
+        if (++conflicts_ < max_attempts)
             begin();
         else
-            outrun();
+            on_conflicts_exhausted();
         return;
     case verdict::later:
         owner_->queue().again(*this);
@@ -77,7 +80,7 @@ void command_operation::answered(const answer& got, const question::handler& the
         end_failed(delivery::unanswered, failure_of(got));
         return;
     case verdict::refused:
-        end_failed(delivery::answered, failure_of(got, talks().no_change_code()));
+        end_failed(delivery::answered, failure_of(got, get_primary().no_change_code()));
         return;
     }
 }
@@ -86,24 +89,24 @@ bool command_operation::begin_with_new_clock()
 {
     if (std::exchange(clock_is_new_, true))
         return false;
-    greet([this](const answer&) { begin(); });
+    send_hello([this](const answer&) { begin(); });
     return true;
 }
 
-void command_operation::greet(question::handler then)
+void command_operation::send_hello(callback_command::handler then)
 {
-    client_.ask(talks(),
-        std::make_shared<question>(command::dated_hello{}, told_to([this, then = std::move(then)](const answer& got) {
-            if (const auto refused = talks().heard_hello(got))
-                answered(*refused, {});
-            else
-                then(got);
-        })));
+    chain_.ask(get_primary(), std::make_shared<callback_command>(command::dated_hello{},
+                                  handler_for([this, then = std::move(then)](const answer& got) {
+                                      if (const auto refused = get_primary().update_clock(got))
+                                          answered(*refused, {});
+                                      else
+                                          then(got);
+                                  })));
 }
 
-std::int64_t command_operation::too_late() const noexcept
+std::int64_t command_operation::request_expiry() const noexcept
 {
-    return talks().clock().at(saturating_add(deadline, std::chrono::seconds(1)));
+    return get_primary().clock().at(saturating_add(deadline, std::chrono::seconds(1)));
 }
 
 std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "mongo/client.hpp"
+#include "mongo/commands/callback_command.hpp"
 #include "mongo/commands/commands.hpp"
 #include "mongo/commands/query.hpp"
-#include "mongo/commands/question.hpp"
-#include "mongo/driver/conversation.hpp"
+#include "mongo/driver/command_chain.hpp"
 #include "mongo/driver/failures.hpp"
 #include "remote/requests/operation.hpp"
 
@@ -18,8 +18,8 @@ namespace colock::mongo::detail {
 using remote::delivery;
 using remote::operation_ptr;
 
-/// One whose answers come to members of its own, until it has ended. An operation of one command, and of the write that
-/// confirms its answer if need be, is written so; one of several commands is a `coroutine_operation`.
+/// An operation whose answers are passed to its member functions until it has ended. It suits an operation of one
+/// command, and of a write that confirms the answer if necessary. For several commands see `coroutine_operation`.
 class command_operation : public remote::operation
 {
 public:
@@ -27,52 +27,54 @@ public:
 
     void start() override { begin(); }
     void fail(delivery how, failure_ptr why) override;
-    /// It may join a read that has not been sent yet.
+    /// Returns whether the operation may join a read that has not been sent yet.
     [[nodiscard]] virtual bool shares_read() const noexcept { return false; }
 
 protected:
-    /// Anew, if it could not be sent.
+    /// Starts the operation. Called again if a command could not be sent.
     virtual void begin() = 0;
-    /// It has ended.
+    /// Called when the operation has failed and has ended.
     virtual void failed(delivery how, failure_ptr why) = 0;
-    /// Others were faster each time. By default it fails.
-    virtual void outrun();
+    /// Called if other clients were faster in each attempt. By default, the operation fails.
+    virtual void on_conflicts_exhausted();
 
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
-    [[nodiscard]] primary& talks() const noexcept { return owner_->talks(); }
+    [[nodiscard]] primary& get_primary() const noexcept { return owner_->get_primary(); }
 
-    /// Only what was done comes to the member.
+    /// Sends a command. `member` is called only if the command was carried out.
     template <class Operation>
     void ask(document what, void (Operation::*member)(const answer&))
     {
         send(std::move(what), bound<Operation>(member));
     }
-    /// Asks the server for its time, and whether it takes writes. Calls `then` if it does; otherwise the operation
+    /// Asks the server for its time and whether it accepts writes. Calls `then` if it does. Otherwise the operation
     /// begins again with the next primary.
-    void greet(question::handler then);
-    /// The server's clock is read once more, then it begins anew. False: that was done already.
+    void send_hello(callback_command::handler then);
+    /// Reads the server's clock again, and then calls `begin`. Returns false if this was done before.
     [[nodiscard]] bool begin_with_new_clock();
-    /// What a server has said that may be a primary no more: it goes to the member when a majority has confirmed a
-    /// write on the same connection since.
+    /// Confirms an answer of a server that may not be the primary any more. Calls `member` after a majority has
+    /// confirmed a write on the same connection.
     template <class Operation>
     void confirm(void (Operation::*member)(const answer&))
     {
         send_confirmation(false, bound<Operation>(member));
     }
-    /// The same of what was read. A user without the right to write is told it unconfirmed.
+    /// The same for the result of a read. For a user without the right to write, `member` is called without a
+    /// confirmation.
     template <class Operation>
     void confirm_read(void (Operation::*member)(const answer&))
     {
         send_confirmation(true, bound<Operation>(member));
     }
 
-    // For the gaps.
+    // Values of placeholders.
     [[nodiscard]] std::string_view collection() const noexcept { return config().collection; }
-    [[nodiscard]] std::int64_t write_patience() const noexcept { return config().operation_timeout.count(); }
-    /// By the server's clock, when nobody here waits any more for what is sent now; and a second.
-    [[nodiscard]] std::int64_t too_late() const noexcept;
+    [[nodiscard]] std::int64_t write_concern_timeout() const noexcept { return config().operation_timeout.count(); }
+    /// Returns the time, by the server's clock, at which no local caller waits any more for a request that is sent now,
+    /// plus one second.
+    [[nodiscard]] std::int64_t request_expiry() const noexcept;
 
-    /// Before anybody is told.
+    /// Removes the operation from the queue. Must be called before the completion handler.
     void end() { owner_->queue().ended(*this); }
     void end_failed(delivery how, failure_ptr why)
     {
@@ -81,29 +83,29 @@ protected:
         failed(how, std::move(why));
     }
 
-    /// What has become of a command: `then` is told what was done.
-    void answered(const answer& got, const question::handler& then);
+    /// Handles the answer to a command. Calls `then` only if the command was carried out.
+    void answered(const answer& got, const callback_command::handler& then);
 
     const std::shared_ptr<client> owner_;
 
 private:
-    void send(document what, question::handler then);
-    void send_confirmation(bool of_read, question::handler then);
+    void send(document what, callback_command::handler then);
+    void send_confirmation(bool of_read, callback_command::handler then);
     template <class Operation>
-    [[nodiscard]] question::handler bound(void (Operation::*member)(const answer&))
+    [[nodiscard]] callback_command::handler bound(void (Operation::*member)(const answer&))
     {
         return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member](
                    const answer& got) { (self.get()->*member)(got); };
     }
-    /// Whoever is told keeps us.
-    [[nodiscard]] question::handler told_to(question::handler then);
+    /// The returned handler keeps this operation alive.
+    [[nodiscard]] callback_command::handler handler_for(callback_command::handler then);
 
-    conversation client_;
+    command_chain chain_;
     int conflicts_ = 0;
     bool clock_is_new_ = false;
 };
 
-/// `?x` of a create or an extension.
+/// Returns the value of `?x` for a create or an extension.
 [[nodiscard]] std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept;
 
 } // namespace colock::mongo::detail

@@ -13,8 +13,8 @@ using remote::coroutine;
 
 /// An operation of several commands, written as one coroutine, `run`.
 ///
-/// An operation that begins again destroys the suspended coroutine, and calls `run` once more. What is known by then
-/// has to stand in members.
+/// When the operation begins again, the suspended coroutine is destroyed and `run` is called again. What is known by
+/// then has to be stored in members.
 class coroutine_operation : public command_operation
 {
     struct awaited_answer
@@ -37,18 +37,18 @@ protected:
 
     [[nodiscard]] virtual coroutine run() = 0;
 
-    // `co_await` of these sends a command, and returns its answer once it was done. The reference is valid until the
-    // coroutine is suspended again.
+    // `co_await` of these results sends a command, and returns its answer after the command was carried out. The
+    // reference is valid until the coroutine is suspended again.
 
     [[nodiscard]] awaited_answer reply_to(document what)
     {
         unsent_ = std::move(what);
         return {*this, [](auto& by) { by.ask(std::move(by.unsent_), &coroutine_operation::resume); }};
     }
-    /// See `greet`.
-    [[nodiscard]] awaited_answer greeting()
+    /// See `send_hello`.
+    [[nodiscard]] awaited_answer hello_reply()
     {
-        return {*this, [](auto& by) { by.greet([&by](const answer& got) { by.resume(got); }); }};
+        return {*this, [](auto& by) { by.send_hello([&by](const answer& got) { by.resume(got); }); }};
     }
     /// See `confirm`.
     [[nodiscard]] awaited_answer confirmation()

@@ -17,23 +17,23 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// When nothing is seen that keeps it, and it was not granted.
-constexpr auto look_again_in = std::chrono::milliseconds(5);
-/// For so long a waiter relies on what is known of the server's clock.
-constexpr lease_clock::duration most_trusted = std::chrono::seconds(5);
-/// Between a raced upsert and the next.
-constexpr int most_misses = 5;
-/// One that names its fence is refused when it comes later than that, so that the document of a later grant was not
-/// forgotten yet, and has a higher one.
-constexpr auto most_late = std::chrono::milliseconds(settings::least_purge_after) / 2;
+/// Delay of the next attempt if the lock was not granted, and nothing in the document prevents the grant.
+constexpr auto retry_delay = std::chrono::milliseconds(5);
+/// Maximum age of the estimate of the server's clock for a claim that waits.
+constexpr lease_clock::duration max_clock_age = std::chrono::seconds(5);
+/// Maximum number of attempts of an upsert that races with other clients.
+constexpr int max_upsert_attempts = 5;
+/// A request that names its fence is refused when it arrives later than this. Until then, the document of a later
+/// grant, which has a higher fence, is not purged.
+constexpr auto max_statement_delay = std::chrono::milliseconds(settings::min_purge_after) / 2;
 
 class create_operation final : public batchable_operation
 {
 public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
         : batchable_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
-          owner_data_(to_document(claim_->owner())), looked_before_(find_state(*claim_) != nullptr),
-          is_first_(!is_shared() && !looked_before_)
+          owner_data_(to_document(claim_->owner())), was_sent_before_(find_state(*claim_) != nullptr),
+          is_first_(!is_shared() && !was_sent_before_)
     {
     }
 
@@ -42,25 +42,26 @@ public:
 
 private:
     [[nodiscard]] std::string_view key() const noexcept override { return claim_->key(); }
-    [[nodiscard]] bool gives_back() const noexcept override { return false; }
-    /// Of an exclusive one the statement tells whether it was granted, and it knows with which fence.
-    [[nodiscard]] bool wants_look() const override { return is_shared(); }
-    /// A single attempt, that is to know who is in its way.
-    [[nodiscard]] bool is_better_alone() const override { return is_shared() || !claim_->queues(); }
+    [[nodiscard]] bool is_release() const noexcept override { return false; }
+    /// For an exclusive lock, the statement shows whether the lock was granted, and the fence is known.
+    [[nodiscard]] bool needs_document() const override { return is_shared(); }
+    /// A single attempt needs a command of its own, which returns the current holder.
+    [[nodiscard]] bool prefers_own_command() const override { return is_shared() || !claim_->queues(); }
 
     void begin() override
     {
-        late_ = too_late();
-        fill([&](command_template::values with) { ask(which().filled(with), &create_operation::told); });
+        request_expiry_ = request_expiry();
+        fill([&](command_template::values with) { ask(which().filled(with), &create_operation::on_reply); });
     }
     void write(bson_t& to) override
     {
-        fence_ = talks().clock().at(lease_clock::now());
-        late_ = latest();
-        fill([&](command_template::values with) { which_joined().append_to(to, with); });
+        fence_ = get_primary().clock().at(lease_clock::now());
+        request_expiry_ = statement_expiry();
+        fill([&](command_template::values with) { which_statement().append_to(to, with); });
     }
 
-    /// The token stands in no document: it was never sent, or each of its requests was answered.
+    /// A claim can share a statement if its token is in no document: it was never sent, or each of its requests was
+    /// answered.
     [[nodiscard]] std::string statement_kind() const override
     {
         const auto* const state = find_state(*claim_);
@@ -70,10 +71,10 @@ private:
     }
     void write_for(std::span<batchable_operation* const> all, bson_t& to) override
     {
-        // Without a limit; below what overflows where it is added to.
+        // Stands for no limit. It is small enough for additions without overflow.
         constexpr std::int64_t any = std::int64_t{1} << 40;
         const auto& every = commands::get();
-        auto late = std::numeric_limits<std::int64_t>::max();
+        auto expiry = std::numeric_limits<std::int64_t>::max();
         auto longest = std::chrono::milliseconds::zero();
         bool has_ttl = true;
         document tokens;
@@ -84,23 +85,23 @@ private:
             const auto token = one.claim_->token().hex();
             const auto ttl = one.claim_->ttl();
             one.number_ = owner_->next_request();
-            late = std::min(late, one.latest());
+            expiry = std::min(expiry, one.statement_expiry());
             has_ttl = has_ttl && ttl.count() != 0;
             longest = std::max(longest, ttl);
             bson_append_utf8(tokens.get(), name.text(), name.size(), token.data(), static_cast<int>(token.size()));
             const auto holder = one.by_ttl(every.several_holder)
                                     .filled({{"t", std::string_view(token)}, {"x", ttl_value(ttl)}, {"e", one.number_},
-                                        {"o", &one.owner_data_}, {"n", std::min(most_holders(), any)},
+                                        {"o", &one.owner_data_}, {"n", std::min(max_holders(), any)},
                                         {"i", static_cast<std::int64_t>(i)}});
             bson_append_document(holders.get(), name.text(), name.size(), holder.get());
         }
         for (auto* const each : all)
-            static_cast<create_operation&>(*each).late_ = late;
+            static_cast<create_operation&>(*each).request_expiry_ = expiry;
         const auto& both = claim_->queues() ? every.join_several_queues : every.join_several_once;
         (has_ttl ? both.with_ttl : both.without)
             .append_to(to, {{"k", bytes{claim_->key()}}, {"a", array{&tokens}}, {"h", array{&holders}},
-                               {"q", static_cast<std::int64_t>(all.size())}, {"n", std::min(most_holders(), any)},
-                               {"x", has_ttl ? longest.count() : ttl_value({})}, {"l", late},
+                               {"q", static_cast<std::int64_t>(all.size())}, {"n", std::min(max_holders(), any)},
+                               {"x", has_ttl ? longest.count() : ttl_value({})}, {"l", expiry},
                                {"v", std::string_view(owner_->name())}});
     }
 
@@ -118,7 +119,7 @@ private:
             return by_ttl(claim_->queues() ? all.first_exclusive_queues : all.first_exclusive_once);
         return by_ttl(claim_->queues() ? all.exclusive_queues : all.exclusive_once);
     }
-    [[nodiscard]] const command_template& which_joined() const
+    [[nodiscard]] const command_template& which_statement() const
     {
         const auto& all = commands::get();
         if (is_shared())
@@ -132,44 +133,44 @@ private:
         number_ = owner_->next_request();
         const auto token = claim_->token().hex();
         use(command_template::values{{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
-            {"x", ttl_value(claim_->ttl())}, {"l", late_}, {"e", number_}, {"f", fence_}, {"o", &owner_data_},
-            {"n", most_holders()}, {"m", write_patience()}, {"v", std::string_view(owner_->name())}});
+            {"x", ttl_value(claim_->ttl())}, {"l", request_expiry_}, {"e", number_}, {"f", fence_}, {"o", &owner_data_},
+            {"n", max_holders()}, {"m", write_concern_timeout()}, {"v", std::string_view(owner_->name())}});
     }
 
-    /// A statement is refused when it comes later than that.
-    [[nodiscard]] std::int64_t latest() const noexcept
+    /// A statement that arrives later than this is refused.
+    [[nodiscard]] std::int64_t statement_expiry() const noexcept
     {
-        return std::min(too_late(), talks().clock().at(lease_clock::now()) + most_late.count());
+        return std::min(request_expiry(), get_primary().clock().at(lease_clock::now()) + max_statement_delay.count());
     }
 
-    [[nodiscard]] std::int64_t most_holders() const noexcept
+    [[nodiscard]] std::int64_t max_holders() const noexcept
     {
         constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
         return claim_->max_holders() == 0 ? any : static_cast<std::int64_t>(claim_->max_holders());
     }
 
-    void told(const answer& got) { seen(lock_view::of_answer(got.reply)); }
-    void hear_unseen(const answer& failed) override
+    void on_reply(const answer& got) { evaluate(lock_view::of_answer(got.reply)); }
+    void on_document_unknown(const answer& failed) override
     {
-        talks().heard(failed);
+        get_primary().note_failure(failed);
         end_failed(delivery::unanswered,
-            make_failure(errc::outcome_unknown, "what has become of this could not be read", failed.cause));
+            make_failure(errc::outcome_unknown, "the result of the request could not be read", failed.cause));
     }
-    void hear_refused() override
+    void on_refused() override
     {
         is_first_ = false;
         begin();
     }
-    void hear_done() override { granted(static_cast<std::uint64_t>(fence_)); }
-    void hear_seen(const lock_view& now) override { seen(now); }
+    void on_done() override { granted(static_cast<std::uint64_t>(fence_)); }
+    void on_document(const lock_view& now) override { evaluate(now); }
 
-    void seen(const lock_view& view)
+    void evaluate(const lock_view& view)
     {
         if (!view.exists()) {
-            if (++misses_ < most_misses)
+            if (++upsert_attempts_ < max_upsert_attempts)
                 begin();
             else
-                outrun();
+                on_conflicts_exhausted();
             return;
         }
         const auto token = claim_->token().hex();
@@ -186,25 +187,26 @@ private:
             end_failed(delivery::answered, out_of_fences());
             return;
         }
-        const auto now = talks().clock().at(lease_clock::now());
+        const auto now = get_primary().clock().at(lease_clock::now());
         const auto free_at = view.free_at(*claim_, now);
         if (std::exchange(is_first_, false) && (free_at == 0 || !view.shared().empty())) {
             begin();
             return;
         }
-        // It was too late, or the clock that says so is not what it was. If the server's was set forward, each request
-        // is too late, and the lease in the way may be over: then this clock has to be read again, now and then.
-        const bool may_be_ahead = looked_before_ && talks().clock().age(lease_clock::now()) > most_trusted;
+        // The request was too late, or the estimate of the server's clock is wrong. If the server's clock was set
+        // forward, each request is too late, and the lease in the way may have expired. So the clock is read again from
+        // time to time.
+        const bool may_be_ahead = was_sent_before_ && get_primary().clock().age(lease_clock::now()) > max_clock_age;
         if ((held || free_at == 0 || may_be_ahead) && begin_with_new_clock())
             return;
-        busy(view, free_at > now ? std::chrono::milliseconds(free_at - now) : look_again_in);
+        busy(view, free_at > now ? std::chrono::milliseconds(free_at - now) : retry_delay);
     }
 
     void granted(std::uint64_t fence)
     {
         if (auto* const state = find_state(*claim_)) {
             state->granted = true;
-            state->intends = false;
+            state->is_waiting_writer = false;
             state->source.reset();
         }
         end();
@@ -215,28 +217,29 @@ private:
     {
         auto& state = state_of(*claim_);
         state.granted = view.find(claim_->token().hex()) != nullptr;
-        state.intends = view.writer() == claim_->token().hex();
+        state.is_waiting_writer = view.writer() == claim_->token().hex();
         std::string holder(view.owner());
-        // One without a ttl does not expire.
+        // A holder without a ttl does not expire.
         if (retry_after > std::chrono::hours(24 * 3650))
             retry_after = std::chrono::milliseconds::zero();
         end();
         done_(create_outcome::busy(retry_after, std::move(holder)));
     }
 
-    void outrun() override
+    void on_conflicts_exhausted() override
     {
         state_of(*claim_).granted = false;
         end();
-        done_(create_outcome::busy(look_again_in));
+        done_(create_outcome::busy(retry_delay));
     }
 
     void failed(delivery how, failure_ptr why) override
     {
         if (how == delivery::unanswered) {
             auto& state = state_of(*claim_);
-            state.doubt(late_);
-            state.intends = state.intends || (claim_->queues() && claim_->mode() == lock_mode::exclusive);
+            state.mark_in_doubt(request_expiry_);
+            state.is_waiting_writer =
+                state.is_waiting_writer || (claim_->queues() && claim_->mode() == lock_mode::exclusive);
         }
         done_(create_outcome::failed(std::move(why)));
     }
@@ -244,15 +247,16 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     const document owner_data_;
-    /// It waits, and asks again.
-    const bool looked_before_;
-    /// No document knows its token.
+    /// The claim has been sent before, and asks again.
+    const bool was_sent_before_;
+    /// First attempt: no document can contain the token yet.
     bool is_first_;
     std::int64_t number_ = 0;
-    /// As a statement: the server's clock as we know it, refused where that is no more than the last.
+    /// Fence of a statement: the estimate of the server's clock. The statement is refused if this fence is not greater
+    /// than the last.
     std::int64_t fence_ = 0;
-    std::int64_t late_ = 0;
-    int misses_ = 0;
+    std::int64_t request_expiry_ = 0;
+    int upsert_attempts_ = 0;
 };
 
 } // namespace

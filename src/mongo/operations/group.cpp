@@ -20,17 +20,15 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Documents of one page.
-constexpr std::int64_t page_size = 256;
 constexpr std::size_t statements_per_command = 100;
 
-/// All that is done to one group: told when the last part has ended. Belongs to the strand.
+/// Collects the results of the operations on one group, and completes after the last one. Belongs to the strand.
 class tally
 {
 public:
     tally(std::size_t parts, completion<group_outcome> done) : left_(parts), done_(std::move(done)) {}
 
-    /// \param why null: it was done, or, without a status, there was nothing to do.
+    /// \param why null: the operation succeeded or, without a status, there was nothing to do.
     void add(std::optional<lock_status> what, failure_ptr why)
     {
         if (what)
@@ -39,7 +37,7 @@ public:
             outcome_.error = std::move(why);
         if (--left_ > 0)
             return;
-        // What was done in parts is no failure that has changed nothing.
+        // A partial result must not be reported as a failure that has changed nothing.
         if (outcome_.error && !outcome_.locks.empty() && outcome_.error->code != errc::outcome_unknown)
             outcome_.error = make_failure(errc::outcome_unknown, outcome_.error->detail, outcome_.error->cause);
         if (outcome_.error)
@@ -53,8 +51,8 @@ private:
     completion<group_outcome> done_;
 };
 
-/// Looks for the members of a group. Those that are released travel together. Those that are extended do, too, and then
-/// they are looked at again.
+/// Finds the members of a group. Releases are operations of their own, which share batches. Extensions share updates,
+/// after which the members are read again.
 class group_operation final : public coroutine_operation
 {
 public:
@@ -69,7 +67,7 @@ private:
 
     coroutine run() override
     {
-        co_await greeting();
+        co_await hello_reply();
         holder_list members;
         co_await find_members(members);
         if (members.empty())
@@ -80,7 +78,7 @@ private:
             release(members);
     }
 
-    [[nodiscard]] std::int64_t now() const noexcept { return talks().clock().at(lease_clock::now()); }
+    [[nodiscard]] std::int64_t now() const noexcept { return get_primary().clock().at(lease_clock::now()); }
     coroutine find_members(holder_list& into)
     {
         page_start from;
@@ -90,14 +88,14 @@ private:
             std::int64_t count = 0;
             for_each_document(got.reply, [&](const bson_iter_t& each) {
                 ++count;
-                from.move_behind(key_of(each));
+                from.move_after(key_of(each));
                 for (auto& holder : read_known_holders(each, holders::live, now())) {
                     if (filter_.matches(holder.status))
                         into.push_back(std::move(holder));
                 }
             });
-            // Behind the last text comes what is none.
-            has_more = may_go_on(got.reply, count, page_size) || from.skip_text();
+            // Binary keys follow the last text.
+            has_more = may_have_more(got.reply, count, page_size) || from.skip_text();
         }
         co_await read_confirmation();
     }
@@ -118,9 +116,9 @@ private:
             const auto part = rest.first(std::min(rest.size(), statements_per_command));
             rest = rest.subspan(part.size());
             may_have_extended_ = true;
-            co_await reply_to(lengthen_command(part));
+            co_await reply_to(extend_command(part));
         }
-        // A member that is held still has been extended, because it was held before, too.
+        // A member that is still held was extended, because it was held before as well.
         holder_list found;
         co_await find_members(found);
         std::set<std::string> held;
@@ -133,13 +131,13 @@ private:
         }
         over(std::move(outcome));
     }
-    [[nodiscard]] document lengthen_command(std::span<const known_holder> part) const
+    [[nodiscard]] document extend_command(std::span<const known_holder> part) const
     {
         const auto& every = commands::get();
         batch_update made(config());
         for (const auto& each : part) {
             const auto& which =
-                each.status.mode == lock_mode::shared ? every.lengthen_shared : every.lengthen_exclusive;
+                each.status.mode == lock_mode::shared ? every.extend_group_shared : every.extend_group_exclusive;
             made.add([&](bson_t& to) {
                 which.append_to(
                     to, {{"k", bytes{each.status.key}}, {"t", std::string_view(each.token)}, {"x", ttl_value(ttl_)}});
@@ -157,7 +155,7 @@ private:
     }
     [[nodiscard]] operation_ptr release_of(const known_holder& member, const std::shared_ptr<tally>& all) const
     {
-        return make_release_of(*owner_, member, [all, status = member.status](release_outcome outcome) mutable {
+        return make_release_by_token(*owner_, member, [all, status = member.status](release_outcome outcome) mutable {
             if (outcome.status == release_status::released)
                 all->add(std::move(status), nullptr);
             else
@@ -166,7 +164,7 @@ private:
     }
     void failed(delivery, failure_ptr why) override
     {
-        // What was done in parts is no failure that has changed nothing.
+        // A partial result must not be reported as a failure that has changed nothing.
         if (may_have_extended_ && why->code != errc::outcome_unknown)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_({.error = std::move(why)});
@@ -176,7 +174,7 @@ private:
     const group_action what_;
     const std::chrono::milliseconds ttl_;
     completion<group_outcome> done_;
-    /// A statement that extends a lock was sent, in this attempt or in one before it.
+    /// A statement that extends a lock was sent, in this attempt or in an earlier one.
     bool may_have_extended_ = false;
 };
 

@@ -12,8 +12,8 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// The lock may be free, or another's by now: a create of its own tells.
-constexpr auto at_once = std::chrono::milliseconds(1);
+/// Delay of the next create. The lock may be free or held by another claim, which only a create can show.
+constexpr auto create_delay = std::chrono::milliseconds(1);
 
 class hand_over_operation final : public command_operation
 {
@@ -27,14 +27,14 @@ public:
 private:
     void begin() override
     {
-        late_ = too_late();
+        request_expiry_ = request_expiry();
         const auto from = held_->token().hex();
         const auto to = next_->token().hex();
         const auto& both = commands::get().hand_over;
         ask((next_->ttl().count() == 0 ? both.without : both.with_ttl)
                 .filled({{"c", collection()}, {"k", bytes{held_->key()}}, {"t", std::string_view(from)},
-                    {"u", std::string_view(to)}, {"x", ttl_value(next_->ttl())}, {"l", late_}, {"o", &owner_data_},
-                    {"m", write_patience()}}),
+                    {"u", std::string_view(to)}, {"x", ttl_value(next_->ttl())}, {"l", request_expiry_},
+                    {"o", &owner_data_}, {"m", write_concern_timeout()}}),
             &hand_over_operation::answered);
     }
 
@@ -46,21 +46,21 @@ private:
             return;
         }
         const auto& holder = view.exclusive();
-        // The document says by this number whether it was held until now.
+        // The number of the request shows whether the lock was held until now.
         const auto released = holder.request == 0 ? release_status::released : release_status::not_held;
         if (holder.token == next_->token().hex()) {
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
-                state->intends = false;
+                state->is_waiting_writer = false;
                 state->source.reset();
             }
             over(released, create_outcome::granted(static_cast<std::uint64_t>(holder.fence)));
         } else {
-            over(released, create_outcome::busy(at_once));
+            over(released, create_outcome::busy(create_delay));
         }
     }
 
-    void was_not_held(const answer&) { over(release_status::not_held, create_outcome::busy(at_once)); }
+    void was_not_held(const answer&) { over(release_status::not_held, create_outcome::busy(create_delay)); }
 
     void over(release_status released, create_outcome created)
     {
@@ -75,7 +75,7 @@ private:
     void failed(delivery how, failure_ptr why) override
     {
         if (how == delivery::unanswered)
-            state_of(*next_).doubt(late_);
+            state_of(*next_).mark_in_doubt(request_expiry_);
         done_({{release_status::failed, why}, create_outcome::failed(why)});
     }
 
@@ -83,7 +83,7 @@ private:
     const claim_ptr next_;
     completion<hand_over_outcome> done_;
     const document owner_data_;
-    std::int64_t late_ = 0;
+    std::int64_t request_expiry_ = 0;
 };
 
 } // namespace

@@ -11,8 +11,8 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Whoever holds a lock does something with it. To ask is to write: an answer that nobody has to confirm may come from
-/// a primary that is none any more.
+/// An operation of a holder on its lock. A query is a write as well, because an unconfirmed answer may come from a
+/// former primary.
 class holders_operation : public command_operation
 {
 public:
@@ -21,8 +21,8 @@ public:
 protected:
     [[nodiscard]] virtual const command_template& which() const = 0;
     [[nodiscard]] virtual std::int64_t ttl() const noexcept { return 0; }
-    /// It is held or not, and that is certain.
-    virtual void told(bool held) = 0;
+    /// Called when it is certain whether the lock is held.
+    virtual void on_result(bool held) = 0;
 
     [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
 
@@ -32,7 +32,7 @@ private:
         number_ = owner_->next_request();
         const auto token = claim_->token().hex();
         ask(which().filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
-                {"x", ttl()}, {"l", too_late()}, {"e", number_}, {"m", write_patience()}}),
+                {"x", ttl()}, {"l", request_expiry()}, {"e", number_}, {"m", write_concern_timeout()}}),
             &holders_operation::answered);
     }
 
@@ -42,22 +42,22 @@ private:
         const auto* const held = view.find(claim_->token().hex());
         if (held && held->request == number_) {
             end();
-            told(true);
+            on_result(true);
         } else if (!held) {
             confirm<holders_operation>(&holders_operation::confirmed);
         } else if (!begin_with_new_clock()) {
-            if (held->expires <= talks().clock().at(lease_clock::now()))
+            if (held->expires <= get_primary().clock().at(lease_clock::now()))
                 confirm<holders_operation>(&holders_operation::confirmed);
             else
-                end_failed(
-                    delivery::answered, make_failure(errc::unavailable, "this came too late for the server's clock"));
+                end_failed(delivery::answered,
+                    make_failure(errc::unavailable, "the request arrived too late by the server's clock"));
         }
     }
 
     void confirmed(const answer&)
     {
         end();
-        told(false);
+        on_result(false);
     }
 
     const claim_ptr claim_;
@@ -79,7 +79,7 @@ private:
         return ttl_.count() == 0 ? both.without : both.with_ttl;
     }
     [[nodiscard]] std::int64_t ttl() const noexcept override { return ttl_value(ttl_); }
-    void told(bool held) override { done_({held ? extend_status::extended : extend_status::not_held, nullptr}); }
+    void on_result(bool held) override { done_({held ? extend_status::extended : extend_status::not_held, nullptr}); }
     void failed(delivery, failure_ptr why) override { done_({extend_status::failed, std::move(why)}); }
 
     const std::chrono::milliseconds ttl_;
@@ -99,7 +99,7 @@ private:
     {
         return is_shared() ? commands::get().touch_shared : commands::get().touch_exclusive;
     }
-    void told(bool held) override { done_({held, nullptr}); }
+    void on_result(bool held) override { done_({held, nullptr}); }
     void failed(delivery, failure_ptr why) override { done_({false, std::move(why)}); }
 
     completion<valid_outcome> done_;

@@ -19,10 +19,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Documents of one page, or one step of a purge: their holders are told in one handler.
-constexpr std::int64_t page_size = 256;
-
-/// Finds or removes holders by the server's clock: the first command asks for its time.
+/// Finds or removes holders by the server's clock. The first command asks for the server's time.
 class timed_operation : public coroutine_operation
 {
 public:
@@ -31,8 +28,8 @@ public:
     }
 
 protected:
-    /// By the server's clock.
-    [[nodiscard]] std::int64_t now() const noexcept { return talks().clock().at(lease_clock::now()); }
+    /// Estimate of the server's clock.
+    [[nodiscard]] std::int64_t now() const noexcept { return get_primary().clock().at(lease_clock::now()); }
     void over(std::string next = {})
     {
         end();
@@ -53,7 +50,7 @@ private:
     completion<list_outcome> done_;
 };
 
-/// The document in an answer's `value`.
+/// Finds the document in `value` of an answer.
 bool find_value(const answer& got, bson_iter_t& into)
 {
     return bson_iter_init_find(&into, got.reply.get(), "value") && BSON_ITER_HOLDS_DOCUMENT(&into);
@@ -68,20 +65,20 @@ public:
     }
 
 private:
-    [[nodiscard]] bool hear_document(const bson_iter_t& fields) override
+    [[nodiscard]] bool on_document(const bson_iter_t& fields) override
     {
         if (is_foreign(fields)) {
             end_failed(delivery::answered, foreign_document());
             return true;
         }
-        auto found = read_holders(fields, holders::live, talks().clock().at(lease_clock::now()));
+        auto found = read_holders(fields, holders::live, get_primary().clock().at(lease_clock::now()));
         std::erase_if(found, [this](const lock_status& each) { return !filter_.matches(each); });
         if (found.empty())
             return false;
         over(std::move(found));
         return true;
     }
-    void hear_free() override { over({}); }
+    void on_not_held() override { over({}); }
     void over(std::vector<lock_status> found)
     {
         end();
@@ -93,7 +90,7 @@ private:
     completion<list_outcome> done_;
 };
 
-/// Removes the holders that a look has found, by their tokens: a holder that came after the look keeps the lock,
+/// Removes the holders that a read has found, by their tokens. A holder that comes after the read keeps the lock,
 /// however late the removal arrives.
 class break_operation final : public timed_operation
 {
@@ -106,10 +103,10 @@ public:
 private:
     coroutine run() override
     {
-        co_await greeting();
+        co_await hello_reply();
         found_.clear();
         is_removing_ = false;
-        // A removal that was not begun is sent again for the same holders: those that came after the look stay.
+        // A removal that was not started is sent again for the same holders. Holders that came after the read stay.
         if (named_.empty()) {
             const answer& got = co_await reply_to(find_command(config(), key_query(key_), 1));
             if (!name_holders(got)) {
@@ -127,7 +124,7 @@ private:
         over();
     }
 
-    /// False: the document is another program's.
+    /// Returns false if the document belongs to another program.
     [[nodiscard]] bool name_holders(const answer& got)
     {
         bool met_foreign = false;
@@ -147,7 +144,7 @@ private:
             bson_append_utf8(tokens.get(), name.text(), name.size(), each.data(), static_cast<int>(each.size()));
         }
         return commands::get().remove_named.filled(
-            {{"c", collection()}, {"k", bytes{key_}}, {"a", array{&tokens}}, {"m", write_patience()}});
+            {{"c", collection()}, {"k", bytes{key_}}, {"a", array{&tokens}}, {"m", write_concern_timeout()}});
     }
     void note_removed(const answer& got)
     {
@@ -161,14 +158,14 @@ private:
     }
     void failed(delivery how, failure_ptr why) override
     {
-        // A look changes nothing.
+        // A read changes nothing, so its outcome is never unknown.
         if (!is_removing_ && why->code == errc::outcome_unknown)
             why = make_failure(errc::unavailable, why->detail, why->cause);
         timed_operation::failed(how, std::move(why));
     }
 
     const std::string key_;
-    /// Tokens of the holders that the look has found.
+    /// Tokens of the holders that the read has found.
     std::set<std::string> named_;
     /// The removal was sent.
     bool is_removing_ = false;
@@ -185,18 +182,18 @@ public:
 private:
     coroutine run() override
     {
-        co_await greeting();
+        co_await hello_reply();
         found_.clear();
         const answer& got = co_await reply_to(find_command(config(), list_query(filter_, from_, now()), page_size));
         std::int64_t count = 0;
         page_start next = from_;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
             ++count;
-            next.move_behind(key_of(each));
+            next.move_after(key_of(each));
             add(each, holders::live, filter_);
         });
-        // Behind the last text comes what is none.
-        if (may_go_on(got.reply, count, page_size) || next.skip_text()) {
+        // Binary keys follow the last text.
+        if (may_have_more(got.reply, count, page_size) || next.skip_text()) {
             over(next.text());
         } else {
             co_await read_confirmation();
@@ -221,13 +218,13 @@ public:
 private:
     coroutine run() override
     {
-        co_await greeting();
-        // On a slow server a step of fewer is answered in time, too.
+        co_await hello_reply();
+        // On a slow server, a step ends early, so that it is answered in time.
         const auto ends_at = lease_clock::now() + config().operation_timeout / 4;
         std::vector<std::string> keys;
         const answer& got = co_await reply_to(find_command(config(), expired_query(from_, now()), limit_));
         for_each_document(got.reply, [&](const bson_iter_t& each) { keys.push_back(key_of(each)); });
-        const bool was_full = may_go_on(got.reply, std::ssize(keys), limit_);
+        const bool was_full = may_have_more(got.reply, std::ssize(keys), limit_);
         for (std::size_t i = 0; i < keys.size(); ++i) {
             if (std::ssize(found_) >= limit_ || (i > 0 && lease_clock::now() >= ends_at)) {
                 over(from_.text());
@@ -236,7 +233,7 @@ private:
             const answer& removed = co_await reply_to(removal_of(keys[i]));
             if (bson_iter_t value; find_value(removed, value))
                 add(value, holders::expired, {});
-            from_.move_behind(std::move(keys[i]));
+            from_.move_after(std::move(keys[i]));
         }
         if (was_full || from_.skip_text()) {
             over(from_.text());
@@ -248,17 +245,19 @@ private:
 
     [[nodiscard]] document removal_of(const std::string& key) const
     {
-        return commands::get().remove_expired.filled({{"c", collection()}, {"k", bytes{key}}, {"m", write_patience()}});
+        return commands::get().remove_expired.filled(
+            {{"c", collection()}, {"k", bytes{key}}, {"m", write_concern_timeout()}});
     }
     [[nodiscard]] document forget_command() const
     {
-        // No later than it is: what is granted a fence by the clock relies on what was not forgotten.
-        const auto time = talks().clock().told();
+        // A lower bound of the server's time, so that no document is deleted too early: the fences of a deleted key
+        // start at the clock again.
+        const auto time = get_primary().clock().last_reported();
         return commands::get().forget.filled({{"c", collection()}, {"p", date{time - config().purge_after.count()}},
-            {"y", time}, {"z", time - 3'600'000}, {"m", write_patience()}});
+            {"y", time}, {"z", time - 3'600'000}, {"m", write_concern_timeout()}});
     }
 
-    /// Of documents, and of holders.
+    /// Maximum number of documents, and of holders.
     const std::int64_t limit_;
     page_start from_;
 };

@@ -21,40 +21,41 @@ using remote::key_purpose;
 using remote::operation_ptr;
 using remote::promise;
 
-// What an adapter asks for: one file for each.
+// Operations of the adapter.
 
 [[nodiscard]] operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done);
 
-[[nodiscard]] operation_ptr make_give_back(
+[[nodiscard]] operation_ptr make_release(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
 
-/// Of one that is held by whomever.
-[[nodiscard]] operation_ptr make_release_of(client& owner, const known_holder& other, completion<release_outcome> done);
+/// Releases a lock that any client may hold.
+[[nodiscard]] operation_ptr make_release_by_token(
+    client& owner, const known_holder& other, completion<release_outcome> done);
 
 [[nodiscard]] operation_ptr make_extend(
     client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
 
 [[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
 
-/// Of an exclusive lock, to the next claim of the same key.
+/// Transfers an exclusive lock to the next claim of the same key.
 [[nodiscard]] operation_ptr make_hand_over(
     client& owner, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
-/// \param token of who holds it, in hexadecimal
+/// \param token token of the holder, in hexadecimal
 [[nodiscard]] operation_ptr make_adopt(
     client& owner, std::string token, claim_ptr claim, completion<create_outcome> done);
 
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 
-/// The holders of some keys.
+/// Lists the holders of one page of keys.
 [[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);
 
-/// \param limit 0: as many as one step removes
+/// \param limit maximum number of holders; 0: as many as one step removes
 [[nodiscard]] operation_ptr make_purge(
     client& owner, std::size_t limit, page_start from, completion<list_outcome> done);
 
-/// \param ttl of an extension
+/// \param ttl ttl of an extension
 [[nodiscard]] operation_ptr make_group_action(
     client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
 

@@ -14,7 +14,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// As many documents as an update has statements.
+/// Maximum number of readers: as many documents as an update has statements.
 constexpr std::size_t max_readers = 64;
 
 } // namespace
@@ -31,7 +31,7 @@ void key_reader::fail(delivery how, failure_ptr why)
     command_operation::fail(how, std::move(why));
 }
 
-void key_reader::hear_no_room()
+void key_reader::on_reply_full()
 {
     reads_alone_ = true;
     begin();
@@ -39,7 +39,7 @@ void key_reader::hear_no_room()
 
 void shared_read::start()
 {
-    send(std::make_shared<question>(command::dated_hello{}, told_to(&shared_read::greeted)));
+    send(std::make_shared<callback_command>(command::dated_hello{}, handler_for(&shared_read::on_hello)));
 }
 
 bool shared_read::takes_more() const noexcept
@@ -57,18 +57,18 @@ void shared_read::leave(const key_reader& which)
     }
     const auto has_left = [](const reader_ptr& each) { return !each; };
     if (std::ranges::all_of(readers_, has_left))
-        client_.end(owner_->talks());
+        chain_.end(owner_->get_primary());
 }
 
-void shared_read::send(const std::shared_ptr<question>& what)
+void shared_read::send(const std::shared_ptr<callback_command>& what)
 {
-    client_.ask(owner_->talks(), what);
+    chain_.ask(owner_->get_primary(), what);
 }
 
-question::handler shared_read::told_to(void (shared_read::*then)(const answer&))
+callback_command::handler shared_read::handler_for(void (shared_read::*then)(const answer&))
 {
     return [self = shared_from_this(), then](const answer& got) {
-        const conversation::telling guard(self->client_);
+        const command_chain::answer_scope guard(self->chain_);
         if (judge(got) == verdict::done)
             (self.get()->*then)(got);
         else
@@ -76,10 +76,10 @@ question::handler shared_read::told_to(void (shared_read::*then)(const answer&))
     };
 }
 
-void shared_read::greeted(const answer& got)
+void shared_read::on_hello(const answer& got)
 {
     is_open_ = false;
-    if (const auto refused = owner_->talks().heard_hello(got)) {
+    if (const auto refused = owner_->get_primary().update_clock(got)) {
         all_failed(*refused);
         return;
     }
@@ -88,9 +88,9 @@ void shared_read::greeted(const answer& got)
         if (each)
             keys.push_back(each->key());
     }
-    send(std::make_shared<question>(owner_->config().database,
+    send(std::make_shared<callback_command>(owner_->config().database,
         find_command(owner_->config(), keys_query(keys), static_cast<std::int64_t>(keys.size())),
-        told_to(&shared_read::found)));
+        handler_for(&shared_read::found)));
 }
 
 void shared_read::found(const answer& got)
@@ -99,11 +99,11 @@ void shared_read::found(const answer& got)
     for_each_document(got.reply, [&](const bson_iter_t& each) {
         const auto key = key_of(each);
         for (std::size_t i = 0; i < readers_.size(); ++i) {
-            // It may leave while others are told.
+            // This reader may leave while others are notified.
             auto reader = std::exchange(readers_[i], nullptr);
             if (reader && reader->key() == key) {
                 is_found[i] = true;
-                if (reader->hear_document(each))
+                if (reader->on_document(each))
                     continue;
             }
             readers_[i] = std::move(reader);
@@ -116,7 +116,7 @@ void shared_read::found(const answer& got)
         if (!reader)
             continue;
         if (!is_found[i] && may_be_cut) {
-            reader->hear_no_room();
+            reader->on_reply_full();
             continue;
         }
         readers_[i] = std::move(reader);
@@ -128,13 +128,13 @@ void shared_read::found(const answer& got)
 
 void shared_read::confirm()
 {
-    send(std::make_shared<question>(
+    send(std::make_shared<callback_command>(
         owner_->config().database, confirm_command(owner_->config()), [self = shared_from_this()](const answer& got) {
-            const conversation::telling guard(self->client_);
+            const command_chain::answer_scope guard(self->chain_);
             const statement_errors errors(got.reply);
             const auto* const error = errors.find(0);
             const answer& confirmation = error ? *error : got;
-            if (judge(confirmation) == verdict::done || self->owner_->talks().accepts_unconfirmed(confirmation))
+            if (judge(confirmation) == verdict::done || self->owner_->get_primary().accepts_unconfirmed(confirmation))
                 self->confirmed();
             else
                 self->all_failed(confirmation);
@@ -145,7 +145,7 @@ void shared_read::confirmed()
 {
     for (auto& each : readers_) {
         if (const auto reader = std::exchange(each, nullptr))
-            reader->hear_free();
+            reader->on_not_held();
     }
 }
 
@@ -154,7 +154,7 @@ void shared_read::all_failed(const answer& got)
     is_open_ = false;
     for (auto& each : readers_) {
         if (const auto reader = std::exchange(each, nullptr))
-            reader->hear_failed(got);
+            reader->on_error(got);
     }
 }
 

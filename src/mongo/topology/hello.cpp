@@ -27,13 +27,13 @@ void add(std::vector<remote::endpoint>& to, const std::string& name)
         auto found = remote::url(text, "mongodb", "").hosts("27017");
         to.insert(to.end(), std::move_iterator(found.begin()), std::move_iterator(found.end()));
     } catch (const validation_error&) {
-        // No name of a server, so nobody can be asked there.
+        // Not the name of a server, so it is left out.
     }
 }
 
 } // namespace
 
-document hello::question()
+document hello::make_command()
 {
     return document::from_json(R"({"hello": 1})");
 }

@@ -10,26 +10,26 @@
 
 namespace colock::mongo::detail {
 
-/// What a server says of itself.
+/// Reply of a server to the command `hello`.
 struct hello
 {
-    /// What asks for it.
-    [[nodiscard]] static document question();
-    /// Whatever is absent, or of another type than it should be, is left at its default.
+    /// Returns the command.
+    [[nodiscard]] static document make_command();
+    /// A field that is missing or has an unexpected type keeps its default.
     explicit hello(const document& reply);
     hello() = default;
 
-    /// It takes writes.
+    /// The server accepts writes.
     bool writable = false;
-    /// It passes on what is asked to the members of several sets.
+    /// The server is a router, which forwards commands to the members of several replica sets.
     bool is_router = false;
-    /// What it is if it does not.
-    std::string state = "no member that takes writes, or not yet";
-    /// Its replica set; empty: none.
+    /// Description of a server that does not accept writes.
+    std::string state = "not a member that accepts writes, or not yet";
+    /// Name of its replica set; empty: none.
     std::string set{};
-    /// The members that it knows, the primary first if it knows that. Names that cannot be read are left out.
+    /// The members that the server knows. The primary comes first, if the server knows it. Invalid names are left out.
     std::vector<remote::endpoint> members{};
-    /// In milliseconds.
+    /// The server's clock, in milliseconds.
     std::int64_t local_time = 0;
     int max_wire_version = 0;
 };

@@ -15,15 +15,15 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Of MongoDB 5.0.
-constexpr int least_wire_version = 13;
+/// Wire version of MongoDB 5.0.
+constexpr int min_wire_version = 13;
 
 } // namespace
 
 primary::primary(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::event_reporter& told, std::function<void()> room)
-    : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
-      room_(std::move(room)), tls_files_(config.tls)
+    remote::event_reporter& reporter, std::function<void()> on_capacity)
+    : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
+      on_capacity_(std::move(on_capacity)), tls_files_(config.tls)
 {
     const auto& who = config.where;
     if (who.user.empty())
@@ -33,16 +33,16 @@ primary::primary(const asio::any_io_executor& strand, remote::client_base& owner
         .user = who.user, .password = who.password, .source = who.auth_source, .mechanism = who.auth_mechanism});
 }
 
-bool primary::has_room() noexcept
+bool primary::has_capacity() noexcept
 {
-    return lanes_ && plan().takes_requests() && lanes_->has_room();
+    return pool_ && plan().takes_requests() && pool_->has_capacity();
 }
 
 void primary::ask(task_ptr what, lease_clock::time_point deadline)
 {
-    if (lanes_ && plan().open()) {
+    if (pool_ && plan().open()) {
         note_use();
-        lanes_->ask(std::move(what), deadline);
+        pool_->ask(std::move(what), deadline);
     } else {
         asio::post(strand_, [what = std::move(what)] { what->performed(); });
     }
@@ -50,7 +50,7 @@ void primary::ask(task_ptr what, lease_clock::time_point deadline)
 
 void primary::ask_next(task& answered, task_ptr what)
 {
-    if (lanes_ && plan().open()) {
+    if (pool_ && plan().open()) {
         note_use();
         answered.follow_with(std::move(what));
     } else {
@@ -60,29 +60,29 @@ void primary::ask_next(task& answered, task_ptr what)
 
 void primary::give_up(const task& what)
 {
-    if (lanes_)
-        lanes_->give_up(what);
+    if (pool_)
+        pool_->give_up(what);
 }
 
-void primary::heard(const answer& got)
+void primary::note_failure(const answer& got)
 {
     if (!plan().open())
         return;
-    // Others may have ended with it, unnoticed so far.
-    if (got.what == answer::kind::unknown && got.code == 0 && lanes_)
-        lanes_->close_free();
+    // Other connections may have been lost as well, without notice.
+    if (got.what == answer::kind::unknown && got.code == 0 && pool_)
+        pool_->close_free();
     if (!is_leaving(got))
         return;
     set_problem(failure_of(got));
     lose(problem()->cause ? problem()->cause : asio::error::connection_reset);
 }
 
-std::optional<answer> primary::heard_hello(const answer& got)
+std::optional<answer> primary::update_clock(const answer& got)
 {
     const hello said(got.reply);
     if (!said.writable)
         return not_writable("it is " + said.state);
-    clock_.heard(said.local_time, got.asked);
+    clock_.update(said.local_time, got.asked);
     return std::nullopt;
 }
 
@@ -109,10 +109,10 @@ void primary::stale()
     lose(problem()->cause);
 }
 
-/// All that is under way fails with that.
+/// Closes all connections. Commands in progress fail with this error.
 void primary::lose(const error_code& why)
 {
-    const auto old = std::exchange(lanes_, nullptr);
+    const auto old = std::exchange(pool_, nullptr);
     on(event::lost, why);
     if (old)
         asio::post(strand_, [old] { old->close_all(); });
@@ -130,23 +130,23 @@ void primary::connect()
             return;
         }
     }
-    discovery_params whom{.replica_set = config_.where.replica_set, .direct = config_.where.direct};
+    discovery_params params{.replica_set = config_.where.replica_set, .direct = config_.where.direct};
     for (const auto& each : config_.where.hosts)
-        whom.hosts.push_back({.host = each.host,
+        params.hosts.push_back({.host = each.host,
             .port = each.port,
             .tls = tls_ ? &*tls_ : nullptr,
             .server_name = config_.tls.server_name});
-    scout_ = std::make_shared<server_discovery>(strand_, std::move(whom));
-    scout_->start(lease_clock::now() + config_.connect_timeout,
+    discovery_ = std::make_shared<server_discovery>(strand_, std::move(params));
+    discovery_->start(lease_clock::now() + config_.connect_timeout,
         [self = owner_.keep(*this)](const discovery_result& what) { self->found(what); });
 }
 
 void primary::found(const discovery_result& what)
 {
-    // It is among its own callers.
-    asio::post(strand_, [old = std::exchange(scout_, nullptr)] {});
+    // Destroyed later, because this function is called by the discovery object.
+    asio::post(strand_, [old = std::exchange(discovery_, nullptr)] {});
     switch (what.what) {
-    case discovery_result::kind::nobody:
+    case discovery_result::kind::not_found:
         if (what.cause.category() == asio::error::get_ssl_category())
             refuse(make_failure(errc::misconfigured_backend, "no trusted TLS connection: " + what.why, what.cause));
         else
@@ -159,21 +159,21 @@ void primary::found(const discovery_result& what)
     case discovery_result::kind::primary:
         break;
     }
-    if (what.max_wire_version < least_wire_version) {
+    if (what.max_wire_version < min_wire_version) {
         refuse(make_failure(errc::misconfigured_backend, "the server is older than MongoDB 5.0"));
         return;
     }
     where_ = what.at;
-    where_.as = credentials_;
-    clock_.heard(what.server_time, what.asked);
+    where_.login = credentials_;
+    clock_.update(what.server_time, what.asked);
     is_member_ = !what.replica_set.empty();
-    lanes_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
-    // The lanes are ours: they do not keep us.
-    lanes_->on_room([this, all = owner_.weak_from_this()] {
+    pool_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
+    // The pool is a member, so it must not keep its owner alive.
+    pool_->on_capacity([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().takes_requests())
-            room_();
+            on_capacity_();
     });
-    lanes_->on_all_stale([this, all = owner_.weak_from_this()] {
+    pool_->on_all_stale([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().open())
             stale();
     });
@@ -186,7 +186,7 @@ void primary::found(const discovery_result& what)
 void primary::check()
 {
     check_ = std::make_shared<server_check>(
-        config_, lanes_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->checked(why); });
+        config_, pool_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->checked(why); });
     if (checked_.empty())
         check_->start();
     else
@@ -207,21 +207,21 @@ void primary::checked(const failure_ptr& why)
 
 void primary::disconnect()
 {
-    if (const auto old = std::exchange(scout_, nullptr))
+    if (const auto old = std::exchange(discovery_, nullptr))
         old->close();
     if (const auto old = std::exchange(check_, nullptr))
         old->stop();
-    // By a handler of its own: the one that runs may be among its tasks.
-    if (const auto old = std::exchange(lanes_, nullptr))
+    // Posted, because the current handler may belong to a task of the pool.
+    if (const auto old = std::exchange(pool_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
 }
 
 void primary::forked()
 {
-    scout_.reset();
+    discovery_.reset();
     if (const auto old = std::exchange(check_, nullptr))
         old->stop();
-    lanes_.reset();
+    pool_.reset();
     on(event::forked);
 }
 

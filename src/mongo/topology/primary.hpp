@@ -20,8 +20,8 @@
 
 namespace colock::mongo::detail {
 
-/// The server that commands go to: found among the hosts of the URL, checked, and looked for again when it is no longer
-/// the primary.
+/// The server that commands are sent to. Finds the primary among the hosts of the URL, checks it, and looks for the
+/// primary again when this server is not the primary any more.
 ///
 /// Thread safety: none; belongs to the strand.
 class primary final : public remote::connection_loop
@@ -29,38 +29,39 @@ class primary final : public remote::connection_loop
 public:
     using task_ptr = connection_pool::task_ptr;
 
-    /// \param room told when another command can be begun
+    /// \param on_capacity called when another command can be started
     primary(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        remote::event_reporter& told, std::function<void()> room);
+        remote::event_reporter& reporter, std::function<void()> on_capacity);
 
-    /// Another command can be begun at once.
-    [[nodiscard]] bool has_room() noexcept;
-    /// Commands, in all lanes.
-    [[nodiscard]] std::size_t under_way() const noexcept { return lanes_ ? lanes_->under_way() : 0; }
-    /// On a lane that is free, or the next that is; it ends when it is given up, or its lane fails. Where there is no
-    /// server it ends as not sent, by a handler of its own.
+    /// Returns whether another command can be started at once.
+    [[nodiscard]] bool has_capacity() noexcept;
+    /// Number of commands in progress on all connections.
+    [[nodiscard]] std::size_t in_flight() const noexcept { return pool_ ? pool_->in_flight() : 0; }
+    /// Performs a task on the next free connection. The task ends early when it is given up, and fails with its
+    /// connection. If there is no server, the task ends as not sent, in a handler of its own.
     /// \param deadline time at which `what` fails, for a task that the owner never gives up
     void ask(task_ptr what, lease_clock::time_point deadline = lease_clock::time_point::max());
-    /// The same on the connection of `answered`, which is being told, before that is used by others.
+    /// Performs `what` on the connection of `answered`, before that connection performs other tasks. Must be called
+    /// while `answered` is being notified.
     void ask_next(task& answered, task_ptr what);
     void give_up(const task& what);
-    /// The time that a close was given is over: nothing under way is waited for.
+    /// Gives up all commands in progress, because the time for an orderly close is over.
     void give_up_all();
-    /// What was not done: the server may be the primary no more.
-    void heard(const answer& got);
-    /// Takes the server's time from an answer to `hello`.
-    /// \returns the refusal that the answer amounts to, if the server takes no writes any more
-    [[nodiscard]] std::optional<answer> heard_hello(const answer& got);
-    /// Whether what a read has found is told without the write that was to confirm it: a user without the right to
-    /// write is warned of that once.
+    /// Handles an answer that is not `done`: the server may not be the primary any more.
+    void note_failure(const answer& got);
+    /// Reads the server's time from an answer to `hello`.
+    /// \returns the refusal that corresponds to the answer, if the server does not accept writes any more
+    [[nodiscard]] std::optional<answer> update_clock(const answer& got);
+    /// Returns whether the result of a read is reported although the write that should confirm it was denied. This is
+    /// so for a user without the right to write, who is warned once.
     [[nodiscard]] bool accepts_unconfirmed(const answer& to_confirmation);
 
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
-    /// With which the server in use, or the last, refuses what may change nothing.
+    /// Code with which the current or last server fails a statement that must change nothing.
     [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
-    /// A server of a replica set has change streams.
+    /// Returns whether the server has change streams, which only members of a replica set have.
     [[nodiscard]] bool has_change_streams() const noexcept { return is_member_; }
-    /// The server in use, or the last.
+    /// The current or last server.
     [[nodiscard]] const destination& where() const noexcept { return where_; }
 
     /// In the child of a fork: the connections are the parent's.
@@ -78,19 +79,19 @@ private:
 
     const asio::any_io_executor strand_;
     const settings& config_;
-    const std::function<void()> room_;
+    const std::function<void()> on_capacity_;
     remote::tls_files tls_files_;
     std::optional<asio::ssl::context> tls_;
     std::shared_ptr<const credentials> credentials_;
     bool is_member_ = false;
-    /// The last server that carries our commands out as they are meant; empty: none. So do those that follow it, but
-    /// each has its own code.
+    /// Name of the last server that was checked; empty: none. Only the code is determined for later servers, because
+    /// each may have its own code.
     std::string checked_;
     std::int32_t no_change_code_ = changes_nothing;
     destination where_;
     server_clock clock_;
-    std::shared_ptr<server_discovery> scout_;
-    std::shared_ptr<connection_pool> lanes_;
+    std::shared_ptr<server_discovery> discovery_;
+    std::shared_ptr<connection_pool> pool_;
     std::shared_ptr<server_check> check_;
 };
 

@@ -17,7 +17,7 @@ namespace colock::mongo::detail {
 namespace {
 
 constexpr std::int64_t ttl = 60'000;
-constexpr auto allowed_change = "a statement that may change nothing did not fail, or another did";
+constexpr auto wrong_outcome = "a statement that must fail succeeded, or a statement that must succeed failed";
 
 const command_template& removal()
 {
@@ -60,7 +60,7 @@ std::string reason_in_collections(const document& reply)
     return std::string(reason);
 }
 
-/// Returns a reason if an index allows one lock alone. A sparse or partial index may have no entry for locks.
+/// Returns a reason if a unique index allows only one lock. A sparse or partial index may have no entry for locks.
 std::string reason_in_indexes(const document& reply)
 {
     std::string reason;
@@ -87,10 +87,10 @@ struct server_check::step
 
     const char* what;
     const command_template& (*asked)();
-    /// Of the two, which one asks, and with what number.
+    /// Whether the first of the two tokens is used, and the number of the request.
     bool first;
     std::int64_t number;
-    /// Null where the server has to refuse the command, because it would change a document of another program.
+    /// Null: the server has to refuse the command, which would change a document of another program.
     bool (*is_right)(const lock_view&, names first, names second);
 };
 
@@ -142,7 +142,7 @@ const std::array<server_check::step, 15> server_check::steps{{
 
 server_check::server_check(
     const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler ended)
-    : config_(config), lanes_(std::move(on)), clock_(clock), ended_(std::move(ended)), owner_(to_document({})),
+    : config_(config), pool_(std::move(on)), clock_(clock), ended_(std::move(ended)), owner_(to_document({})),
       first_(token::generate().hex()), second_(token::generate().hex())
 {
     bson_append_utf8(id_.get(), "c", -1, "check", -1);
@@ -152,37 +152,37 @@ server_check::server_check(
 void server_check::stop() noexcept
 {
     ended_ = nullptr;
-    if (const auto left = under_way_.lock())
+    if (const auto left = pending_.lock())
         left->drop();
 }
 
 void server_check::ask(
-    const command_template& which, const std::string& who, std::int64_t number, question::handler then)
+    const command_template& which, const std::string& who, std::int64_t number, callback_command::handler then)
 {
     const auto now = clock_.at(lease_clock::now());
-    const auto next = std::make_shared<question>(config_.database,
+    const auto next = std::make_shared<callback_command>(config_.database,
         which.filled({{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)},
             {"u", std::string_view(second_)}, {"x", ttl}, {"l", now + ttl}, {"e", number}, {"f", now}, {"o", &owner_},
             {"n", std::int64_t{1}}, {"m", config_.operation_timeout.count()}, {"b", now + ttl},
             {"v", std::string_view(first_)}}),
         std::move(then));
-    under_way_ = next;
-    lanes_->ask(next, lease_clock::now() + config_.operation_timeout);
+    pending_ = next;
+    pool_->ask(next, lease_clock::now() + config_.operation_timeout);
 }
 
-void server_check::look_at_collection()
+void server_check::check_collection()
 {
     static const command_template command(R"({"listCollections":1,"filter":{"name":"?c"}})");
-    look(command, &reason_in_collections, &server_check::look_at_indexes);
+    check_listing(command, &reason_in_collections, &server_check::check_indexes);
 }
 
-void server_check::look_at_indexes()
+void server_check::check_indexes()
 {
     static const command_template command(R"({"listIndexes":"?c"})");
-    look(command, &reason_in_indexes, &server_check::try_joined);
+    check_listing(command, &reason_in_indexes, &server_check::check_batch);
 }
 
-void server_check::look(const command_template& command, finder find_reason, void (server_check::*then)())
+void server_check::check_listing(const command_template& command, finder find_reason, void (server_check::*then)())
 {
     ask(command, first_, 0, [self = shared_from_this(), find_reason, then](const answer& got) {
         const auto found = judge(got);
@@ -195,13 +195,13 @@ void server_check::look(const command_template& command, finder find_reason, voi
     });
 }
 
-bool server_check::take_code(const statement_errors& errors)
+bool server_check::read_code(const statement_errors& errors)
 {
     const auto* const error = errors.find(0);
     if (error && has_other_meaning(error->code))
         return is_done(*error);
     if (!error) {
-        misread(allowed_change);
+        fail_check(wrong_outcome);
         return false;
     }
     no_change_code_ = error->code;
@@ -214,12 +214,12 @@ void server_check::learn_code()
         const statement_errors errors(got.reply);
         if (got.what != answer::kind::done || lacks_confirmation(got))
             static_cast<void>(self->is_done(got));
-        else if (self->take_code(errors))
+        else if (self->read_code(errors))
             self->end(nullptr);
     });
 }
 
-void server_check::try_joined()
+void server_check::check_batch()
 {
     ask(commands::get().check_join, first_, 1, [self = shared_from_this()](const answer& got) {
         const statement_errors errors(got.reply);
@@ -227,14 +227,15 @@ void server_check::try_joined()
             static_cast<void>(self->is_done(got));
             return;
         }
-        if (!self->take_code(errors))
+        if (!self->read_code(errors))
             return;
         constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false,
             true, false, true, false, true, true};
         bool is_right = errors.accounts_for(is_refused.size());
         for (std::size_t i = 0; i < is_refused.size(); ++i) {
             const auto* const error = errors.find(i);
-            // What has to be done may fail with that code as well, where it is the server's for anything.
+            // A statement that has to succeed may fail with this code as well, if the server uses one code for all
+            // errors.
             if (error && (!is_refused[i] || error->code != self->no_change_code_) && !self->is_done(*error))
                 return;
             is_right = is_right && is_refused[i] == (error != nullptr);
@@ -242,7 +243,7 @@ void server_check::try_joined()
         if (is_right)
             self->take_step(0);
         else
-            self->misread(allowed_change);
+            self->fail_check(wrong_outcome);
     });
 }
 
@@ -259,7 +260,7 @@ bool server_check::is_done(const answer& got)
     if (judge(got) == verdict::done)
         return true;
     if (got.what == answer::kind::refused && (got.code == no_change_code_ || is_about_types(got))) {
-        misread("it refuses an update (code " + std::to_string(got.code) + ')');
+        fail_check("it refused an update (code " + std::to_string(got.code) + ')');
         return false;
     }
     const auto why = failure_of(got);
@@ -281,19 +282,19 @@ void server_check::answered(std::size_t which, const answer& got)
     else if (steps[which].is_right && steps[which].is_right(lock_view::of_answer(got.reply), first_, second_))
         take_step(which + 1);
     else
-        misread(steps[which].what);
+        fail_check(steps[which].what);
 }
 
-void server_check::misread(const std::string& what)
+void server_check::fail_check(const std::string& what)
 {
-    end(make_failure(
-        errc::misconfigured_backend, "the server misreads our updates: " + what + "; is it MongoDB 5.0 or later?"));
+    end(make_failure(errc::misconfigured_backend,
+        "the server misinterprets colock's updates: " + what + "; is it MongoDB 5.0 or later?"));
 }
 
 void server_check::end(const failure_ptr& why)
 {
-    if (const auto told = std::exchange(ended_, nullptr))
-        told(why);
+    if (const auto callback = std::exchange(ended_, nullptr))
+        callback(why);
 }
 
 } // namespace colock::mongo::detail

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "mongo/commands/batch.hpp"
+#include "mongo/commands/callback_command.hpp"
 #include "mongo/commands/connection_pool.hpp"
-#include "mongo/commands/question.hpp"
 #include "mongo/driver/command_template.hpp"
 #include "mongo/settings.hpp"
 #include "mongo/topology/server_clock.hpp"
@@ -19,54 +19,59 @@
 
 namespace colock::mongo::detail {
 
-/// Whether a server carries our updates out as we mean them, and lets us: grants a lock, refuses it to a second one,
-/// and so on, on a document that no key leads to. There are servers that speak the protocol and misread a pipeline
-/// without a word: with those two would hold a lock.
+/// Checks that a server carries out colock's updates as intended, and that the user has the rights. It acquires a lock,
+/// requests it a second time, and so on, on a document that belongs to no key. Some servers speak the protocol but
+/// misinterpret pipelines without an error, so that two clients could hold a lock.
 ///
-/// Thread safety: none; belongs to the strand. Its questions keep it alive.
+/// Thread safety: none; belongs to the strand. Its commands keep it alive.
 class server_check : public std::enable_shared_from_this<server_check>
 {
 public:
-    /// Why it cannot be used, or not now; null: it can. Not called once it was stopped.
+    /// Receives the reason why the server cannot be used now or at all; null if it can be used. Not called after
+    /// `stop`.
     using handler = std::function<void(const failure_ptr& why)>;
 
     server_check(const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler ended);
 
-    /// Once, one of the two: checks all of it; or, of a server whose kind was checked, learns the code alone.
-    void start() { look_at_collection(); }
+    /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only the
+    /// code of a server whose kind was checked before.
+    void start() { check_collection(); }
     void learn_code();
     void stop() noexcept;
 
-    /// With which the server refuses what may change nothing, once it was found usable.
+    /// Code with which the server fails a statement that must change nothing. Valid after a successful check.
     [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
 
 private:
     struct step;
     static const std::array<step, 15> steps;
 
-    // Many users may list neither collections nor indexes. Then an unsuitable collection shows by what it refuses.
-    void look_at_collection();
-    void look_at_indexes();
+    // Many users have no right to list collections or indexes. Then an unsuitable collection is recognized by the
+    // statements that it refuses.
+    void check_collection();
+    void check_indexes();
     /// Returns why the collection is unsuitable, or an empty text.
     using finder = std::string (*)(const document& reply);
-    void look(const command_template& command, finder find_reason, void (server_check::*then)());
-    void try_joined();
-    /// From the first of those statements, which may change nothing. False: there is none, and it has ended.
-    [[nodiscard]] bool take_code(const statement_errors& errors);
-    void ask(const command_template& which, const std::string& who, std::int64_t number, question::handler then);
-    /// It was done; else it has ended.
+    void check_listing(const command_template& command, finder find_reason, void (server_check::*then)());
+    void check_batch();
+    /// Reads the code from the first statement, which has to fail. Returns false if it has no such code, and the check
+    /// has ended.
+    [[nodiscard]] bool read_code(const statement_errors& errors);
+    void ask(
+        const command_template& which, const std::string& who, std::int64_t number, callback_command::handler then);
+    /// Returns whether the command was carried out. If it was not, the check has ended.
     [[nodiscard]] bool is_done(const answer& got);
-    void misread(const std::string& what);
+    void fail_check(const std::string& what);
     void take_step(std::size_t which);
     void answered(std::size_t which, const answer& got);
     void end(const failure_ptr& why);
 
     const settings& config_;
-    const std::shared_ptr<connection_pool> lanes_;
+    const std::shared_ptr<connection_pool> pool_;
     const server_clock& clock_;
     handler ended_;
-    /// It keeps us, as long as its lane does.
-    std::weak_ptr<question> under_way_;
+    /// Command in progress. Its connection owns the command, and the command keeps this object alive.
+    std::weak_ptr<callback_command> pending_;
     document id_;
     const document owner_;
     const std::string first_;

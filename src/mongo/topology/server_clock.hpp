@@ -8,30 +8,32 @@
 
 namespace colock::mongo::detail {
 
-/// What a server's clock shows, as far as it has told us: no clock of ours is ever sent.
+/// Estimates a server's clock from times that the server has reported. The client's own clock is never sent to a
+/// server.
 ///
 /// Thread safety: none.
 class server_clock
 {
 public:
-    /// \param milliseconds that it has shown after it was asked
-    void heard(std::int64_t milliseconds, lease_clock::time_point asked) noexcept
+    /// \param milliseconds time of the server, from its reply
+    /// \param asked time at which the request was sent
+    void update(std::int64_t milliseconds, lease_clock::time_point asked) noexcept
     {
-        told_ = milliseconds;
+        last_reported_ = milliseconds;
         asked_ = asked;
     }
-    /// At the latest, in milliseconds; unless the clock was set since.
+    /// Upper bound of the server's time at `when`, in milliseconds, unless the server's clock was set since.
     [[nodiscard]] std::int64_t at(lease_clock::time_point when) const noexcept
     {
-        return told_ + std::chrono::ceil<std::chrono::milliseconds>(when - asked_).count();
+        return last_reported_ + std::chrono::ceil<std::chrono::milliseconds>(when - asked_).count();
     }
 
     [[nodiscard]] lease_clock::duration age(lease_clock::time_point now) const noexcept { return now - asked_; }
-    /// What was told: it was that much at least, unless the clock was set since.
-    [[nodiscard]] std::int64_t told() const noexcept { return told_; }
+    /// The last time that the server has reported. Its clock shows no less, unless the clock was set since.
+    [[nodiscard]] std::int64_t last_reported() const noexcept { return last_reported_; }
 
 private:
-    std::int64_t told_ = 0;
+    std::int64_t last_reported_ = 0;
     lease_clock::time_point asked_{};
 };
 

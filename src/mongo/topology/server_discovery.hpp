@@ -19,48 +19,48 @@
 
 namespace colock::mongo::detail {
 
-/// Whom a scout looks for.
+/// Where and how to look for the primary.
 struct discovery_params
 {
-    /// At least one. Whom they name is asked over the same TLS.
+    /// At least one host. Members that these hosts name are asked with the same TLS settings.
     std::vector<destination> hosts{};
-    /// Of this replica set; empty: of any, or of none.
+    /// Name of the replica set; empty: any replica set, or none.
     std::string replica_set{};
-    /// One of `hosts` itself; else whomever they name, too.
+    /// True: only `hosts` are asked. False: the members that they name are asked, too.
     bool direct = false;
 };
 
-/// What a scout has found.
+/// Result of a server discovery.
 struct discovery_result
 {
     enum class kind : unsigned char
     {
-        /// The primary, and all the rest of this.
+        /// The primary was found. The other members describe it.
         primary,
-        /// Nobody who takes writes, for now.
-        nobody,
-        /// Servers, but none of that replica set.
+        /// No server accepts writes at present.
+        not_found,
+        /// Servers have answered, but none of them belongs to the replica set.
         misconfigured,
     };
-    kind what = kind::nobody;
-    /// Without a login.
+    kind what = kind::not_found;
+    /// Address of the primary, without credentials.
     destination at{};
-    /// The server's clock, in milliseconds, when it was asked: within the time that its answer took.
+    /// The server's clock, in milliseconds, at some time between `asked` and the arrival of the reply.
     std::int64_t server_time = 0;
     lease_clock::time_point asked{};
-    /// Empty: it is in none, and has no change streams.
+    /// Empty: the server is in no replica set, and has no change streams.
     std::string replica_set{};
     int max_wire_version = 0;
-    /// Why there is none, of every host that was asked.
+    /// Reasons why no primary was found, for every host that was asked.
     std::string why{};
-    /// Of one that could not be connected to; that of TLS, if there is one.
+    /// Error of a connection that could not be made; a TLS error, if there is one.
     boost::system::error_code cause{};
 };
 
-/// Looks for the server that takes writes: asks all hosts at the same time, and those that they name, each on a
-/// connection of its own. The first that says so is the one: nobody waits for a host that is mute.
+/// Finds the server that accepts writes. Asks all hosts at the same time, and the members that they name, each on its
+/// own connection. The first primary that answers is the result, so a host that does not respond causes no delay.
 ///
-/// Nobody is logged in for this: servers say it to everybody.
+/// The connections are not authenticated, because servers answer `hello` without authentication.
 ///
 /// Thread safety: none; belongs to the strand.
 class server_discovery final : public std::enable_shared_from_this<server_discovery>
@@ -73,35 +73,35 @@ public:
     server_discovery(const server_discovery&) = delete;
     server_discovery& operator=(const server_discovery&) = delete;
 
-    /// Once. Whoever destroys it before is not told.
-    /// \param deadline who has not answered by then does not
-    /// \param tell from the strand, once, and never from inside this call; not at all if it is closed
-    void start(lease_clock::time_point deadline, handler tell);
-    /// Nobody is told any more.
+    /// Must be called once. `on_result` is not called if this object is destroyed before the end.
+    /// \param deadline time after which an answer is not waited for
+    /// \param on_result called once, on the strand and never from inside of this call; not called after `close`
+    void start(lease_clock::time_point deadline, handler on_result);
+    /// Ends the discovery. `on_result` is not called any more.
     void close();
 
 private:
-    class question;
+    class hello_command;
     struct asked_host
     {
         destination at;
         std::shared_ptr<connection_pool> over;
-        std::shared_ptr<question> what;
-        /// Why it is not the one, once it has answered.
+        std::shared_ptr<hello_command> what;
+        /// Why the host is not the primary, once it has answered.
         std::string why{};
-        bool of_another_set = false;
+        bool is_of_another_set = false;
     };
 
     void ask(destination whom);
     void answered(std::size_t which);
-    [[nodiscard]] bool is_it(asked_host& host, const hello& said) const;
-    [[nodiscard]] discovery_result nobody() const;
+    [[nodiscard]] bool is_primary(asked_host& host, const hello& said) const;
+    [[nodiscard]] discovery_result not_found() const;
     void end(discovery_result found);
 
     const asio::any_io_executor strand_;
     const discovery_params what_;
     lease_clock::time_point deadline_;
-    handler tell_;
+    handler on_result_;
     std::vector<asked_host> asked_;
     std::size_t unanswered_ = 0;
 };

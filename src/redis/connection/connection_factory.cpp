@@ -20,7 +20,7 @@ std::optional<std::string> connection_factory::read_tls_files()
 std::shared_ptr<server_connection> connection_factory::make(endpoint where)
 {
     return std::make_shared<server_connection>(
-        strand_, config_, std::move(where), config_.where.tls, tls_.context(), ++last_);
+        strand_, config_, std::move(where), config_.where.tls, tls_.context(), ++last_number_);
 }
 
 void connection_factory::drop(std::shared_ptr<server_connection>& used) const

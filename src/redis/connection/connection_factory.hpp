@@ -14,7 +14,7 @@
 
 namespace colock::redis::detail {
 
-/// Makes all connections of a client, and numbers them.
+/// Creates and numbers all connections of a client.
 ///
 /// Thread safety: none; belongs to the strand.
 class connection_factory
@@ -22,22 +22,22 @@ class connection_factory
 public:
     connection_factory(asio::any_io_executor strand, const settings& config);
 
-    /// Before a connection is made.
-    /// \returns what is to be told of TLS files that have changed and cannot be used; else nothing
-    /// \throws colock::error `invalid_options` if there are none from before
+    /// Reloads the TLS files if they have changed. Called before `make`.
+    /// \returns a warning if the changed files cannot be used and the previous ones stay in use; otherwise nothing
+    /// \throws colock::error `invalid_options` if the files cannot be used and there are no previous ones
     [[nodiscard]] std::optional<std::string> read_tls_files();
     [[nodiscard]] std::shared_ptr<server_connection> make(endpoint where);
-    /// Lets go of one that has ended, or is closed: it is destroyed by a handler of its own, because the one that runs
-    /// may be among its own.
+    /// Resets `used`, a connection that has ended or was closed. A posted handler destroys the connection, because the
+    /// current handler may belong to it.
     void drop(std::shared_ptr<server_connection>& used) const;
-    /// The number of the last one.
-    [[nodiscard]] remote::connection_number last() const noexcept { return last_; }
+    /// Number of the connection that was created last.
+    [[nodiscard]] remote::connection_number last_number() const noexcept { return last_number_; }
 
 private:
     const asio::any_io_executor strand_;
     const settings& config_;
     remote::tls_files tls_;
-    remote::connection_number last_ = 0;
+    remote::connection_number last_number_ = 0;
 };
 
 } // namespace colock::redis::detail

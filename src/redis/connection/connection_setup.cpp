@@ -12,78 +12,79 @@
 
 namespace colock::redis::detail {
 
-connection_setup::connection_setup(std::shared_ptr<server_connection> on, surroundings around, handler ended)
-    : link_(std::move(on)), around_(around), ended_(std::move(ended))
+connection_setup::connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler ended)
+    : connection_(std::move(on)), context_(context), handler_(std::move(ended))
 {
 }
 
 void connection_setup::start()
 {
     exchange(
-        link_,
+        connection_,
         [self = shared_from_this()](
-            boost::redis::request& request) { push_greeting(request, self->around_.config.where); },
+            boost::redis::request& request) { push_greeting(request, self->context_.config.where); },
         [self = shared_from_this()](delivery how, const reply_list& replies) {
-            if (how == delivery::answered && self->ended_)
-                self->greeted(replies);
+            if (how == delivery::answered && self->handler_)
+                self->on_greeting(replies);
         });
 }
 
-void connection_setup::greeted(const reply_list& replies)
+void connection_setup::on_greeting(const reply_list& replies)
 {
-    auto told = read_welcome(around_.config.where, replies);
-    if (told.refused) {
-        end(told.refused);
+    auto result = read_welcome(context_.config.where, replies);
+    if (result.refused) {
+        end(result.refused);
         return;
     }
-    if (told.in_cluster && !around_.config.has_hash_tag()) {
-        // Scripts name a lock and the probe. A first acquire, which names the lock alone, would be granted.
+    if (result.in_cluster && !context_.config.has_hash_tag()) {
+        // A script names the lock and the probe key, which may be in different slots. The first acquire names only the
+        // lock, so the server would grant it.
         end(make_failure(errc::misconfigured_backend,
             "the server is a node of a Redis Cluster: give a prefix with braces, so that all keys share a slot"));
         return;
     }
-    if (told.may_have_replicas)
-        around_.replicas_seen.store(true, std::memory_order_relaxed);
-    identity_ = std::move(told.identity);
-    for (auto& each : told.warnings)
-        around_.told.warn_once(std::move(each));
-    link_->send_at_once();
-    settle_previous();
+    if (result.may_have_replicas)
+        context_.replicas_seen.store(true, std::memory_order_relaxed);
+    identity_ = std::move(result.identity);
+    for (auto& each : result.warnings)
+        context_.reporter.warn_once(std::move(each));
+    connection_->disable_nagle();
+    kill_previous();
 }
 
-void connection_setup::settle_previous()
+void connection_setup::kill_previous()
 {
-    around_.lost.connected_to(identity_.process);
-    const auto killed = around_.lost.to_close();
+    context_.lost.connected_to(identity_.process);
+    const auto killed = context_.lost.to_close();
     exchange(
-        link_,
+        connection_,
         [self = shared_from_this(), killed](boost::redis::request& request) {
             for (const auto& each : killed)
                 request.push("CLIENT", "KILL", "ID", each.id);
-            push_rights_check(request, self->around_.config);
-            if (!self->around_.config.plain())
-                self->around_.anchor.push(request, script::form::whole);
+            push_rights_check(request, self->context_.config);
+            if (!self->context_.config.plain())
+                self->context_.anchor.push(request, script::form::whole);
         },
         [self = shared_from_this(), killed](delivery how, const reply_list& replies) {
-            if (how == delivery::answered && self->ended_)
-                self->settled_previous(replies, killed);
+            if (how == delivery::answered && self->handler_)
+                self->on_previous_killed(replies, killed);
         });
 }
 
-void connection_setup::settled_previous(const reply_list& replies, const suspects& killed)
+void connection_setup::on_previous_killed(const reply_list& replies, const suspects& killed)
 {
     for (std::size_t i = 0; i < killed.size(); ++i) {
         if (replies[i].is(reply::kind::number)) {
-            around_.lost.closed_by_server(killed[i].number);
+            context_.lost.closed_by_server(killed[i].number);
             continue;
         }
         if (const auto why = refusal(replies[i]); why->code == errc::unavailable) {
-            // It passes, and the right to kill may be there after all.
+            // The error is temporary, and the user may be allowed to kill connections. The setup must be tried again.
             end(why);
             return;
         }
-        around_.lost.not_to_be_closed(killed[i].number);
-        around_.told.warn_once(
+        context_.lost.not_to_be_closed(killed[i].number);
+        context_.reporter.warn_once(
             "CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
     }
     auto allowed = read_rights(replies[killed.size()], replies[killed.size() + 1]);
@@ -92,18 +93,18 @@ void connection_setup::settled_previous(const reply_list& replies, const suspect
         return;
     }
     for (auto& each : allowed.warnings)
-        around_.told.warn_once(std::move(each));
-    if (!around_.config.plain() && !replies.back().is(reply::kind::number)) {
+        context_.reporter.warn_once(std::move(each));
+    if (!context_.config.plain() && !replies.back().is(reply::kind::number)) {
         end(refusal(replies.back()));
         return;
     }
-    around_.anchor.note_lifted(lease_clock::now());
+    context_.anchor.note_raised(lease_clock::now());
     end(nullptr);
 }
 
 void connection_setup::end(const failure_ptr& refused)
 {
-    const auto ended = std::exchange(ended_, nullptr);
+    const auto ended = std::exchange(handler_, nullptr);
     ended(refused, identity_);
 }
 

@@ -14,45 +14,45 @@
 
 namespace colock::redis::detail {
 
-/// What has to be said on a new connection before requests may be sent: greets the server, has it close what earlier
-/// connections of ours have left, asks what the user may do, and lifts the counter of fences.
+/// Prepares a new connection for requests: authenticates, checks the server and the user's rights, kills earlier
+/// connections of this client, and raises the fence counter.
 ///
-/// Thread safety: none; belongs to the strand. Its operations keep it alive.
+/// Thread safety: none; belongs to the strand. Pending operations keep the object alive.
 class connection_setup : public std::enable_shared_from_this<connection_setup>
 {
 public:
     using identity = remote::lost_requests::identity;
-    /// Why requests cannot be sent, null if they can; and what the server knows the connection by. Not called if the
-    /// connection ends before.
+    /// Completion handler. `refused` says why requests cannot be sent, or is null if they can. `known_by` identifies
+    /// the connection at the server. Not called if the connection ends before.
     using handler = std::function<void(const failure_ptr& refused, const identity& known_by)>;
-    struct surroundings
+    struct setup_context
     {
         const settings& config;
         remote::lost_requests& lost;
         fence_anchor& anchor;
-        remote::event_reporter& told;
-        /// Set once the server may have replicas.
+        remote::event_reporter& reporter;
+        /// Set to true if the server may have replicas.
         std::atomic<bool>& replicas_seen;
     };
 
-    connection_setup(std::shared_ptr<server_connection> on, surroundings around, handler ended);
+    connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler ended);
 
-    /// Once.
+    /// Starts the setup. Called once.
     void start();
-    /// Ends it without a word.
-    void stop() noexcept { ended_ = nullptr; }
+    /// Stops the setup without calling the handler.
+    void stop() noexcept { handler_ = nullptr; }
 
 private:
     using suspects = std::vector<remote::lost_requests::suspect>;
 
-    void greeted(const reply_list& replies);
-    void settle_previous();
-    void settled_previous(const reply_list& replies, const suspects& killed);
+    void on_greeting(const reply_list& replies);
+    void kill_previous();
+    void on_previous_killed(const reply_list& replies, const suspects& killed);
     void end(const failure_ptr& refused);
 
-    const std::shared_ptr<server_connection> link_;
-    const surroundings around_;
-    handler ended_;
+    const std::shared_ptr<server_connection> connection_;
+    const setup_context context_;
+    handler handler_;
     identity identity_;
 };
 

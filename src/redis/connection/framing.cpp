@@ -7,27 +7,28 @@ namespace colock::redis::detail {
 
 namespace {
 
-/// More than any server sends, and far from where the driver's arithmetic ends.
-constexpr unsigned most_digits = 9;
-/// The driver looks through an unfinished line anew whenever some of it arrives.
-constexpr std::size_t longest_line = 65'536;
-/// Of one reply, nested ones among them. Each takes a few dozen times the three bytes that it may arrive in; the
-/// holders of one semaphore are told in one reply, five for each.
-constexpr std::size_t most_values = std::size_t{1} << 21;
+/// Limit of the digits of a length. No server sends more, and the driver's arithmetic does not overflow below it.
+constexpr unsigned max_digits = 9;
+/// Limit of a line, because the driver parses an unfinished line from its beginning each time that more bytes arrive.
+constexpr std::size_t max_line_size = 65'536;
+/// Limit of the values in one reply, including nested ones. The driver's memory for a value is a few dozen times the
+/// three bytes that the value may take on the wire. The holders of a semaphore are listed in one reply, with five
+/// values for each.
+constexpr std::size_t max_values = std::size_t{1} << 21;
 
-/// Of what is a value by itself, and ends with its line.
+/// Tells whether a value of this type is a single line.
 constexpr bool is_line(char type)
 {
     return type == '+' || type == ':' || type == '_' || type == '-' || type == ',' || type == '#' || type == '(';
 }
 
-/// Where the next frame begins, if a short one begins here and all of it is there.
-std::size_t behind_short_line(std::string_view bytes, std::size_t at)
+/// Returns the position after the line that begins at `at`, if the line is short and complete. Otherwise returns `at`.
+std::size_t end_of_short_line(std::string_view bytes, std::size_t at)
 {
-    constexpr std::size_t longest = 32;
+    constexpr std::size_t max_length = 32;
     if (!is_line(bytes[at]))
         return at;
-    const auto limit = std::min(bytes.size() - at, longest) + at;
+    const auto limit = std::min(bytes.size() - at, max_length) + at;
     auto end = at + 1;
     while (end < limit && bytes[end] != '\r')
         ++end;
@@ -38,64 +39,64 @@ std::size_t behind_short_line(std::string_view bytes, std::size_t at)
 
 bool framing::accept(std::string_view bytes) noexcept
 {
-    // Every byte that is received passes here, most of them in leaps.
+    // This loop passes over every received byte, so long spans are skipped at once.
     for (std::size_t at = 0; at < bytes.size();) {
-        if (now_ == place::type && !count_value()) {
-            now_ = place::refused;
-        } else if (const auto next = now_ == place::type ? behind_short_line(bytes, at) : at; next != at) {
+        if (state_ == state::type && !count_value()) {
+            state_ = state::refused;
+        } else if (const auto next = state_ == state::type ? end_of_short_line(bytes, at) : at; next != at) {
             at = next;
-        } else if (now_ == place::payload) {
+        } else if (state_ == state::payload) {
             const auto passed = std::min(size_, bytes.size() - at);
             at += passed;
             size_ -= passed;
             if (size_ == 0)
-                now_ = place::payload_return;
-        } else if (now_ == place::line) {
+                state_ = state::payload_return;
+        } else if (state_ == state::line) {
             const auto end = std::min(bytes.find('\r', at), bytes.size());
             size_ += end - at;
             at = end + 1;
-            if (size_ > longest_line)
-                now_ = place::refused;
+            if (size_ > max_line_size)
+                state_ = state::refused;
             else if (end < bytes.size())
-                now_ = place::line_feed;
+                state_ = state::line_feed;
         } else {
-            now_ = step(bytes[at++]);
+            state_ = step(bytes[at++]);
         }
-        if (now_ == place::refused)
+        if (state_ == state::refused)
             return false;
     }
-    return now_ != place::refused;
+    return state_ != state::refused;
 }
 
-framing::place framing::step(char next) noexcept
+framing::state framing::step(char next) noexcept
 {
-    switch (now_) {
-    case place::type:
+    switch (state_) {
+    case state::type:
         return begin(next);
-    case place::line_feed:
+    case state::line_feed:
         if (next == '\n')
-            return place::type;
-        // A line ends with both; one alone belongs to the value.
-        return next == '\r' ? place::line_feed : place::line;
-    case place::count:
+            return state::type;
+        // Only CR and LF together end a line. A single CR belongs to the value.
+        return next == '\r' ? state::line_feed : state::line;
+    case state::count:
         return count(next);
-    case place::count_line_feed:
+    case state::count_line_feed:
         if (next != '\n')
-            return place::refused;
-        if (bulk_)
-            return size_ > 0 ? place::payload : place::payload_return;
-        expected_ += pairs_ ? 2 * size_ : size_;
-        return place::type;
-    case place::payload_return:
-        return next == '\r' ? place::payload_line_feed : place::refused;
-    case place::payload_line_feed:
-        return next == '\n' ? place::type : place::refused;
-    case place::line:
-    case place::payload:
-    case place::refused:
+            return state::refused;
+        if (is_bulk_)
+            return size_ > 0 ? state::payload : state::payload_return;
+        expected_ += has_pairs_ ? 2 * size_ : size_;
+        return state::type;
+    case state::payload_return:
+        return next == '\r' ? state::payload_line_feed : state::refused;
+    case state::payload_line_feed:
+        return next == '\n' ? state::type : state::refused;
+    case state::line:
+    case state::payload:
+    case state::refused:
         break;
     }
-    return place::refused;
+    return state::refused;
 }
 
 bool framing::count_value() noexcept
@@ -105,41 +106,41 @@ bool framing::count_value() noexcept
         values_ = 0;
     }
     --expected_;
-    return ++values_ <= most_values;
+    return ++values_ <= max_values;
 }
 
-framing::place framing::begin(char type) noexcept
+framing::state framing::begin(char type) noexcept
 {
     size_ = 0;
     digits_ = 0;
     if (is_line(type))
-        return place::line;
+        return state::line;
     switch (type) {
     case '$':
     case '=':
     case '!':
-        bulk_ = true;
-        return place::count;
+        is_bulk_ = true;
+        return state::count;
     case '*':
     case '%':
     case '~':
     case '>':
-        bulk_ = false;
-        pairs_ = type == '%';
-        return place::count;
+        is_bulk_ = false;
+        has_pairs_ = type == '%';
+        return state::count;
     default:
-        return place::refused;
+        return state::refused;
     }
 }
 
-framing::place framing::count(char digit) noexcept
+framing::state framing::count(char digit) noexcept
 {
     if (digit == '\r')
-        return digits_ > 0 ? place::count_line_feed : place::refused;
-    if (digit < '0' || digit > '9' || ++digits_ > most_digits)
-        return place::refused;
+        return digits_ > 0 ? state::count_line_feed : state::refused;
+    if (digit < '0' || digit > '9' || ++digits_ > max_digits)
+        return state::refused;
     size_ = size_ * 10 + static_cast<std::size_t>(digit - '0');
-    return place::count;
+    return state::count;
 }
 
 } // namespace colock::redis::detail

@@ -6,26 +6,29 @@
 
 namespace colock::redis::detail {
 
-/// Follows the frames of what a server sends, however it is cut, and tells what must not reach the driver's parser.
+/// Checks the RESP3 framing of received bytes, in pieces of any size, and rejects input that the driver's parser cannot
+/// handle safely:
+/// - a bulk string without a length: the parser throws in a noexcept function, which ends the process;
+/// - a part of a streamed string: the parser writes outside of its stack of sizes;
+/// - a length near 2^64: the parser continues in the middle of another reply;
+/// - an attribute: the parser takes it for a reply;
+/// - a reply of millions of values, which takes a lot of memory.
 ///
-/// At a bulk string without a length that parser throws where nothing may be thrown, which ends the process; at a part
-/// of a streamed string it writes beside its stack of sizes; after a length near 2^64 it goes on in the midst of
-/// another reply; and it takes an attribute for a reply of its own. A reply of millions of values takes more memory
-/// than anybody asked for. No Redis server sends us any of them: who does is something else.
+/// No Redis server sends any of these to colock, so the peer is another program.
 class framing
 {
 public:
-    /// False once anything is out of order: then nothing of these bytes, nor of later ones, may be parsed.
+    /// Returns false once the input is invalid. Then neither these bytes nor later ones may be parsed.
     [[nodiscard]] bool accept(std::string_view bytes) noexcept;
 
 private:
-    enum class place : unsigned char
+    enum class state : unsigned char
     {
         type,
-        /// The rest of a line that is a value by itself.
+        /// Rest of a line that is a complete value.
         line,
         line_feed,
-        /// Of elements, or of the bytes that follow.
+        /// Number of elements, or of payload bytes.
         count,
         count_line_feed,
         payload,
@@ -34,21 +37,21 @@ private:
         refused,
     };
 
-    [[nodiscard]] place step(char next) noexcept;
-    /// Another value begins; false if it is one too many.
+    [[nodiscard]] state step(char next) noexcept;
+    /// Counts the value that begins. Returns false if the reply has too many values.
     [[nodiscard]] bool count_value() noexcept;
-    [[nodiscard]] place begin(char type) noexcept;
-    [[nodiscard]] place count(char digit) noexcept;
+    [[nodiscard]] state begin(char type) noexcept;
+    [[nodiscard]] state count(char digit) noexcept;
 
-    place now_ = place::type;
-    bool bulk_ = false;
-    bool pairs_ = false;
-    /// Values of the reply that is read now: still to come, and begun.
+    state state_ = state::type;
+    bool is_bulk_ = false;
+    bool has_pairs_ = false;
+    /// Number of values of the current reply that have not begun, and of those that have.
     std::size_t expected_ = 0;
     std::size_t values_ = 0;
-    /// Of the count so far.
+    /// Number of digits of the count that have been read.
     unsigned digits_ = 0;
-    /// What is left of the payload, or how long the line is.
+    /// Remaining bytes of the payload, or length of the line so far.
     std::size_t size_ = 0;
 };
 

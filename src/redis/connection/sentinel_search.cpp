@@ -11,42 +11,43 @@
 
 namespace colock::redis::detail {
 
-sentinel_search::sentinel_search(connection_factory& made_by, const settings& config, handler ended)
-    : links_(made_by), config_(config), ended_(std::move(ended))
+sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler ended)
+    : factory_(factory), config_(config), handler_(std::move(ended))
 {
 }
 
-void sentinel_search::ask(std::size_t which)
+void sentinel_search::query(std::size_t index)
 {
-    if (which == config_.where.hosts.size()) {
+    if (index == config_.where.hosts.size()) {
         end({},
             make_failure(errc::unavailable,
                 "no Sentinel could name the master " + config_.where.master + (problem_ ? ": " + problem_->detail : ""),
                 problem_ ? problem_->cause : error_code()));
         return;
     }
-    asked_ = links_.make(config_.where.hosts[which]);
+    current_ = factory_.make(config_.where.hosts[index]);
     exchange(
-        asked_,
+        current_,
         [self = shared_from_this()](boost::redis::request& request) {
             const auto& config = self->config_;
             push_hello(request, config.sentinel_user, config.sentinel_password, {});
             request.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config.where.master);
         },
-        [self = shared_from_this(), used = asked_](delivery how, const reply_list& replies) {
+        [self = shared_from_this(), connection = current_](delivery how, const reply_list& replies) {
             if (how == delivery::answered)
-                self->answered(replies);
-            used->close();
+                self->on_reply(replies);
+            connection->close();
         });
-    asked_->run([self = shared_from_this(), used = asked_, which](const error_code& code) {
-        // What waits for a connection in the driver is told that there is none.
-        used->close();
-        if (self->asked_ == used)
-            self->link_ended(which, code == asio::error::operation_aborted ? code : used->loss(code));
+    current_->run([self = shared_from_this(), connection = current_, index](const error_code& code) {
+        // The driver may still hold requests that wait for a connection. Closing ends them.
+        connection->close();
+        if (self->current_ == connection)
+            self->connection_ended(
+                index, code == asio::error::operation_aborted ? code : connection->translate_error(code));
     });
 }
 
-void sentinel_search::answered(const reply_list& replies)
+void sentinel_search::on_reply(const reply_list& replies)
 {
     if (const auto& address = replies[1]; address.is(reply::kind::array) && address.items.size() == 2)
         found_ = {address.at(0).text, address.at(1).text};
@@ -56,37 +57,37 @@ void sentinel_search::answered(const reply_list& replies)
     }
 }
 
-void sentinel_search::link_ended(std::size_t which, const error_code& code)
+void sentinel_search::connection_ended(std::size_t index, const error_code& code)
 {
-    links_.drop(asked_);
-    // Once it has answered, its connection is closed by us.
+    factory_.drop(current_);
+    // `operation_aborted` is no problem: the search closes the connection itself once the Sentinel has answered.
     if (code && code != asio::error::operation_aborted && !problem_)
         problem_ = lost_connection(code);
     if (found_.host.empty())
-        ask(which + 1);
+        query(index + 1);
     else
         end(found_, nullptr);
 }
 
 void sentinel_search::end(const endpoint& master, const failure_ptr& why)
 {
-    if (const auto ended = std::exchange(ended_, nullptr))
+    if (const auto ended = std::exchange(handler_, nullptr))
         ended(master, why);
 }
 
 void sentinel_search::stop()
 {
-    ended_ = nullptr;
-    if (!asked_)
+    handler_ = nullptr;
+    if (!current_)
         return;
-    asked_->close();
-    links_.drop(asked_);
+    current_->close();
+    factory_.drop(current_);
 }
 
-void sentinel_search::disown()
+void sentinel_search::drop_after_fork()
 {
-    if (asked_)
-        asked_->disown();
+    if (current_)
+        current_->drop_after_fork();
     stop();
 }
 

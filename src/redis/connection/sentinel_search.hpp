@@ -13,36 +13,36 @@
 
 namespace colock::redis::detail {
 
-/// Asks one Sentinel after the other where the master is.
+/// Asks the Sentinels, one after the other, for the address of the master.
 ///
-/// Thread safety: none; belongs to the strand. Its operations keep it alive.
+/// Thread safety: none; belongs to the strand. Pending operations keep the object alive.
 class sentinel_search : public std::enable_shared_from_this<sentinel_search>
 {
 public:
-    /// Where the master is; or why nobody could tell.
+    /// Called with the address of the master, or with the reason why no Sentinel has named it.
     using handler = std::function<void(const endpoint& master, const failure_ptr& why)>;
 
-    sentinel_search(connection_factory& made_by, const settings& config, handler ended);
+    sentinel_search(connection_factory& factory, const settings& config, handler ended);
 
-    /// Once.
-    void start() { ask(0); }
-    /// Ends it without a word.
+    /// Starts the search. Called once.
+    void start() { query(0); }
+    /// Stops the search without calling the handler.
     void stop();
-    /// The same in the child of a fork.
-    void disown();
+    /// As `stop`, in the child of a fork.
+    void drop_after_fork();
 
 private:
-    void ask(std::size_t which);
-    void answered(const reply_list& replies);
-    void link_ended(std::size_t which, const error_code& code);
+    void query(std::size_t index);
+    void on_reply(const reply_list& replies);
+    void connection_ended(std::size_t index, const error_code& code);
     void end(const endpoint& master, const failure_ptr& why);
 
-    connection_factory& links_;
+    connection_factory& factory_;
     const settings& config_;
-    handler ended_;
-    std::shared_ptr<server_connection> asked_;
+    handler handler_;
+    std::shared_ptr<server_connection> current_;
     endpoint found_;
-    /// What was wrong with the first that did not name the master.
+    /// Problem of the first Sentinel that did not name the master.
     failure_ptr problem_;
 };
 

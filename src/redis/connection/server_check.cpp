@@ -43,16 +43,16 @@ std::vector<std::string> warnings_of(const reply& info)
         found.emplace_back("the server keeps no append-only file: a restart loses locks and gives them to others");
     if (has_replicas(info)) {
         found.emplace_back("the server has replicas: a failover can lose a lock that was granted just before");
-        // Told only where both of its settings are above 0.
+        // INFO has this field only if min-replicas-to-write and min-replicas-max-lag are both above 0.
         if (field("min_slaves_good_slaves").empty())
             found.emplace_back(
-                "min-replicas-to-write is not set: a master that is cut off goes on granting locks for as long as "
-                "it is, beside the one that was promoted in its place");
+                "min-replicas-to-write is not set: a master that is cut off continues to grant locks, although the "
+                "replica that was promoted grants them, too");
     }
     return found;
 }
 
-/// A value of what HELLO answers: names and values in turn.
+/// Returns a field of the reply to HELLO, which is a flat list of names and values.
 const reply& hello_field(const reply& hello, std::string_view name)
 {
     for (std::size_t i = 0; i + 1 < hello.items.size(); i += 2) {
@@ -62,7 +62,7 @@ const reply& hello_field(const reply& hello, std::string_view name)
     return hello.at(hello.items.size());
 }
 
-/// Why no lock can be kept there.
+/// Returns why locks cannot be stored on this server, or null if they can.
 failure_ptr refused(const location& who, const reply_list& replies)
 {
     const auto& hello = replies.front();
@@ -103,22 +103,22 @@ void push_greeting(boost::redis::request& request, const location& who)
 
 welcome read_welcome(const location& who, const reply_list& replies)
 {
-    welcome told;
-    told.refused = refused(who, replies);
-    if (told.refused)
-        return told;
+    welcome result;
+    result.refused = refused(who, replies);
+    if (result.refused)
+        return result;
     const auto& info = replies.back();
-    told.identity.id = hello_field(replies.front(), "id").number;
+    result.identity.id = hello_field(replies.front(), "id").number;
     if (!info.is_error())
-        told.identity.process = info_field(info.text, "run_id");
-    told.warnings = warnings_of(info);
-    told.in_cluster = hello_field(replies.front(), "mode").text == "cluster";
-    if (told.in_cluster)
-        told.warnings.emplace_back(
+        result.identity.process = info_field(info.text, "run_id");
+    result.warnings = warnings_of(info);
+    result.in_cluster = hello_field(replies.front(), "mode").text == "cluster";
+    if (result.in_cluster)
+        result.warnings.emplace_back(
             "the server is a node of a Redis Cluster: colock follows no redirection, so this node has to serve the slot"
             " of every key, and a failover is followed only if the address leads to the new master");
-    told.may_have_replicas = info.is_error() || has_replicas(info);
-    return told;
+    result.may_have_replicas = info.is_error() || has_replicas(info);
+    return result;
 }
 
 void push_rights_check(boost::redis::request& request, const settings& config)
@@ -151,29 +151,29 @@ rights read_rights(const reply& by_text, const reply& by_digest)
         return {.refused = refusal(by_text)};
     if (by_digest.is_error() && is_command_refused(by_digest.text))
         return {.refused = commands_refused("EVALSHA", by_digest.text)};
-    rights told;
+    rights result;
     std::string needed, sets, error;
     for (const auto& row : by_text.items) {
         const std::string& command = row.at(0).text;
         if (!is_command_refused(row.at(1).text))
             continue;
         if (command == "PUBLISH") {
-            told.warnings.emplace_back(
+            result.warnings.emplace_back(
                 "PUBLISH is refused, so a release wakes no waiter of another process: these notice it late");
             continue;
         }
-        // Only the expiry of a sorted set is set so.
+        // These commands only set the expiry of a sorted set. Other locks work without them.
         auto& names = command.starts_with('Z') || command == "PEXPIREAT" ? sets : needed;
         (names += names.empty() ? "" : ", ") += command;
         if (error.empty() && &names == &needed)
             error = row.at(1).text;
     }
     if (!needed.empty())
-        told.refused = commands_refused(needed, error);
+        result.refused = commands_refused(needed, error);
     if (!sets.empty())
-        told.warnings.push_back(
+        result.warnings.push_back(
             sets + " is refused, so a lock has at most one reader, and locks of groups are refused");
-    return told;
+    return result;
 }
 
 failure_ptr replica_in_place_of_master()

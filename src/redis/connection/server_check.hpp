@@ -16,51 +16,54 @@
 
 namespace colock::redis::detail {
 
-/// What the server is told that we are.
+/// Name of the connection, as CLIENT LIST shows it.
 inline constexpr std::string_view our_name = "colock";
 
-/// Speaks RESP3, with user and password if there are any, and under that name unless it is empty.
+/// Adds a HELLO that selects RESP3. Authenticates if there is a password, and names the connection unless `name` is
+/// empty.
 void push_hello(
     boost::redis::request& request, const std::string& user, const std::string& password, std::string_view name);
 
-/// Says who we are, and asks what the server is.
+/// Adds the commands that authenticate, select the database, and query the server's properties.
 void push_greeting(boost::redis::request& request, const location& who);
 
-/// What the answers to that have told.
+/// Result of the greeting.
 struct welcome
 {
-    /// Why no lock can be kept there; null if that is not so.
+    /// Reason why locks cannot be stored on this server, or null.
     failure_ptr refused{};
-    /// What the server knows this connection by.
+    /// How the server identifies this connection.
     remote::lost_requests::identity identity{};
-    /// Of settings with which locks are not as safe as they could be.
+    /// Warnings about server settings that make locks less safe.
     std::vector<std::string> warnings{};
-    /// The server is a node of a cluster.
+    /// True if the server is a node of a cluster.
     bool in_cluster = false;
-    /// The server has replicas, one of which may be promoted; or INFO is refused, so that nobody can know.
+    /// True if the server has replicas, one of which may be promoted. Also true if INFO is refused, because then the
+    /// replicas are unknown.
     bool may_have_replicas = false;
 };
 [[nodiscard]] welcome read_welcome(const location& who, const reply_list& replies);
 
-/// Asks which of our commands the server refuses: by a script, sent by each of the two commands
-/// that send scripts.
+/// Adds a script that finds out which commands the server refuses. The script is sent by EVAL and by EVALSHA, so that
+/// both are checked.
 ///
-/// Knows commands only, not patterns of keys and channels, except for the keys of the probe and of the fence counter.
+/// Checks the rights on commands. Rights on key and channel patterns are not checked, except for the probe key and the
+/// fence counter.
 void push_rights_check(boost::redis::request& request, const settings& config);
 
-/// What the answers to that have told.
+/// Result of the rights check.
 struct rights
 {
-    /// Why locks could not be given back or renewed; null if they can.
+    /// Reason why locks could not be renewed or released, or null.
     failure_ptr refused{};
-    /// Of what cannot be done with the rights that there are.
+    /// Warnings about features that the missing rights disable.
     std::vector<std::string> warnings{};
 };
 [[nodiscard]] rights read_rights(const reply& by_text, const reply& by_digest);
 
 [[nodiscard]] failure_ptr replica_in_place_of_master();
 
-/// The value of a line of INFO; empty: there is none.
+/// Returns the value of a field of INFO, or an empty view if there is no such field.
 [[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);
 
 } // namespace colock::redis::detail

@@ -14,7 +14,7 @@ namespace colock::redis::detail {
 
 namespace {
 
-/// Answers the driver's question how to read a message.
+/// The driver's adapter for received messages.
 struct message_reader
 {
     server_connection::message_sink* sink;
@@ -22,7 +22,7 @@ struct message_reader
     void on_init() { sink->current = {}; }
     void on_node(const boost::redis::resp3::node_view& node, error_code&)
     {
-        ++sink->heard;
+        ++sink->received_nodes;
         sink->current.add(node);
     }
     void on_done()
@@ -42,7 +42,7 @@ struct message_reader
 
 namespace {
 
-/// Of half health intervals.
+/// Number of half health intervals without received data after which a connection is closed.
 constexpr unsigned silence_limit = 4;
 
 boost::redis::config make_config(const settings& from, const endpoint& where, bool tls)
@@ -54,12 +54,12 @@ boost::redis::config make_config(const settings& from, const endpoint& where, bo
     made.resolve_timeout = from.connect_timeout;
     made.connect_timeout = from.connect_timeout;
     made.ssl_handshake_timeout = from.connect_timeout;
-    // We watch it ourselves: the driver's timers also expire while the event loop stands still.
+    // colock checks the liveness itself, because the driver's timers also expire while the event loop is blocked.
     made.health_check_interval = std::chrono::steady_clock::duration::zero();
-    // Run ends with its connection: that is how a new one is told from an old one.
+    // `async_run` must end with its connection, so that colock can tell a new connection from an old one.
     made.reconnect_wait_interval = std::chrono::seconds::zero();
     made.max_read_size = std::size_t{64} << 20;
-    // We greet the server ourselves, and so learn why it refuses.
+    // colock sends HELLO itself, so that it can report why the server refuses.
     made.use_setup = true;
     made.setup.clear();
     return made;
@@ -72,19 +72,19 @@ server_connection::server_connection(const asio::any_io_executor& strand, const 
     : number_(number), where_(std::move(where)),
       server_name_(config.tls.server_name.empty() ? where_.host : config.tls.server_name),
       config_(make_config(config, where_, tls)),
-      watch_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
-      life_({.greeting =
-                 std::max(silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
+      check_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
+      liveness_({.greeting = std::max(
+                     silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
           .silence = silence_limit}),
-      watcher_(strand), connection_(driver_connection::executor_type(strand), std::move(context),
-                            boost::redis::logger(boost::redis::logger::level::disabled))
+      liveness_timer_(strand), connection_(driver_connection::executor_type(strand), std::move(context),
+                                   boost::redis::logger(boost::redis::logger::level::disabled))
 {
     connection_.set_receive_response(sink_);
-    ping_.get_config() = once;
+    ping_.get_config() = request_config;
     if (!tls)
         return;
 #pragma GCC diagnostic push
-// The driver has no other way to name the host that a certificate is checked against.
+// The driver has no other way to set the host name that the certificate is checked against.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     SSL* const handle = connection_.next_layer().native_handle();
 #pragma GCC diagnostic pop
@@ -96,17 +96,17 @@ void server_connection::run(run_handler ended)
     connection_.async_run(
         config_, [self = shared_from_this(), ended = std::move(ended)](const error_code& code) mutable {
             self->ended_ = true;
-            self->watcher_.cancel();
+            self->liveness_timer_.cancel();
             std::move(ended)(code);
         });
-    watch();
+    arm_liveness_timer();
 }
 
-error_code server_connection::loss(const error_code& code) const noexcept
+error_code server_connection::translate_error(const error_code& code) const noexcept
 {
-    if (given_up_)
+    if (is_silent_)
         return asio::error::timed_out;
-    // The driver cancels what is under way when it finds the end of the stream.
+    // The driver cancels pending operations when it reaches the end of the stream.
     if (code == asio::error::operation_aborted || code == asio::error::eof)
         return asio::error::connection_reset;
     return code;
@@ -117,49 +117,49 @@ std::string server_connection::certificate_problem()
     if (!config_.use_ssl)
         return {};
 #pragma GCC diagnostic push
-// The driver gives no other access to what OpenSSL knows.
+// The driver gives no other access to the result of OpenSSL's verification.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     return remote::certificate_problem(connection_.next_layer().native_handle(), server_name_);
 #pragma GCC diagnostic pop
 }
 
-void server_connection::watch()
+void server_connection::arm_liveness_timer()
 {
-    watcher_.expires_after(watch_interval_);
-    watcher_.async_wait([self = shared_from_this()](const error_code& code) {
+    liveness_timer_.expires_after(check_interval_);
+    liveness_timer_.async_wait([self = shared_from_this()](const error_code& code) {
         if (!code && !self->ended_)
-            self->check_life();
+            self->check_liveness();
     });
 }
 
-void server_connection::check_life()
+void server_connection::check_liveness()
 {
-    const bool owed = sink_.heard != 0 || connection_.get_usage().bytes_sent != 0;
-    switch (life_.turn(sink_.heard, owed)) {
+    const bool owed = sink_.received_nodes != 0 || connection_.get_usage().bytes_sent != 0;
+    switch (liveness_.turn(sink_.received_nodes, owed)) {
     case remote::liveness::action::give_up:
-        given_up_ = true;
+        is_silent_ = true;
         close();
         return;
     case remote::liveness::action::ask:
-        ask_for_life();
+        send_ping();
         break;
     case remote::liveness::action::go_on:
         break;
     }
-    watch();
+    arm_liveness_timer();
 }
 
-void server_connection::ask_for_life()
+void server_connection::send_ping()
 {
     ping_.clear();
     ping_.push("PING");
     using event = boost::redis::any_adapter::parse_event;
     const auto count = [this](event what, const boost::redis::resp3::node_view&, error_code&) {
         if (what == event::node)
-            ++sink_.heard;
+            ++sink_.received_nodes;
     };
     connection_.async_exec(ping_, boost::redis::any_adapter(boost::redis::any_adapter::impl_t(count)),
-        [self = shared_from_this()](const error_code&, std::size_t) { self->life_.answered(); });
+        [self = shared_from_this()](const error_code&, std::size_t) { self->liveness_.answered(); });
 }
 
 void server_connection::exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done)
@@ -177,10 +177,10 @@ void server_connection::close() noexcept
     connection_.cancel(boost::redis::operation::all);
 }
 
-void server_connection::disown() noexcept
+void server_connection::drop_after_fork() noexcept
 {
     close();
-    // The driver closes its socket in a handler of its own; what is ready before that must not be read here.
+    // The driver closes its socket later, in a handler. Until then the child must not read bytes that have arrived.
     error_code ignored;
 #pragma GCC diagnostic push
 // The driver gives no other access to the socket.
@@ -189,13 +189,13 @@ void server_connection::disown() noexcept
 #pragma GCC diagnostic pop
 }
 
-void server_connection::send_at_once() noexcept
+void server_connection::disable_nagle() noexcept
 {
     if (!config_.unix_socket.empty())
         return;
     error_code ignored;
 #pragma GCC diagnostic push
-// The driver never sets it, and gives no other access to the socket.
+// The driver does not set TCP_NODELAY, and gives no other access to the socket.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     connection_.next_layer().next_layer().set_option(asio::ip::tcp::no_delay(true), ignored);
 #pragma GCC diagnostic pop

@@ -22,9 +22,9 @@
 
 namespace colock::redis::detail {
 
-/// One connection, used once: made, run until it ends, and destroyed, which closes its socket.
+/// One connection to a server. It is run once and then destroyed, which closes its socket.
 ///
-/// Thread safety: none; belongs to the strand that it was made with. Its operations keep it alive.
+/// Thread safety: none; belongs to the strand that it was created with. Pending operations keep the object alive.
 class server_connection : public std::enable_shared_from_this<server_connection>
 {
 public:
@@ -34,54 +34,56 @@ public:
     server_connection(const asio::any_io_executor& strand, const settings& config, endpoint where, bool tls,
         asio::ssl::context context, std::uint64_t number);
 
-    /// Which of our connections this is; never used twice.
+    /// Number of this connection within the client. Numbers are never reused.
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
 
-    /// Connects, and works until the connection is lost, closed, or silent for two health intervals.
+    /// Connects and reads until the connection is lost, closed, or silent for two health intervals.
     void run(run_handler ended);
-    /// What `code`, with which run or a request has ended, says of a connection that we have not closed: `timed_out` of
-    /// a silent server, `connection_reset` of one that has closed it.
-    [[nodiscard]] error_code loss(const error_code& code) const noexcept;
-    /// Why the server's certificate was refused, in words; empty: it was not.
+    /// Translates `code`, the result of `run` or of a request, for a connection that was not closed by `close`. Returns
+    /// `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.
+    [[nodiscard]] error_code translate_error(const error_code& code) const noexcept;
+    /// Explains why the server's certificate was refused. Empty if it was not.
     [[nodiscard]] std::string certificate_problem();
-    /// The request and the adapter have to live until the handler is called. The adapter counts what it reads.
+    /// Sends a request. `request` and the target of `adapter` have to live until the handler is called. The adapter has
+    /// to count each node in `received_nodes`.
     void exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done);
-    /// Ends when messages have arrived; they are in `messages()`.
+    /// Completes when messages have arrived, which `messages` returns.
     void receive(run_handler done);
-    /// The channels on which messages arrived; the caller empties it.
+    /// Channels on which messages have arrived. The caller clears the list.
     [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
-    /// Ends run, receive, and all requests.
+    /// Ends `run`, `receive` and all requests.
     void close() noexcept;
-    /// The same in the child of a fork, where the connection is the parent's: nothing more is read from it, or written.
-    void disown() noexcept;
-    /// Counts everything that is read: signs of life.
-    [[nodiscard]] std::uint64_t& heard() noexcept { return sink_.heard; }
-    /// Once connected: small requests must not wait for each other's acknowledgement.
-    void send_at_once() noexcept;
+    /// As `close`, in the child of a fork. The connection belongs to the parent, so the child reads and writes nothing
+    /// more on it.
+    void drop_after_fork() noexcept;
+    /// Counts all received nodes. A change of the counter is a sign of life.
+    [[nodiscard]] std::uint64_t& received_nodes() noexcept { return sink_.received_nodes; }
+    /// Disables Nagle's algorithm on a connected TCP socket, so that small requests are sent without delay.
+    void disable_nagle() noexcept;
 
     struct message_sink
     {
         reply current{};
         std::vector<std::string> messages{};
-        std::uint64_t heard = 0;
+        std::uint64_t received_nodes = 0;
     };
 
 private:
-    void watch();
-    void check_life();
-    void ask_for_life();
+    void arm_liveness_timer();
+    void check_liveness();
+    void send_ping();
 
     const std::uint64_t number_;
     const endpoint where_;
-    /// What the server's certificate has to be for.
+    /// Host name that the server's certificate has to match.
     const std::string server_name_;
     boost::redis::config config_;
     /// Half a health interval.
-    const std::chrono::steady_clock::duration watch_interval_;
-    remote::liveness life_;
-    asio::steady_timer watcher_;
-    bool given_up_ = false;
+    const std::chrono::steady_clock::duration check_interval_;
+    remote::liveness liveness_;
+    asio::steady_timer liveness_timer_;
+    bool is_silent_ = false;
     bool ended_ = false;
     boost::redis::request ping_;
     message_sink sink_;

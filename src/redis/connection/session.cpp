@@ -12,16 +12,17 @@
 namespace colock::redis::detail {
 
 session::session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    connection_factory& made_by, remote::event_reporter& told, fence_anchor& anchor, std::atomic<bool>& replicas_seen)
-    : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), config_(config), links_(made_by),
-      anchor_(anchor), replicas_seen_(replicas_seen)
+    connection_factory& factory, remote::event_reporter& reporter, fence_anchor& anchor,
+    std::atomic<bool>& replicas_seen)
+    : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout)), config_(config),
+      factory_(factory), anchor_(anchor), replicas_seen_(replicas_seen)
 {
 }
 
 void session::connect()
 {
     try {
-        if (auto warning = links_.read_tls_files())
+        if (auto warning = factory_.read_tls_files())
             reports_.warn_once(std::move(*warning));
     } catch (const error& refused) {
         refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
@@ -34,7 +35,7 @@ void session::connect()
         return;
     }
     search_ = std::make_shared<sentinel_search>(
-        links_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
+        factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
             self->search_ = nullptr;
             if (why)
                 self->fail_to_connect(why);
@@ -47,22 +48,22 @@ void session::connect()
 void session::connect_to(const endpoint& where)
 {
     where_ = where;
-    link_ = links_.make(where);
-    setup_ = std::make_shared<connection_setup>(link_,
-        connection_setup::surroundings{config_, lost_, anchor_, reports_, replicas_seen_},
+    connection_ = factory_.make(where);
+    setup_ = std::make_shared<connection_setup>(connection_,
+        connection_setup::setup_context{config_, lost_, anchor_, reports_, replicas_seen_},
         [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& known_by) {
-            self->set_up(refused, known_by);
+            self->on_set_up(refused, known_by);
         });
     setup_->start();
-    link_->run([self = owner_.keep(*this), used = link_](const error_code& code) {
-        // What waits for a connection in the driver is told that there is none.
-        used->close();
-        if (self->link_ == used)
-            self->link_ended(used->loss(code));
+    connection_->run([self = owner_.keep(*this), current = connection_](const error_code& code) {
+        // The driver may still hold requests that wait for a connection. Closing ends them.
+        current->close();
+        if (self->connection_ == current)
+            self->connection_ended(current->translate_error(code));
     });
 }
 
-void session::set_up(const failure_ptr& refused, const connection_setup::identity& known_by)
+void session::on_set_up(const failure_ptr& refused, const connection_setup::identity& known_by)
 {
     setup_ = nullptr;
     if (refused) {
@@ -73,10 +74,10 @@ void session::set_up(const failure_ptr& refused, const connection_setup::identit
     opened();
 }
 
-void session::link_ended(const error_code& code)
+void session::connection_ended(const error_code& code)
 {
     if (!plan().open() && code.category() == asio::error::get_ssl_category()) {
-        const auto why = link_->certificate_problem();
+        const auto why = connection_->certificate_problem();
         refuse(make_failure(errc::misconfigured_backend,
             "no trusted TLS connection to the server: " + (why.empty() ? code.message() : why), code));
         return;
@@ -91,9 +92,9 @@ void session::disconnect()
         old->stop();
     if (const auto old = std::exchange(setup_, nullptr))
         old->stop();
-    if (link_)
-        link_->close();
-    links_.drop(link_);
+    if (connection_)
+        connection_->close();
+    factory_.drop(connection_);
 }
 
 std::string session::address() const
@@ -111,14 +112,14 @@ std::string session::address() const
 
 void session::forked()
 {
-    lost_.inherit(links_.last());
+    lost_.inherit(factory_.last_number());
     if (const auto old = std::exchange(search_, nullptr))
-        old->disown();
+        old->drop_after_fork();
     if (const auto old = std::exchange(setup_, nullptr))
         old->stop();
-    if (link_)
-        link_->disown();
-    links_.drop(link_);
+    if (connection_)
+        connection_->drop_after_fork();
+    factory_.drop(connection_);
     on(event::forked);
 }
 

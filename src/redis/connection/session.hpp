@@ -15,29 +15,30 @@
 
 namespace colock::redis::detail {
 
-/// The connection for commands: the server is found, connected to and set up.
+/// The connection for commands: finds the server, connects, and sets the connection up.
 ///
 /// Thread safety: none; belongs to the strand.
 class session final : public remote::connection_loop
 {
 public:
     session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        connection_factory& made_by, remote::event_reporter& told, fence_anchor& anchor,
+        connection_factory& factory, remote::event_reporter& reporter, fence_anchor& anchor,
         std::atomic<bool>& replicas_seen);
 
-    /// Null while there is none.
-    [[nodiscard]] const std::shared_ptr<server_connection>& connection() const noexcept { return link_; }
-    /// The server that it leads to, or did last.
+    /// Current connection, or null.
+    [[nodiscard]] const std::shared_ptr<server_connection>& connection() const noexcept { return connection_; }
+    /// Server of the current connection, or of the last one.
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
-    /// The process of that server; empty: not known.
+    /// Identifies the server process (`run_id` in INFO). Empty if unknown.
     [[nodiscard]] const std::string& process() const noexcept { return known_by_.process; }
 
-    /// It ends with requests unanswered: these may arrive late until it is known to be dead.
+    /// Notes that a connection has ended with unanswered requests. They may still arrive until the connection is known
+    /// to be dead.
     void lose_requests(remote::connection_number on) { lost_.add(on, known_by_); }
-    /// Which of them may still arrive.
+    /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
 
-    /// In the child of a fork: the connection is the parent's.
+    /// Abandons the connection in the child of a fork, because it belongs to the parent.
     void forked();
 
 private:
@@ -45,16 +46,16 @@ private:
     void disconnect() override;
     [[nodiscard]] std::string address() const override;
     void connect_to(const endpoint& where);
-    void set_up(const failure_ptr& refused, const connection_setup::identity& known_by);
-    void link_ended(const error_code& code);
+    void on_set_up(const failure_ptr& refused, const connection_setup::identity& known_by);
+    void connection_ended(const error_code& code);
 
     const settings& config_;
-    connection_factory& links_;
+    connection_factory& factory_;
     fence_anchor& anchor_;
     std::atomic<bool>& replicas_seen_;
     std::shared_ptr<sentinel_search> search_;
     std::shared_ptr<connection_setup> setup_;
-    std::shared_ptr<server_connection> link_;
+    std::shared_ptr<server_connection> connection_;
     endpoint where_;
     connection_setup::identity known_by_;
     remote::lost_requests lost_;

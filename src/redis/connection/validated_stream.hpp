@@ -1,17 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// The connection type of Boost.Redis, with every received byte checked before its parser sees it.
+// The connection type of Boost.Redis, with a check of every received byte before the driver parses it.
 //
-// Why: the RESP3 parser of Boost.Redis 1.92 fails on input that no Redis server sends, but that another program at the
-// other end of the connection may send; see `framing`. A bulk string without a length ends the process, because an
-// exception leaves a noexcept function.
+// Why: the RESP3 parser of Boost.Redis 1.92 fails on input that no Redis server sends, but that another program may
+// send; see `framing`. A bulk string without a length ends the process, because an exception leaves a noexcept
+// function.
 //
-// How: Boost.Redis has no public hook for received bytes, so this specializes a template of its `detail` namespace.
-// That is tried with the versions of Boost below and with no other: elsewhere the connection type is that of
-// Boost.Redis, nothing is checked, and CMake says so when it configures.
+// How: Boost.Redis has no public hook for received bytes, so this file specializes a template of its `detail`
+// namespace. The specialization is enabled only for the Boost versions below, with which it is tested. With any other
+// version the plain connection type is used, nothing is checked, and CMake reports this when it configures.
 //
-// When to remove: once the oldest supported Boost.Redis reports `disorderly` input of test/unit/redis/streams.hpp as an
-// error, which `redis_hostile` tests.
+// When to remove: once the oldest supported Boost.Redis reports an error for the `disorderly` input of
+// test/unit/redis/streams.hpp. The test `redis_hostile` checks this.
 #pragma once
 
 #include "net/resolve.hpp"
@@ -29,7 +29,7 @@
 #include <cstddef>
 #include <utility>
 
-// Keep the versions in step with CMakeLists.txt of this folder.
+// Keep the versions in sync with CMakeLists.txt of src/redis.
 #ifndef COLOCK_REDIS_VALIDATES_REPLIES
 #define COLOCK_REDIS_VALIDATES_REPLIES (BOOST_VERSION / 100 == 1092)
 #endif
@@ -40,7 +40,7 @@ inline constexpr bool validates_replies = COLOCK_REDIS_VALIDATES_REPLIES;
 
 #if COLOCK_REDIS_VALIDATES_REPLIES
 
-/// A type of its own selects the specialization below.
+/// Executor type that selects the specialization below.
 class validating_executor : public asio::any_io_executor
 {
 public:
@@ -79,8 +79,8 @@ using driver_connection = boost::redis::basic_connection<validating_executor>;
 
 #if COLOCK_REDIS_VALIDATES_REPLIES
 
-/// The stream of Boost.Redis, over TCP, TLS or a Unix socket. Of the names in its `detail` namespace this needs the
-/// stream, its constructor's arguments, and these two functions.
+/// Stream of Boost.Redis over TCP, TLS or a Unix socket. Uses only the following names of the driver's `detail`
+/// namespace: the stream, the arguments of its constructor, and the two functions below.
 template <>
 class boost::redis::detail::redis_stream<colock::redis::detail::validating_executor>
     : public boost::redis::detail::redis_stream<colock::remote::socket_executor>

@@ -15,7 +15,7 @@ namespace colock::redis::detail {
 std::string make_ticket(const settings& config, const claim& held)
 {
     std::string ticket;
-    // Of a reader the whole name is looked for.
+    // A reader is found by its whole stored value.
     if (held.mode() == lock_mode::shared)
         stored_value(config, held).append_to(ticket);
     else
@@ -41,28 +41,28 @@ public:
     adopt_operation(client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done)
         : script_operation(owner), ticket_(std::move(ticket)), claim_(std::move(claim)), done_(std::move(done))
     {
-        asked_at = claim_->sent();
+        requested_at = claim_->sent();
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take && !config().plain(); }
-    [[nodiscard]] bool unwanted() const noexcept override { return step_ == step::take && claim_->cancelled(); }
+    [[nodiscard]] bool is_unwanted() const noexcept override { return step_ == step::take && claim_->cancelled(); }
 
 private:
     enum class step : unsigned char
     {
         take,
-        /// Held, but with a fence that cannot be given.
-        lift_fence,
+        /// The lock is held, but its fence is not acceptable.
+        raise_fence,
     };
 
     void push(boost::redis::request& request, script::form form) override
     {
-        if (step_ == step::lift_fence) {
+        if (step_ == step::raise_fence) {
             owner_.anchor().push(request, script::form::whole);
             request.push("INCRBY", config().fence_key, 1);
             return;
         }
-        if (anchors)
+        if (raises_counter)
             owner_.anchor().push(request, script::form::whole);
         const auto& all = scripts::get();
         const auto key = lock_key(config(), claim_->key());
@@ -81,7 +81,7 @@ private:
     void answered(operation_ptr self) override
     {
         if (step_ == step::take)
-            taken(std::move(self), replies[anchors ? 1 : 0]);
+            taken(std::move(self), replies[raises_counter ? 1 : 0]);
         else if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number))
             granted(replies[1].number);
         else
@@ -101,7 +101,7 @@ private:
         } else if (owner_.anchor().accept(answer.number)) {
             granted(answer.number);
         } else {
-            step_ = step::lift_fence;
+            step_ = step::raise_fence;
             resubmit(std::move(self));
         }
     }
@@ -115,7 +115,8 @@ private:
         done_(create_outcome::granted(static_cast<std::uint64_t>(fence)));
     }
 
-    /// To give it back would be to lose what another has trusted us with: the core asks again, or gives up.
+    /// Keeps the lock, because a release would lose the work of the process that has passed it on. The core tries again
+    /// or gives up.
     void held_without_fence(const reply& why)
     {
         state_of(*claim_).granted = true;
@@ -124,7 +125,7 @@ private:
 
     void failed(delivery how, failure_ptr why) override
     {
-        const bool holds = step_ == step::lift_fence;
+        const bool holds = step_ == step::raise_fence;
         if (how == delivery::unanswered || holds) {
             auto& state = state_of(*claim_);
             state.granted = state.granted || holds;

@@ -10,7 +10,7 @@ void note_answer(const client& owner, claim& of, remote::connection_number serve
         return;
     static_cast<void>(state->extends.dispel(server_connection, owner.lost()));
     if (state->creates.dispel(server_connection, owner.lost()))
-        of.clear_taint();
+        of.clear_in_doubt();
     if (state->creates.empty() && state->extends.empty())
         of.clear_late();
 }

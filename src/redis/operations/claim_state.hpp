@@ -14,23 +14,23 @@
 
 namespace colock::redis::detail {
 
-/// What the adapter keeps with a claim that did not go the short way.
+/// State of a claim that needs more than the commands of a first attempt.
 struct claim_state
 {
-    /// Creates of this claim that were sent, and not answered.
+    /// Creates of this claim that were sent and not answered.
     remote::doubts creates{};
-    /// The same of extensions: they create nothing, but set the time that is left.
+    /// Extensions that were sent and not answered. They create nothing, but change the remaining time.
     remote::doubts extends{};
-    /// Of the last create that was answered.
+    /// Result of the last create that was answered.
     bool granted = false;
-    /// A writer's intent of ours may exist.
+    /// True if a writer's intent of this claim may exist on the server.
     bool intent = false;
-    /// Part of a shared holder's name, so it stays.
+    /// Creation time. It is part of the stored value of a reader, so it never changes.
     std::int64_t created = remote::wall_clock_ms();
     std::optional<remote::interest> source{};
 };
 
-/// Null for a claim that went the short way.
+/// Returns null for a claim that has made only a first attempt without a script.
 [[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
 {
     return remote::claim_slot<claim_state>::find(of);
@@ -40,8 +40,9 @@ struct claim_state
     return remote::claim_slot<claim_state>::make(of);
 }
 
-/// An answer came on `link`: lets go of every doubt that it has disproved. Requests of one connection are carried out
-/// in order; what another has left is told by the client.
+/// Called when a reply has arrived on `server_connection`. Removes the doubts that the reply resolves: the server
+/// executes the requests of one connection in order. The client knows which requests of other connections may still
+/// arrive.
 void note_answer(const client& owner, claim& of, remote::connection_number server_connection);
 
 } // namespace colock::redis::detail

@@ -14,12 +14,12 @@ namespace colock::redis::detail {
 
 namespace {
 
-/// What PTTL answers then.
+/// The reply of PTTL for a key that does not exist.
 constexpr std::int64_t no_such_key = -2;
 
 lease_clock::duration remaining_of(const reply& milliseconds_left)
 {
-    // In its last millisecond a key has 0 left, which here would mean that nobody knows.
+    // In its last millisecond a key has 0 ms left, but 0 means "unknown" here.
     return std::chrono::milliseconds(
         milliseconds_left.number >= 0 ? std::max<std::int64_t>(milliseconds_left.number, 1) : 0);
 }
@@ -41,16 +41,16 @@ public:
 
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done, step first)
         : owner_(owner), claim_(std::move(claim)), done_(std::move(done)),
-          grouped_(is_grouped(owner.config(), *claim_)), step_(first)
+          is_grouped_(is_grouped(owner.config(), *claim_)), step_(first)
     {
-        asked_at = claim_->sent();
+        requested_at = claim_->sent();
     }
 
     void write(boost::redis::request& request) override
     {
         switch (step_) {
-        case step::short_way:
-            write_short_way(request);
+        case step::by_commands:
+            write_commands(request);
             return;
         case step::by_script:
             write_script(request, script::form::digest);
@@ -58,21 +58,21 @@ public:
         case step::by_whole_script:
             write_script(request, script::form::whole);
             return;
-        case step::lift_fence:
+        case step::raise_fence:
             owner_.anchor().push(request, script::form::whole);
             request.push("INCRBY", config().fence_key, 1);
             return;
         case step::undo:
-        case step::give_way:
-            write_give_back(request);
+        case step::yield_to_writer:
+            write_release(request);
             return;
         }
     }
 
-    [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled() && !holds(); }
+    [[nodiscard]] bool is_unwanted() const noexcept override { return claim_->cancelled() && !holds(); }
 
-    [[nodiscard]] bool wants_fence() const noexcept override { return step_ == step::short_way && !config().plain(); }
-    [[nodiscard]] bool may_anchor() const noexcept override { return wants_fence(); }
+    [[nodiscard]] bool needs_fence() const noexcept override { return step_ == step::by_commands && !config().plain(); }
+    [[nodiscard]] bool may_anchor() const noexcept override { return needs_fence(); }
 
     void end(operation_ptr self, delivery how, failure_ptr why) override
     {
@@ -85,10 +85,10 @@ public:
             state.granted = state.granted || holds();
             if (how == delivery::unanswered) {
                 state.creates.add(sent_on);
-                // The answer that was lost may have told of one.
+                // The lost reply may have said that an intent was stored.
                 const bool by_script = step_ == step::by_script || step_ == step::by_whole_script;
                 state.intent = state.intent || (by_script && claim_->queues());
-                if (step_ == step::undo || step_ == step::give_way)
+                if (step_ == step::undo || step_ == step::yield_to_writer)
                     claim_->spend();
             }
             if (why->code != errc::outcome_unknown)
@@ -99,19 +99,19 @@ public:
 
 private:
     [[nodiscard]] const settings& config() const noexcept { return owner_.config(); }
-    /// As far as we know.
+    /// True if the server holds the lock for this claim, as far as the replies show.
     [[nodiscard]] bool holds() const noexcept
     {
-        return step_ == step::lift_fence || step_ == step::undo || step_ == step::give_way;
+        return step_ == step::raise_fence || step_ == step::undo || step_ == step::yield_to_writer;
     }
     [[nodiscard]] key_name key() const noexcept { return lock_key(config(), claim_->key()); }
     [[nodiscard]] key_name intent() const noexcept { return intent_key(config(), claim_->key()); }
     [[nodiscard]] key_name group() const noexcept { return group_key(config(), claim_->owner().group); }
     [[nodiscard]] stored_value value() const { return {config(), *claim_}; }
 
-    void write_short_way(boost::redis::request& request)
+    void write_commands(boost::redis::request& request)
     {
-        if (anchors)
+        if (raises_counter)
             owner_.anchor().push(request, script::form::digest);
         if (const auto ttl = claim_->ttl().count(); ttl > 0)
             request.push("SET", key(), value(), "NX", "PX", ttl);
@@ -128,13 +128,13 @@ private:
         const auto* const state = find_state(*claim_);
         if (config().plain())
             all.acquire_plain.push(request, form, 1, key(), value(), ttl);
-        else if (claim_->mode() == lock_mode::exclusive && grouped_)
+        else if (claim_->mode() == lock_mode::exclusive && is_grouped_)
             all.acquire.push(request, form, 4, key(), config().fence_key, intent(), group(), value(), ttl,
                 claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
         else if (claim_->mode() == lock_mode::exclusive)
             all.acquire.push(request, form, 3, key(), config().fence_key, intent(), value(), ttl,
                 claim_->queues() ? intent_ms : 0, state && state->intent ? 1 : 0);
-        else if (grouped_)
+        else if (is_grouped_)
             all.acquire_shared.push(request, form, 5, key(), config().fence_key, intent(), config().probe_key, group(),
                 value(), ttl, claim_->max_holders());
         else
@@ -142,12 +142,12 @@ private:
                 ttl, claim_->max_holders());
     }
 
-    void write_give_back(boost::redis::request& request)
+    void write_release(boost::redis::request& request)
     {
         push_release(request, script::form::whole, config(), *claim_);
     }
 
-    void go_on(operation_ptr self, step next)
+    void continue_with(operation_ptr self, step next)
     {
         step_ = next;
         replies.clear();
@@ -157,29 +157,29 @@ private:
     void answered(operation_ptr self)
     {
         switch (step_) {
-        case step::short_way:
-            short_way_answered(std::move(self));
+        case step::by_commands:
+            commands_answered(std::move(self));
             return;
         case step::by_script:
         case step::by_whole_script:
             script_answered(std::move(self));
             return;
-        case step::lift_fence:
+        case step::raise_fence:
             if (replies[1].is(reply::kind::number) && owner_.anchor().accept(replies[1].number)) {
                 granted(std::move(self), replies[1].number);
             } else {
                 problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
-                go_on(std::move(self), step::undo);
+                continue_with(std::move(self), step::undo);
             }
             return;
         case step::undo:
-        case step::give_way:
+        case step::yield_to_writer:
             if (!replies[0].is(reply::kind::number)) {
                 state_of(*claim_).granted = true;
                 done_(create_outcome::failed(
                     make_failure(errc::outcome_unknown, problem_ ? problem_->detail : refusal(replies[0])->detail)));
-            } else if (step_ == step::give_way) {
-                done_(create_outcome::busy(writer_, std::string()));
+            } else if (step_ == step::yield_to_writer) {
+                done_(create_outcome::busy(intent_remaining_, std::string()));
             } else {
                 done_(create_outcome::failed(problem_));
             }
@@ -187,16 +187,16 @@ private:
         }
     }
 
-    void short_way_answered(operation_ptr self)
+    void commands_answered(operation_ptr self)
     {
-        const std::size_t first = anchors ? 1 : 0;
+        const std::size_t first = raises_counter ? 1 : 0;
         const reply& set = replies[first];
         if (set.is_error()) {
             done_(create_outcome::failed(refusal(set)));
             return;
         }
         if (!set.is(reply::kind::text)) {
-            go_on(std::move(self), step::by_script);
+            continue_with(std::move(self), step::by_script);
             return;
         }
         if (config().plain()) {
@@ -206,11 +206,11 @@ private:
         const reply* const writer = claim_->mode() == lock_mode::shared ? &replies[first + 1] : nullptr;
         if (!fence.is(reply::kind::number) || (writer && !writer->is(reply::kind::number))) {
             problem_ = refusal(fence.is(reply::kind::number) ? *writer : fence);
-            go_on(std::move(self), step::undo);
+            continue_with(std::move(self), step::undo);
         } else if (writer && writer->number != no_such_key) {
-            owner_.writers().saw(*claim_);
-            writer_ = remaining_of(*writer);
-            go_on(std::move(self), step::give_way);
+            owner_.writers().note_writer(*claim_);
+            intent_remaining_ = remaining_of(*writer);
+            continue_with(std::move(self), step::yield_to_writer);
         } else {
             granted(std::move(self), fence.number);
         }
@@ -220,7 +220,7 @@ private:
     {
         const reply& answer = replies[0];
         if (step_ == step::by_script && is_noscript(answer)) {
-            go_on(std::move(self), step::by_whole_script);
+            continue_with(std::move(self), step::by_whole_script);
             return;
         }
         if (!answer.is(reply::kind::array)) {
@@ -235,7 +235,7 @@ private:
         state.granted = false;
         if (answer.items.size() > 3) {
             state.intent = true;
-            owner_.writers().saw(*claim_);
+            owner_.writers().note_writer(*claim_);
         }
         note_answer(owner_, *claim_, sent_on);
         done_(busy(answer.at(1), answer.at(2)));
@@ -244,7 +244,7 @@ private:
     void granted(operation_ptr self, std::int64_t fence)
     {
         if (!config().plain() && !owner_.anchor().accept(fence)) {
-            go_on(std::move(self), step::lift_fence);
+            continue_with(std::move(self), step::raise_fence);
             return;
         }
         if (auto* const state = find_state(*claim_)) {
@@ -260,9 +260,9 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     failure_ptr problem_;
-    /// How long the writer's intent lasts.
-    lease_clock::duration writer_{};
-    const bool grouped_;
+    /// Remaining time of the writer's intent.
+    lease_clock::duration intent_remaining_{};
+    const bool is_grouped_;
     step step_;
 };
 

@@ -20,11 +20,11 @@ public:
     create_all_operation(client& owner, std::vector<claim_ptr> claims, completion<create_all_outcome> done)
         : script_operation(owner), claims_(std::move(claims)), done_(std::move(done))
     {
-        asked_at = claims_.front()->sent();
+        requested_at = claims_.front()->sent();
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }
-    [[nodiscard]] bool unwanted() const noexcept override
+    [[nodiscard]] bool is_unwanted() const noexcept override
     {
         return step_ == step::take && std::ranges::all_of(claims_, [](const auto& each) { return each->cancelled(); });
     }
@@ -33,9 +33,9 @@ private:
     enum class step : unsigned char
     {
         take,
-        /// All are held, but with fences that cannot be given.
-        lift_fences,
-        /// All are held, but without fences: given back before that is reported.
+        /// All locks are held, but their fences are not acceptable.
+        raise_fences,
+        /// All locks are held, but without fences. They are released before the failure is reported.
         undo,
     };
 
@@ -44,11 +44,11 @@ private:
         const auto& all = scripts::get();
         switch (step_) {
         case step::take:
-            if (anchors)
+            if (raises_counter)
                 owner_.anchor().push(request, script::form::whole);
             push_words(request, all.acquire_all, form, words_to_take());
             return;
-        case step::lift_fences:
+        case step::raise_fences:
             owner_.anchor().push(request, script::form::whole);
             request.push("INCRBY", config().fence_key, claims_.size());
             return;
@@ -105,14 +105,14 @@ private:
     {
         switch (step_) {
         case step::take:
-            taken(std::move(self), replies[anchors ? 1 : 0]);
+            taken(std::move(self), replies[raises_counter ? 1 : 0]);
             return;
-        case step::lift_fences:
+        case step::raise_fences:
             if (replies[1].is(reply::kind::number) && accept_fences(replies[1].number)) {
                 granted(replies[1].number);
             } else {
                 problem_ = refusal(replies[0].is_error() ? replies[0] : replies[1]);
-                go_on(std::move(self), step::undo);
+                continue_with(std::move(self), step::undo);
             }
             return;
         case step::undo:
@@ -136,10 +136,10 @@ private:
         else if (accept_fences(answer.at(1).number))
             granted(answer.at(1).number);
         else
-            go_on(std::move(self), step::lift_fences);
+            continue_with(std::move(self), step::raise_fences);
     }
 
-    /// \param last of as many as there are claims.
+    /// \param last last of the fences; there is one for each claim
     [[nodiscard]] bool accept_fences(std::int64_t last) noexcept
     {
         return owner_.anchor().accept(last - static_cast<std::int64_t>(claims_.size())) && owner_.anchor().accept(last);
@@ -160,7 +160,8 @@ private:
         done_(std::move(outcome));
     }
 
-    /// Of the others nothing was learnt: they hold what they held, and what was in doubt still is.
+    /// Only the claim that was refused is known to hold nothing. The reply says nothing about the others, so their
+    /// state and their doubts stay.
     void refused(const reply& answer)
     {
         const auto which = static_cast<std::size_t>(answer.at(1).number - 1);
@@ -168,10 +169,10 @@ private:
             fail(refusal(answer));
             return;
         }
-        claim& in_the_way = *claims_[which];
-        auto& state = state_of(in_the_way);
+        claim& busy_claim = *claims_[which];
+        auto& state = state_of(busy_claim);
         state.granted = false;
-        note_answer(owner_, in_the_way, sent_on);
+        note_answer(owner_, busy_claim, sent_on);
         done_({.which = which, .why = busy(answer.at(2), answer.at(3))});
     }
 
@@ -194,7 +195,7 @@ private:
         fail(std::move(why));
     }
 
-    void go_on(operation_ptr self, step next)
+    void continue_with(operation_ptr self, step next)
     {
         step_ = next;
         resubmit(std::move(self));

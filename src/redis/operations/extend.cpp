@@ -40,7 +40,7 @@ private:
     void answered(operation_ptr) override
     {
         const bool extended = replies[0].is(reply::kind::number) && replies[0].number == 1;
-        // Its create may have had no answer but this one.
+        // If the create had no reply, this extension may be the first proof that the lock is held.
         if (auto* const state = find_state(*claim_))
             state->granted = state->granted || extended;
         note_answer(owner_, *claim_, sent_on);

@@ -13,48 +13,49 @@
 
 namespace colock::redis::detail {
 
-/// The counter is kept above the server's clock in microseconds: a lower fence was given after its data was lost.
-inline constexpr std::int64_t least_fence = 1'600'000'000'000'000;
-/// A counter beyond this was not made by colock, and might soon overflow.
+/// Lowest acceptable fence. The counter is kept above the server's clock in microseconds, so a lower fence means that
+/// the server has lost its data.
+inline constexpr std::int64_t min_fence = 1'600'000'000'000'000;
+/// A counter above this limit was not written by colock and might soon overflow.
 inline constexpr std::int64_t max_fence = std::int64_t{1} << 62;
 
-/// Keeps the server's counter of fences above the server's clock: each connection lifts it, and now and then an
-/// operation does that takes a fence.
+/// Keeps the server's fence counter above the server's clock. Each new connection raises the counter, and so does, once
+/// per interval, an operation that takes a fence.
 ///
-/// Thread safety: `take_turn` may be called from any thread; all else from the client's strand.
+/// Thread safety: `start_interval` may be called from any thread; all other functions from the client's strand.
 class fence_anchor
 {
 public:
     explicit fence_anchor(const settings& config) noexcept : config_(config) {}
 
-    /// True once per interval: whoever gets that is to lift the counter.
-    [[nodiscard]] bool take_turn(lease_clock::time_point now) noexcept
+    /// Returns true once per interval. Then the caller has to raise the counter.
+    [[nodiscard]] bool start_interval(lease_clock::time_point now) noexcept
     {
-        auto last = lifted_.load(std::memory_order_relaxed);
+        auto last = raised_at_.load(std::memory_order_relaxed);
         const auto time = now.time_since_epoch().count();
         return time - last >= interval.count() &&
-               lifted_.compare_exchange_strong(last, time, std::memory_order_relaxed);
+               raised_at_.compare_exchange_strong(last, time, std::memory_order_relaxed);
     }
-    /// It was lifted by something else.
-    void note_lifted(lease_clock::time_point now) noexcept
+    /// Notes that another command has raised the counter.
+    void note_raised(lease_clock::time_point now) noexcept
     {
-        lifted_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+        raised_at_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     }
 
-    /// As the next command: lifts the counter to the server's clock.
+    /// Adds the command that raises the counter to the server's clock.
     void push(boost::redis::request& request, script::form sent) const
     {
         scripts::get().anchor.push(request, sent, 1, config_.fence_key, highest_);
     }
-    /// Whether a grant may have that fence. If so, the counter is kept above it from now on.
-    [[nodiscard]] bool accept(std::int64_t given) noexcept
+    /// Tells whether a grant may use this fence. If so, the counter is kept above the fence from now on.
+    [[nodiscard]] bool accept(std::int64_t fence) noexcept
     {
-        // An operator has to lower the counter, and it is not lifted again.
-        if (given > max_fence)
+        // An operator has to lower the counter, which must not be raised again.
+        if (fence > max_fence)
             highest_ = 0;
-        if (given < least_fence || given > max_fence)
+        if (fence < min_fence || fence > max_fence)
             return false;
-        highest_ = std::max(highest_, given);
+        highest_ = std::max(highest_, fence);
         return true;
     }
 
@@ -62,8 +63,9 @@ private:
     static constexpr lease_clock::duration interval = std::chrono::seconds(1);
 
     const settings& config_;
-    std::atomic<lease_clock::rep> lifted_{0};
-    /// Of all that were given here: a server that a failover has promoted may know less, and have an earlier clock.
+    std::atomic<lease_clock::rep> raised_at_{0};
+    /// Highest fence that was granted by this client. A replica that a failover has promoted may have a lower counter
+    /// and an earlier clock.
     std::int64_t highest_ = 0;
 };
 

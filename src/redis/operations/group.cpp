@@ -17,10 +17,10 @@ namespace colock::redis::detail {
 namespace {
 
 constexpr std::size_t members_per_scan = 500;
-/// No run takes long, however many there are.
+/// Limit of the members that one run of the script handles, so that a run stays short.
 constexpr std::size_t members_per_script = 200;
 
-/// Reads the index, and then acts on its members in parts. An extension looks at all of them first.
+/// Reads the index of a group and then acts on its members in batches. An extension checks all members first.
 class group_operation final : public script_operation
 {
 public:
@@ -47,11 +47,11 @@ private:
         }
         const auto& used = scripts::get().act_on_members;
         const bool whole = form == script::form::whole;
-        const auto part = std::min(members_.size() - done_with_, members_per_script);
+        const auto count = std::min(members_.size() - processed_, members_per_script);
         std::vector<std::string> words{
-            whole ? std::string(used.text()) : used.digest(), std::to_string(part + 2), index_, config().probe_key};
-        const auto first = members_.begin() + static_cast<std::ptrdiff_t>(done_with_);
-        const auto last = first + static_cast<std::ptrdiff_t>(part);
+            whole ? std::string(used.text()) : used.digest(), std::to_string(count + 2), index_, config().probe_key};
+        const auto first = members_.begin() + static_cast<std::ptrdiff_t>(processed_);
+        const auto last = first + static_cast<std::ptrdiff_t>(count);
         std::transform(
             first, last, std::back_inserter(words), [](const auto& each) { return each.substr(token_size); });
         words.emplace_back(step_ == step::look ? "look" : what_ == group_action::extend ? "extend" : "release");
@@ -68,36 +68,36 @@ private:
             fail(std::move(outcome_.error));
             return;
         }
-        const bool done = step_ == step::act && done_with_ >= members_.size();
-        if (done) {
+        const bool is_complete = step_ == step::act && processed_ >= members_.size();
+        if (is_complete) {
             done_(std::move(outcome_));
             return;
         }
-        // Each has the whole time: how many there are is nobody's fault.
-        asked_at = {};
+        // Each request has the full timeout, because the number of members is not limited.
+        requested_at = {};
         deadline = {};
         resubmit(std::move(self));
     }
 
-    /// Returns why it could not.
+    /// Returns the reason why the reply cannot be used, or null.
     failure_ptr take_page(const reply& answer)
     {
         if (!answer.is(reply::kind::array) || answer.items.size() != 2)
             return refusal(answer);
         cursor_ = answer.at(0).text;
-        // Members and what they are sorted by take turns. One may be told twice.
+        // Members and scores alternate. ZSCAN may return a member twice.
         const auto& items = answer.at(1).items;
         for (std::size_t i = 0; i < items.size(); i += 2) {
             if (is_entry(items[i].text) && seen_.insert(items[i].text).second)
                 members_.push_back(items[i].text);
         }
-        // Of an empty one, too: a replica answers what only reads.
+        // An empty index is passed to the script, too. ZSCAN proves nothing, because a replica answers reads.
         if (cursor_ == "0")
             step_ = what_ == group_action::extend ? step::look : step::act;
         return nullptr;
     }
 
-    /// Whether it has the form of ours; another program's set may have the same name.
+    /// Tells whether a member has the form that colock writes. Another program's set may have the same name.
     [[nodiscard]] bool is_entry(std::string_view member) const noexcept
     {
         return member.size() > token_size && member.substr(token_size).starts_with(config().prefix) &&
@@ -109,7 +109,7 @@ private:
         std::vector<lock_status> rows;
         if (auto why = add_rows(config(), answer, filter{}, rows))
             return why;
-        done_with_ += std::min(members_.size() - done_with_, members_per_script);
+        processed_ += std::min(members_.size() - processed_, members_per_script);
         if (step_ == step::act) {
             std::ranges::move(rows, std::back_inserter(outcome_.locks));
             return nullptr;
@@ -118,19 +118,19 @@ private:
             if (!each.remaining)
                 return make_failure(errc::invalid_ttl, "the lock " + each.key + " has no ttl");
         }
-        if (done_with_ >= members_.size()) {
+        if (processed_ >= members_.size()) {
             step_ = step::act;
-            done_with_ = 0;
+            processed_ = 0;
         }
         return nullptr;
     }
 
     void failed(delivery, failure_ptr why) override { fail(std::move(why)); }
 
-    /// What was done in parts is no failure that has changed nothing.
+    /// If some members were already changed, the failure has to be reported as an unknown outcome.
     void fail(failure_ptr why)
     {
-        if (step_ == step::act && done_with_ > 0 && why->code != errc::outcome_unknown)
+        if (step_ == step::act && processed_ > 0 && why->code != errc::outcome_unknown)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_({.error = std::move(why)});
     }
@@ -144,9 +144,9 @@ private:
     step step_ = step::read;
     std::string cursor_ = "0";
     std::set<std::string> seen_;
-    /// Each a token with the name of its lock behind it.
+    /// Each member is a token followed by the key of its lock.
     std::vector<std::string> members_;
-    std::size_t done_with_ = 0;
+    std::size_t processed_ = 0;
     group_outcome outcome_;
 };
 

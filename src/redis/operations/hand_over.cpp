@@ -16,8 +16,8 @@ class hand_over_operation final : public script_operation
 {
 public:
     hand_over_operation(
-        client& owner, long_way otherwise, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
-        : script_operation(owner), otherwise_(std::move(otherwise)), held_(std::move(held)), next_(std::move(next)),
+        client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+        : script_operation(owner), fallback_(std::move(fallback)), held_(std::move(held)), next_(std::move(next)),
           done_(std::move(done))
     {
     }
@@ -25,9 +25,9 @@ public:
     [[nodiscard]] bool may_anchor() const noexcept override { return true; }
 
 private:
-    [[nodiscard]] joint_script* join(joint_scripts& of) override
+    [[nodiscard]] batched_script* add_to_batch(batched_scripts& of) override
     {
-        if (anchors)
+        if (raises_counter)
             return nullptr;
         of.hand_overs.add(form(), lock_key(config(), next_->key()), token_text(*held_), stored_value(config(), *next_),
             std::to_string(next_->ttl().count()));
@@ -36,7 +36,7 @@ private:
 
     void push(boost::redis::request& request, script::form form) override
     {
-        if (anchors)
+        if (raises_counter)
             owner_.anchor().push(request, script::form::whole);
         scripts::get().hand_over.push(request, form, 2, lock_key(config(), next_->key()), config().fence_key,
             token_text(*held_), stored_value(config(), *next_), next_->ttl().count());
@@ -44,11 +44,11 @@ private:
 
     void answered(operation_ptr) override
     {
-        const reply& whole = replies[anchors ? 1 : 0];
+        const reply& whole = replies[raises_counter ? 1 : 0];
         const reply& answer = whole.is(reply::kind::array) ? whole.at(0) : whole;
         if (!answer.is(reply::kind::number)) {
             held_->set_sent(lease_clock::now());
-            otherwise_.start(*otherwise_.backend, std::move(held_), std::move(next_), std::move(done_));
+            fallback_.start(*fallback_.backend, std::move(held_), std::move(next_), std::move(done_));
             return;
         }
         const bool ours = answer.number != 0;
@@ -67,7 +67,7 @@ private:
         auto created = [released, done = std::move(done_)](
                            create_outcome outcome) mutable { done({released, std::move(outcome)}); };
         owner_.submit(make_create(
-            owner_, std::move(next_), std::move(created), ours ? create_step::lift_fence : create_step::by_script));
+            owner_, std::move(next_), std::move(created), ours ? create_step::raise_fence : create_step::by_script));
     }
 
     void failed(delivery how, failure_ptr why) override
@@ -77,7 +77,7 @@ private:
         done_({{release_status::failed, why}, create_outcome::failed(why)});
     }
 
-    const long_way otherwise_;
+    const two_step_hand_over fallback_;
     claim_ptr held_;
     claim_ptr next_;
     completion<hand_over_outcome> done_;
@@ -86,10 +86,10 @@ private:
 } // namespace
 
 operation_ptr make_hand_over(
-    client& owner, long_way otherwise, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+    client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
     return std::make_unique<hand_over_operation>(
-        owner, std::move(otherwise), std::move(held), std::move(next), std::move(done));
+        owner, std::move(fallback), std::move(held), std::move(next), std::move(done));
 }
 
 } // namespace colock::redis::detail

@@ -25,10 +25,10 @@ constexpr std::size_t keys_per_scan = 1000;
 constexpr std::size_t keys_per_script = 200;
 constexpr std::size_t swept_per_script = 500;
 constexpr std::size_t removed_per_script = 1000;
-/// Of one page or step: among keys that are not asked for, it would take long to find any.
-constexpr std::size_t most_scans = 16;
-constexpr std::size_t enough_told = 256;
-constexpr std::size_t most_swept = 1000;
+/// Limit of the SCANs of one page or step. If few keys match, the search for the next match could take long.
+constexpr std::size_t max_scans = 16;
+constexpr std::size_t min_page_size = 256;
+constexpr std::size_t max_swept = 1000;
 
 /// Turns {key, 'x' or 's', value, remaining} into a status.
 std::optional<lock_status> status_from(const settings& config, const reply& row)
@@ -66,16 +66,16 @@ failure_ptr add_rows(const settings& config, const reply& answer, const filter& 
 
 namespace {
 
-/// As the script that inspects is told.
+/// Name of the layout, as the inspect script expects it.
 std::string_view layout_name(const settings& config) noexcept
 {
     return config.plain() ? "plain" : "standard";
 }
 
-/// Tells the holders of a key, or removes them.
+/// Lists the holders of a key, or removes them.
 ///
-/// Those to be removed are looked at first and then named, because a request may be carried out long after it was sent:
-/// a holder that came later is not concerned.
+/// A removal lists the holders first and then removes exactly these. A request may be executed long after it was sent,
+/// so a holder that came later must not be removed.
 class key_operation final : public script_operation
 {
 public:
@@ -88,7 +88,7 @@ private:
     void push(boost::redis::request& request, script::form form) override
     {
         const auto key = lock_key(config(), key_);
-        if (looks()) {
+        if (is_listing()) {
             scripts::get().inspect.push(request, form, 2, config().probe_key, key, layout_name(config()),
                 purpose_ == key_purpose::remove ? "refuse" : "ignore");
             return;
@@ -97,14 +97,14 @@ private:
         const bool whole = form == script::form::whole;
         std::vector<std::string> words{whole ? std::string(used.text()) : used.digest(), "2", key.text(),
             config().probe_key, config().group_prefix};
-        const auto part = std::min(holders_.size(), removed_per_script);
-        words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(part), holders_.end());
+        const auto count = std::min(holders_.size(), removed_per_script);
+        words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(count), holders_.end());
         request.push_range(whole ? "EVAL" : "EVALSHA", words);
     }
     void answered(operation_ptr self) override
     {
-        const bool looked = looks();
-        if (!looked || purpose_ == key_purpose::inspect)
+        const bool listed = is_listing();
+        if (!listed || purpose_ == key_purpose::inspect)
             outcome_.error = add_rows(config(), replies[0], which_, outcome_.locks);
         else if (!replies[0].is(reply::kind::array))
             outcome_.error = refusal(replies[0]);
@@ -112,8 +112,8 @@ private:
             fail(std::move(outcome_.error));
             return;
         }
-        if (!looked) {
-            removes_ = true;
+        if (!listed) {
+            has_removed_ = true;
             holders_.resize(holders_.size() - std::min(holders_.size(), removed_per_script));
         } else if (purpose_ == key_purpose::remove) {
             for (const auto& row : replies[0].items)
@@ -126,15 +126,16 @@ private:
     }
     void failed(delivery, failure_ptr why) override { fail(std::move(why)); }
 
-    /// True until a look has shown who is to be removed.
-    [[nodiscard]] bool looks() const noexcept { return holders_.empty(); }
+    /// True until the holders that have to be removed are known.
+    [[nodiscard]] bool is_listing() const noexcept { return holders_.empty(); }
 
     void fail(failure_ptr why)
     {
-        // A look changes nothing. What was removed in parts is no failure that has changed nothing.
-        if (looks() && purpose_ == key_purpose::remove && why->code == errc::outcome_unknown)
+        // Listing changes nothing, so its outcome is never unknown. A failure after a partial removal is an unknown
+        // outcome.
+        if (is_listing() && purpose_ == key_purpose::remove && why->code == errc::outcome_unknown)
             why = make_failure(errc::unavailable, why->detail, why->cause);
-        else if (removes_ && why->code != errc::outcome_unknown)
+        else if (has_removed_ && why->code != errc::outcome_unknown)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_({.error = std::move(why)});
     }
@@ -143,10 +144,10 @@ private:
     const key_purpose purpose_;
     const filter which_;
     completion<list_outcome> done_;
-    /// What is stored of those that the look has shown and that are still to be removed.
+    /// Stored values of the holders that still have to be removed.
     std::vector<std::string> holders_;
-    /// Some were removed.
-    bool removes_ = false;
+    /// True once some holders were removed.
+    bool has_removed_ = false;
     list_outcome outcome_;
 };
 
@@ -168,24 +169,24 @@ public:
     walk_operation(client& owner, walk_purpose why, filter which, std::size_t limit, std::uint64_t from,
         completion<list_outcome> done)
         : script_operation(owner), purpose_(why), which_(std::move(which)),
-          limit_(limit == 0 ? most_swept : std::min(limit, most_swept)),
+          limit_(limit == 0 ? max_swept : std::min(limit, max_swept)),
           pattern_(glob_escaped(config().prefix + which_.key_prefix.value_or("")) + '*'), done_(std::move(done)),
           cursor_(std::to_string(from))
     {
     }
 
 private:
-    enum class question : unsigned char
+    enum class request_kind : unsigned char
     {
-        /// The next keys: a replica answers that as well.
+        /// The next keys. A replica answers this, too.
         keys,
-        /// Who holds those of the batch, or just whether the server is one that writes.
+        /// The holders of the keys in the batch. With an empty batch this only checks that the server accepts writes.
         holders,
     };
 
     void push(boost::redis::request& request, script::form form) override
     {
-        if (question_ == question::holders)
+        if (request_kind_ == request_kind::holders)
             push_holders(request, form);
         else if (purpose_ == walk_purpose::list)
             request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", keys_per_scan);
@@ -197,7 +198,7 @@ private:
     {
         const auto& used = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().sweep;
         const auto count = std::to_string(batch_.size() + 1);
-        const auto limit = std::to_string(most_of_batch());
+        const auto limit = std::to_string(remaining_limit());
         std::vector<std::string_view> words;
         if (form == script::form::digest)
             words = {"EVALSHA", used.digest(), count, config().probe_key};
@@ -210,38 +211,38 @@ private:
             words.insert(words.end(), {layout_name(config()), "ignore"});
         request.push_range(words.front(), words.begin() + 1, words.end());
     }
-    [[nodiscard]] std::size_t most_of_batch() const noexcept
+    [[nodiscard]] std::size_t remaining_limit() const noexcept
     {
-        return std::min(limit_ - std::min(limit_, found_.locks.size()), swept_per_script);
+        return std::min(limit_ - std::min(limit_, outcome_.locks.size()), swept_per_script);
     }
 
     void answered(operation_ptr self) override
     {
-        if (question_ == question::holders)
+        if (request_kind_ == request_kind::holders)
             take_holders(replies[0]);
         else
-            found_.error = take_keys(replies[0]);
-        if (found_.error || is_complete()) {
-            done_(std::move(found_));
+            outcome_.error = take_keys(replies[0]);
+        if (outcome_.error || is_complete()) {
+            done_(std::move(outcome_));
             return;
         }
-        next_question();
-        // Each has the whole time: how many there are is nobody's fault.
-        asked_at = {};
+        prepare_next_request();
+        // Each request has the full timeout, because the number of keys is not limited.
+        requested_at = {};
         deadline = {};
         resubmit(std::move(self));
     }
 
-    /// Returns why it could not.
+    /// Returns the reason why the reply cannot be used, or null.
     failure_ptr take_keys(const reply& answer)
     {
         if (!answer.is(reply::kind::array) || answer.items.size() != 2)
             return refusal(answer);
-        began_at_ = std::exchange(cursor_, answer.at(0).text);
+        page_cursor_ = std::exchange(cursor_, answer.at(0).text);
         ++scans_;
         for (const auto& key : answer.at(1).items)
             page_.push_back(key.text);
-        // A key may be told twice.
+        // SCAN may return a key twice.
         std::ranges::sort(page_);
         const auto again = std::ranges::unique(page_);
         page_.erase(again.begin(), again.end());
@@ -249,36 +250,37 @@ private:
     }
     void take_holders(const reply& answer)
     {
-        const auto most = most_of_batch(), before = found_.locks.size();
-        found_.error = add_rows(config(), answer, which_, found_.locks);
-        // More may have expired of those keys than one script removes.
-        if (purpose_ == walk_purpose::list || found_.locks.size() - before < most)
+        const auto limit = remaining_limit(), before = outcome_.locks.size();
+        outcome_.error = add_rows(config(), answer, which_, outcome_.locks);
+        // More holders of these keys may have expired than one script removes.
+        if (purpose_ == walk_purpose::list || outcome_.locks.size() - before < limit)
             batch_.clear();
     }
 
     [[nodiscard]] bool is_complete()
     {
-        if (question_ == question::keys)
+        if (request_kind_ == request_kind::keys)
             return false;
-        const bool walked = page_.empty() && batch_.empty();
-        if (purpose_ == walk_purpose::sweep && found_.locks.size() >= limit_) {
-            // The rest of these keys is looked for again.
-            if (!walked || cursor_ != "0")
-                go_on_from(walked ? cursor_ : began_at_);
+        const bool is_page_done = page_.empty() && batch_.empty();
+        if (purpose_ == walk_purpose::sweep && outcome_.locks.size() >= limit_) {
+            // The next step scans the remaining keys of this page again.
+            if (!is_page_done || cursor_ != "0")
+                set_next_cursor(is_page_done ? cursor_ : page_cursor_);
             return true;
         }
-        if (!walked || (cursor_ != "0" && scans_ < most_scans && found_.locks.size() < enough_told))
+        if (!is_page_done || (cursor_ != "0" && scans_ < max_scans && outcome_.locks.size() < min_page_size))
             return false;
         if (cursor_ != "0")
-            go_on_from(cursor_);
+            set_next_cursor(cursor_);
         return true;
     }
-    void go_on_from(std::string_view cursor) { found_.next = colock::detail::make_cursor(cursor_name, cursor); }
+    void set_next_cursor(std::string_view cursor) { outcome_.next = colock::detail::make_cursor(cursor_name, cursor); }
 
-    void next_question()
+    void prepare_next_request()
     {
-        const bool walked = page_.empty() && batch_.empty();
-        question_ = walked && question_ == question::holders ? question::keys : question::holders;
+        const bool is_page_done = page_.empty() && batch_.empty();
+        request_kind_ =
+            is_page_done && request_kind_ == request_kind::holders ? request_kind::keys : request_kind::holders;
         if (!batch_.empty())
             return;
         const auto taken = std::min(page_.size(), keys_per_script);
@@ -289,24 +291,24 @@ private:
 
     void failed(delivery, failure_ptr why) override
     {
-        found_.error = std::move(why);
-        done_(std::move(found_));
+        outcome_.error = std::move(why);
+        done_(std::move(outcome_));
     }
 
     const walk_purpose purpose_;
     const filter which_;
-    /// Of what is swept.
+    /// Maximum number of entries that are removed.
     const std::size_t limit_;
     const std::string pattern_;
     completion<list_outcome> done_;
-    question question_ = question::keys;
+    request_kind request_kind_ = request_kind::keys;
     std::string cursor_;
-    /// What has told of the keys that are looked at now.
-    std::string began_at_;
+    /// Cursor of the SCAN that has returned the current keys.
+    std::string page_cursor_;
     std::size_t scans_ = 0;
     std::vector<std::string> page_;
     std::vector<std::string> batch_;
-    list_outcome found_;
+    list_outcome outcome_;
 };
 
 } // namespace

@@ -11,7 +11,8 @@
 
 namespace colock::redis::detail {
 
-/// Takes the rows of what a script has told of holders; returns why it could not.
+/// Appends the holders that a script has returned and that match the filter. Returns the reason why the reply cannot be
+/// used, or null.
 [[nodiscard]] failure_ptr add_rows(
     const settings& config, const reply& answer, const filter& which, std::vector<lock_status>& to);
 

@@ -13,7 +13,7 @@
 
 namespace colock::redis::detail {
 
-/// What a key is called on the server.
+/// Name of a key on the server.
 struct key_name
 {
     std::string_view prefix;
@@ -29,13 +29,13 @@ struct key_name
     return {config.prefix, key};
 }
 
-/// Where a writer that waits for readers says so.
+/// Key in which a writer that waits for readers stores its intent.
 [[nodiscard]] inline key_name intent_key(const settings& config, std::string_view key) noexcept
 {
     return {config.intent_prefix, key};
 }
 
-/// Whether an index of its group is kept, and what that is called. Another layout keeps no groups.
+/// Tells whether the claim is entered into the index of a group. The plain layout has no groups.
 [[nodiscard]] inline bool is_grouped(const settings& config, const claim& of) noexcept
 {
     return !config.plain() && !of.owner().group.empty();
@@ -45,7 +45,7 @@ struct key_name
     return {config.group_prefix, id};
 }
 
-/// A claim's token, in hexadecimal.
+/// Token of a claim, in hexadecimal.
 class token_text
 {
 public:
@@ -58,8 +58,8 @@ private:
     const token& token_;
 };
 
-/// What is stored for a claim: its token, and in the standard layout what people may want to know. A letter that no
-/// token starts with tells a reader from a writer.
+/// Value that is stored for a claim: its token, and in the standard layout the description of its owner. The value of a
+/// reader begins with the letter `s`, which no token contains.
 class stored_value
 {
 public:
@@ -70,7 +70,7 @@ public:
 
 private:
     const claim& claim_;
-    /// Of the standard layout.
+    /// True in the standard layout.
     bool with_owner_;
     std::int64_t created_ = 0;
 };

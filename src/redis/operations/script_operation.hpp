@@ -10,7 +10,8 @@
 
 namespace colock::redis::detail {
 
-/// One script, by its digest first.
+/// An operation that runs one script. Sends the digest first, and the whole script if the server does not know the
+/// digest.
 class script_operation : public operation
 {
 public:

@@ -8,7 +8,8 @@
 
 namespace colock::redis::detail {
 
-/// What a command may carry besides texts and numbers: written where it belongs, so that no string is made for it.
+/// A command argument other than a text or a number. It is written into the request directly, without a temporary
+/// string.
 template <class T>
 concept argument = requires(const T& text, std::string& to) {
     {
@@ -17,7 +18,7 @@ concept argument = requires(const T& text, std::string& to) {
     text.append_to(to);
 } && !std::convertible_to<T, std::string_view>;
 
-/// Found by the driver.
+/// Found by the driver through argument-dependent lookup.
 template <argument T>
 void boost_redis_to_bulk(std::string& to, const T& text)
 {

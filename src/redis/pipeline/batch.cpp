@@ -7,7 +7,7 @@
 
 namespace colock::redis::detail {
 
-void joint_script::clear() noexcept
+void batched_script::clear() noexcept
 {
     count = 0;
     used = 0;
@@ -25,75 +25,77 @@ void batch::add(operation_ptr added)
 
 void batch::complete(std::string_view fence_key, std::string_view probe_key)
 {
-    request_.get_config() = once;
+    request_.get_config() = request_config;
     settle_deadlines();
-    join(fence_key, probe_key);
+    build_scripts(fence_key, probe_key);
     for (auto& each : slots_) {
-        if (each.joint)
+        if (each.batched)
             continue;
         const auto before = request_.get_expected_responses();
         each.owner->write(request_);
         each.expected = request_.get_expected_responses() - before;
-        each.fence = each.owner->wants_fence() ? ++fences_ : 0;
+        each.fence = each.owner->needs_fence() ? ++fences_ : 0;
     }
     if (fences_ > 0)
         request_.push("INCRBY", fence_key, fences_);
-    skip_joint();
+    skip_batched();
 }
 
-void batch::join(std::string_view fence_key, std::string_view probe_key)
+void batch::build_scripts(std::string_view fence_key, std::string_view probe_key)
 {
     for (auto& each : slots_) {
-        each.joint = each.owner->join(joint_);
-        if (each.joint)
-            each.place = each.joint->count - 1;
+        each.batched = each.owner->add_to_batch(batched_);
+        if (each.batched)
+            each.index = each.batched->count - 1;
     }
-    // One alone is cheaper by itself. But what the server did not know of a joint script has to reach it: those that
-    // were refused together may travel apart.
-    for (auto* each : {&joint_.releases, &joint_.group_releases, &joint_.hand_overs}) {
+    // A single operation is cheaper without a batched script. The exception is an operation that was refused because
+    // the server did not know the batched script: the whole script has to be sent once, and the refused operations may
+    // be in different batches.
+    for (auto* each : {&batched_.releases, &batched_.group_releases, &batched_.hand_overs}) {
         if (each->count != 1)
             continue;
-        const auto alone = std::ranges::find(slots_, each, &slot::joint);
-        if (each->form == script::form::whole && alone->owner->joined)
+        const auto alone = std::ranges::find(slots_, each, &slot::batched);
+        if (each->form == script::form::whole && alone->owner->was_batched)
             continue;
         each->clear();
-        alone->joint = nullptr;
+        alone->batched = nullptr;
     }
-    push(joint_.releases, scripts::get().release_many, {probe_key});
-    push(joint_.group_releases, scripts::get().release_members, {probe_key});
-    push(joint_.hand_overs, scripts::get().hand_over, {fence_key});
+    push(batched_.releases, scripts::get().release_many, {probe_key});
+    push(batched_.group_releases, scripts::get().release_members, {probe_key});
+    push(batched_.hand_overs, scripts::get().hand_over, {fence_key});
 }
 
-void batch::push(const joint_script& joint, const script& which, std::initializer_list<std::string_view> last_keys)
+void batch::push(const batched_script& batched, const script& which, std::initializer_list<std::string_view> last_keys)
 {
-    if (joint.count == 0)
+    if (batched.count == 0)
         return;
-    const auto keys = std::to_string(joint.count + last_keys.size());
-    const bool whole = joint.form == script::form::whole;
+    const auto keys = std::to_string(batched.count + last_keys.size());
+    const bool whole = batched.form == script::form::whole;
     words_ = {whole ? which.text() : std::string_view(which.digest()), keys};
-    words_.insert(words_.end(), joint.keys.begin(), joint.keys.begin() + static_cast<std::ptrdiff_t>(joint.count));
+    words_.insert(
+        words_.end(), batched.keys.begin(), batched.keys.begin() + static_cast<std::ptrdiff_t>(batched.count));
     words_.insert(words_.end(), last_keys);
     words_.insert(
-        words_.end(), joint.arguments.begin(), joint.arguments.begin() + static_cast<std::ptrdiff_t>(joint.used));
+        words_.end(), batched.arguments.begin(), batched.arguments.begin() + static_cast<std::ptrdiff_t>(batched.used));
     request_.push_range(whole ? "EVAL" : "EVALSHA", words_);
 }
 
-joint_script* batch::reading() noexcept
+batched_script* batch::current_script() noexcept
 {
-    for (auto* each : {&joint_.releases, &joint_.group_releases, &joint_.hand_overs}) {
+    for (auto* each : {&batched_.releases, &batched_.group_releases, &batched_.hand_overs}) {
         if (each->count > 0 && !each->read)
             return each;
     }
     return nullptr;
 }
 
-void batch::skip_joint() noexcept
+void batch::skip_batched() noexcept
 {
-    while (current_ < slots_.size() && slots_[current_].joint)
+    while (current_ < slots_.size() && slots_[current_].batched)
         ++current_;
 }
 
-void batch::set_link(std::uint64_t server_connection) noexcept
+void batch::set_connection(std::uint64_t server_connection) noexcept
 {
     for (auto& slot : slots_)
         slot.owner->sent_on = server_connection;
@@ -101,8 +103,8 @@ void batch::set_link(std::uint64_t server_connection) noexcept
 
 void batch::on_node(const boost::redis::resp3::node_view& node)
 {
-    if (auto* const joint = reading()) {
-        joint->answer.add(node);
+    if (auto* const batched = current_script()) {
+        batched->answer.add(node);
     } else if (current_ == slots_.size()) {
         if (!fence_read_)
             fence_.add(node);
@@ -118,14 +120,14 @@ void batch::on_node(const boost::redis::resp3::node_view& node)
 
 void batch::on_reply() noexcept
 {
-    if (auto* const joint = reading()) {
-        joint->read = true;
+    if (auto* const batched = current_script()) {
+        batched->read = true;
     } else if (current_ == slots_.size()) {
         fence_read_ = true;
     } else if (++complete_ == slots_[current_].expected) {
         ++current_;
         complete_ = 0;
-        skip_joint();
+        skip_batched();
     }
 }
 
@@ -150,8 +152,8 @@ void batch::settle_deadlines() noexcept
 
 bool batch::is_answered(std::size_t index) const noexcept
 {
-    if (const auto* const joint = slots_[index].joint)
-        return joint->read;
+    if (const auto* const batched = slots_[index].batched)
+        return batched->read;
     return index < current_ && (slots_[index].fence == 0 || fence_read_);
 }
 
@@ -173,7 +175,7 @@ std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
         return overdue;
     settle_deadlines();
     earliest_ = lease_clock::time_point::max();
-    // One whose replies have all arrived ends with them.
+    // An operation whose replies have all arrived ends with these replies.
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         if (!slots_[i].owner || is_answered(i))
             continue;
@@ -187,7 +189,7 @@ std::vector<operation_ptr> batch::take_overdue(lease_clock::time_point now)
 
 std::vector<operation_ptr> batch::take_unwanted()
 {
-    return take_if([&](std::size_t i) { return slots_[i].owner->unwanted(); });
+    return take_if([&](std::size_t i) { return slots_[i].owner->is_unwanted(); });
 }
 
 std::vector<operation_ptr> batch::take_all()
@@ -195,7 +197,7 @@ std::vector<operation_ptr> batch::take_all()
     return take_if([](std::size_t) { return true; });
 }
 
-void batch::close_gaps()
+void batch::remove_empty_slots()
 {
     std::erase_if(slots_, [](const slot& each) { return !each.owner; });
 }
@@ -208,9 +210,9 @@ void batch::finish(const failure_ptr& why)
         if (!owner)
             continue;
         auto& ended = *owner;
-        ended.joined = slots_[i].joint != nullptr;
-        if (auto* const joint = slots_[i].joint; joint && joint->read)
-            ended.replies.push_back(joint->take(slots_[i].place));
+        ended.was_batched = slots_[i].batched != nullptr;
+        if (auto* const batched = slots_[i].batched; batched && batched->read)
+            ended.replies.push_back(batched->take(slots_[i].index));
         if (const auto which = slots_[i].fence; which != 0 && fence_read_) {
             ended.fence.what = fence_.what;
             ended.fence.number = fence_.number - (fences_ - which);
@@ -232,9 +234,9 @@ void batch::clear()
     postponed_ = lease_clock::duration::zero();
     current_ = 0;
     complete_ = 0;
-    joint_.releases.clear();
-    joint_.group_releases.clear();
-    joint_.hand_overs.clear();
+    batched_.releases.clear();
+    batched_.group_releases.clear();
+    batched_.hand_overs.clear();
     fences_ = 0;
     fence_ = {};
     fence_read_ = false;

@@ -22,22 +22,22 @@
 
 namespace colock::redis::detail {
 
-/// How every request of ours travels.
-inline constexpr boost::redis::request::config once{
+/// Configuration of every request.
+inline constexpr boost::redis::request::config request_config{
     .cancel_on_connection_lost = true,
     .cancel_if_not_connected = false,
-    // A request that is sent again by the driver would run twice.
+    // The driver must not send a request again, because the server would execute it twice.
     .cancel_if_unresponded = true,
     .hello_with_priority = false,
 };
 
 using remote::delivery;
 
-/// A script that does for many locks in one run what each would else ask for by itself, and its answer: one for each,
-/// or one for all if it was refused.
-struct joint_script
+/// A script that serves several operations of a batch in one run, and its reply. The reply has one item for each
+/// operation, or is a single error for all.
+struct batched_script
 {
-    /// The first `count` keys and the first `used` arguments are in use; the rest is kept for its memory.
+    /// The first `count` keys and the first `used` arguments are in use. The others are kept to reuse their memory.
     std::vector<std::string> keys{};
     std::vector<std::string> arguments{};
     std::size_t count = 0;
@@ -54,7 +54,7 @@ struct joint_script
         if (wanted == script::form::whole)
             form = wanted;
     }
-    /// The answer for one of them, once.
+    /// Returns the answer for the operation at `index`. Called once for each.
     [[nodiscard]] reply take(std::size_t index)
     {
         if (!answer.is(reply::kind::array))
@@ -77,18 +77,18 @@ private:
     }
 };
 
-struct joint_scripts
+struct batched_scripts
 {
-    joint_script releases{};
-    /// The same of locks that belong to groups.
-    joint_script group_releases{};
-    joint_script hand_overs{};
+    batched_script releases{};
+    /// Releases of locks that belong to groups.
+    batched_script group_releases{};
+    batched_script hand_overs{};
 };
 
 class operation;
 using operation_ptr = std::unique_ptr<operation>;
 
-/// Some commands that are sent in one piece, and what becomes of them.
+/// Commands that are sent together in one request, and the handling of their replies.
 class operation : public remote::operation_allocation
 {
 public:
@@ -97,73 +97,74 @@ public:
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
 
-    /// Pushes at least one command that has a reply, when it is sent. Called again if it has to be queued anew.
+    /// Adds at least one command that has a reply. Called when the operation is sent, and again if it is queued again.
     virtual void write(boost::redis::request& request) = 0;
-    /// Called on the client's strand, at most once per submission. `why` is set unless it was answered.
+    /// Called on the client's strand, at most once per submission. `why` is set unless the operation was answered.
     virtual void end(operation_ptr self, delivery how, failure_ptr why) = 0;
-    /// It needs a fence, which the batch gets for all of its operations at once.
-    [[nodiscard]] virtual bool wants_fence() const noexcept { return false; }
-    /// It takes a fence: now and then it is told to lift the counter of fences first.
+    /// Tells whether the operation needs a fence. The batch takes the fences of all of its operations with one command.
+    [[nodiscard]] virtual bool needs_fence() const noexcept { return false; }
+    /// Tells whether the operation may raise the fence counter before it takes a fence.
     [[nodiscard]] virtual bool may_anchor() const noexcept { return false; }
-    /// Nobody waits for it any more, and it changes nothing if it is never sent.
-    [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
-    /// Adds its part to the script that operations of its kind share, and names that script. Then it is not written,
-    /// and `replies` gets the answer to its part. Null if it has to be written by itself.
-    [[nodiscard]] virtual joint_script* join(joint_scripts& of)
+    /// True if no caller waits for the operation any more, and no harm is done if the operation is never sent.
+    [[nodiscard]] virtual bool is_unwanted() const noexcept { return false; }
+    /// Adds the operation to the batched script of its kind and returns that script. Then `write` is not called, and
+    /// `replies` gets the answer for this operation. Returns null if the operation has to be written by itself.
+    [[nodiscard]] virtual batched_script* add_to_batch(batched_scripts& of)
     {
         static_cast<void>(of);
         return nullptr;
     }
 
     reply_list replies{};
-    /// A number of its own, or why there is none.
+    /// Fence of this operation, or the error of the counter.
     reply fence{};
-    /// Not set: at its first submission.
-    lease_clock::time_point asked_at{};
-    /// Set at the first submission; it is that of the operation, not of one submission.
+    /// Time of the request. If unset, the first submission sets it.
+    lease_clock::time_point requested_at{};
+    /// Set at the first submission. Later submissions of the operation keep it.
     lease_clock::time_point deadline{};
-    /// The connection that it was sent on.
+    /// Number of the connection on which the operation was sent.
     std::uint64_t sent_on = 0;
-    /// Set with its answer: a joint script has told it.
-    bool joined = false;
-    /// Set with each submission: this one lifts the fences' counter, before it takes a fence of its own.
-    bool anchors = false;
+    /// Set before `end` is called: true if the operation was part of a batched script.
+    bool was_batched = false;
+    /// Set by each submission: true if the operation has to raise the fence counter before it takes a fence.
+    bool raises_counter = false;
 };
 
-/// Operations that travel in one request, and the reading of their replies.
+/// Operations that are sent in one request, and the state of reading their replies.
 ///
-/// Thread safety: none; guarded by whoever owns it.
+/// Thread safety: none; the owner synchronizes.
 class batch
 {
 public:
     void add(operation_ptr added);
-    /// Writes the request; nothing is added any more. What gives locks back comes first, because what is behind it may
-    /// wait for that, and the fences last, after everything that they are for.
+    /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
+    /// first, because operations behind them may wait for a release. The command for the fences is the last one.
     void complete(std::string_view fence_key, std::string_view probe_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
     [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
     [[nodiscard]] boost::redis::request& request() noexcept { return request_; }
 
-    void set_link(std::uint64_t server_connection) noexcept;
-    /// The next node of a reply, and the end of one.
+    void set_connection(std::uint64_t server_connection) noexcept;
+    /// Handles the next node of a reply.
     void on_node(const boost::redis::resp3::node_view& node);
     void on_reply() noexcept;
-    /// A server that only reads has answered.
+    /// True if a reply shows that the server is a read-only replica.
     [[nodiscard]] bool refused_as_replica() const noexcept { return refused_as_replica_; }
 
-    /// Moves every deadline.
+    /// Moves all deadlines.
     void postpone(lease_clock::duration by) noexcept;
-    /// No operation of it is past its deadline; known with one look.
+    /// True if no operation has reached its deadline. Takes constant time.
     [[nodiscard]] bool is_in_time(lease_clock::time_point now) const noexcept { return earliest_ > now; }
-    /// Takes out what is past its deadline. The replies of a sent one are then read and dropped.
+    /// Removes the operations that have reached their deadlines. If the batch has been sent, their replies are read and
+    /// ignored.
     [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
-    /// Takes out what nobody waits for; before it is sent.
+    /// Removes the operations that no caller waits for. Only before the batch is sent.
     [[nodiscard]] std::vector<operation_ptr> take_unwanted();
     [[nodiscard]] std::vector<operation_ptr> take_all();
-    /// Forgets what was taken out; before it is complete.
-    void close_gaps();
-    /// Ends every operation: those that have all their replies as answered, the rest as unanswered.
+    /// Closes the gaps that removed operations have left. Only before `complete`.
+    void remove_empty_slots();
+    /// Ends all operations: as answered if all replies have arrived, otherwise as unanswered.
     void finish(const failure_ptr& why);
     void clear();
 
@@ -172,35 +173,35 @@ private:
     {
         operation_ptr owner;
         std::size_t expected = 0;
-        /// Which of the fences is its own; 0: none.
+        /// Index of the operation's fence, from 1. 0 means that it needs none.
         std::int64_t fence = 0;
-        /// The script that it shares, and its place there.
-        joint_script* joint = nullptr;
-        std::size_t place = 0;
+        /// The batched script of the operation, or null; and the operation's index in the script.
+        batched_script* batched = nullptr;
+        std::size_t index = 0;
     };
     [[nodiscard]] bool is_answered(std::size_t index) const noexcept;
     template <class Predicate>
     [[nodiscard]] std::vector<operation_ptr> take_if(Predicate is_taken);
-    /// Gives to the operations what their batch was postponed by.
+    /// Applies the pending postponement to the deadlines of the operations.
     void settle_deadlines() noexcept;
-    void join(std::string_view fence_key, std::string_view probe_key);
-    void push(const joint_script& joint, const script& which, std::initializer_list<std::string_view> last_keys);
-    /// The joint script whose reply is read now.
-    [[nodiscard]] joint_script* reading() noexcept;
-    void skip_joint() noexcept;
+    void build_scripts(std::string_view fence_key, std::string_view probe_key);
+    void push(const batched_script& batched, const script& which, std::initializer_list<std::string_view> last_keys);
+    /// Returns the batched script whose reply is being read, or null.
+    [[nodiscard]] batched_script* current_script() noexcept;
+    void skip_batched() noexcept;
 
     boost::redis::request request_;
     std::vector<slot> slots_;
-    /// No operation is due before. In a long queue most batches are passed over with one look.
+    /// Earliest deadline. `take_overdue` skips a batch in constant time while this deadline has not been reached.
     lease_clock::time_point earliest_ = lease_clock::time_point::max();
     lease_clock::duration postponed_{};
-    /// Whose reply is read, and how many of its replies are complete.
+    /// Index of the operation whose replies are being read, and the number of its complete replies.
     std::size_t current_ = 0;
     std::size_t complete_ = 0;
-    joint_scripts joint_;
+    batched_scripts batched_;
     std::vector<std::string_view> words_;
     std::int64_t fences_ = 0;
-    /// The last of them.
+    /// Reply of the command that takes the fences: the last of them.
     reply fence_;
     bool fence_read_ = false;
     bool refused_as_replica_ = false;

@@ -9,48 +9,50 @@
 
 namespace colock::redis::detail {
 
-/// What was answered, and is still to be told so: part by part, in turns, between which the event loop can do something
-/// else. While a crowd is told, the answers to what it asks next arrive faster than they are told.
+/// Queue of answered batches whose operations have not ended yet. They end batch by batch, and the event loop can
+/// handle other events in between. Ending all of them at once would let replies to new requests arrive faster than they
+/// are handled.
 ///
-/// A part that is smaller than the load would have it is told with the next one, so that they grow together; but so
-/// many of those may have gathered that only as much as travels together is told in one turn.
+/// Small batches are completed together, so that their new requests form larger batches. `is_turn_full` limits how many
+/// operations end in one turn.
 ///
 /// Thread safety: none; belongs to the strand.
 class completion_queue
 {
 public:
-    [[nodiscard]] bool empty() const noexcept { return parts_.empty(); }
-    [[nodiscard]] std::size_t operations() const noexcept { return operations_; }
+    [[nodiscard]] bool empty() const noexcept { return batches_.empty(); }
+    [[nodiscard]] std::size_t operation_count() const noexcept { return operation_count_; }
 
     void add(batch_ptr answered)
     {
-        operations_ += answered->size();
-        parts_.push_back(std::move(answered));
+        operation_count_ += answered->size();
+        batches_.push_back(std::move(answered));
     }
-    void begin_turn() noexcept { told_ = 0; }
-    /// The next to be told. There has to be one.
+    void begin_turn() noexcept { taken_ = 0; }
+    /// Returns the next batch. The queue must not be empty.
     [[nodiscard]] batch_ptr take()
     {
-        auto taken = std::move(parts_.front());
-        parts_.pop_front();
-        operations_ -= taken->size();
-        told_ += taken->size();
+        auto taken = std::move(batches_.front());
+        batches_.pop_front();
+        operation_count_ -= taken->size();
+        taken_ += taken->size();
         return taken;
     }
-    /// How many operations have been taken in this turn.
-    [[nodiscard]] std::size_t told() const noexcept { return told_; }
-    /// These are as many as travel together: the next part is for another turn.
-    [[nodiscard]] bool is_enough(std::size_t travel_together) const noexcept { return told_ >= travel_together; }
+    /// Number of operations that have been taken in this turn.
+    [[nodiscard]] std::size_t taken_count() const noexcept { return taken_; }
+    /// True if no more batches may be taken in this turn, because enough operations have ended.
+    /// \param batch_size number of operations that are sent in one batch at the current load
+    [[nodiscard]] bool is_turn_full(std::size_t batch_size) const noexcept { return taken_ >= batch_size; }
     [[nodiscard]] std::deque<batch_ptr> take_all() noexcept
     {
-        operations_ = 0;
-        return std::exchange(parts_, {});
+        operation_count_ = 0;
+        return std::exchange(batches_, {});
     }
 
 private:
-    std::deque<batch_ptr> parts_;
-    std::size_t operations_ = 0;
-    std::size_t told_ = 0;
+    std::deque<batch_ptr> batches_;
+    std::size_t operation_count_ = 0;
+    std::size_t taken_ = 0;
 };
 
 } // namespace colock::redis::detail

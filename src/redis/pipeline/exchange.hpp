@@ -9,13 +9,14 @@
 
 namespace colock::redis::detail {
 
-/// Has the replies to a batch that is sent on `on` read into it.
+/// Returns an adapter that reads the replies to a batch into it. `on` is the connection that the batch is sent on.
 [[nodiscard]] inline boost::redis::any_adapter reader_of(batch& reading, server_connection& on)
 {
     using event = boost::redis::any_adapter::parse_event;
-    return boost::redis::any_adapter(boost::redis::any_adapter::impl_t(
-        [&reading, &heard = on.heard()](event what, const boost::redis::resp3::node_view& node, error_code&) {
-            ++heard;
+    return boost::redis::any_adapter(
+        boost::redis::any_adapter::impl_t([&reading, &received_nodes = on.received_nodes()](
+                                              event what, const boost::redis::resp3::node_view& node, error_code&) {
+            ++received_nodes;
             if (what == event::node)
                 reading.on_node(node);
             else if (what == event::done)
@@ -23,7 +24,7 @@ namespace colock::redis::detail {
         }));
 }
 
-/// Some commands of the client's own on one connection, beside the queue. `reads` is called once.
+/// Sends commands of the client itself on one connection, without using the send queue. `reads` is called once.
 void exchange(const std::shared_ptr<server_connection>& on, std::function<void(boost::redis::request&)> writes,
     std::function<void(delivery, const reply_list&)> reads);
 

@@ -13,8 +13,8 @@ namespace colock::redis::detail {
 
 namespace {
 
-/// To tell so many takes about as long as a turn of the event loop.
-constexpr std::size_t worth_a_turn = 8;
+/// Number of operations that take about as long to complete as one iteration of the event loop.
+constexpr std::size_t operations_per_turn = 8;
 
 void end_all(std::vector<operation_ptr> overdue, delivery how, const failure_ptr& problem)
 {
@@ -32,7 +32,7 @@ void end_all(std::vector<operation_ptr> overdue, delivery how, const failure_ptr
 pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
     send_queue& unsent, flush_hints& hints, unsent_operations& dropped)
     : strand_(strand), owner_(owner), config_(config), session_(on), send_queue_(unsent), hints_(hints),
-      never_sent_(dropped)
+      unsent_(dropped)
 {
 }
 
@@ -47,8 +47,8 @@ void pipeline::flush()
         plan.reopen();
         session_.on(session::event::wanted);
     }
-    while (plan.takes_requests() && in_flight_.size() < send_queue::most_in_flight) {
-        auto next = send_queue_.next(operations_in_flight_ + untold_.operations());
+    while (plan.takes_requests() && in_flight_.size() < send_queue::max_in_flight) {
+        auto next = send_queue_.next(operations_in_flight_ + completions_.operation_count());
         if (!next)
             break;
         if (next->empty())
@@ -63,22 +63,22 @@ void pipeline::send(batch_ptr next)
 {
     const auto& server_connection = session_.connection();
     const auto number = server_connection->number();
-    next->set_link(number);
+    next->set_connection(number);
     next->complete(config_.fence_key, config_.probe_key);
     auto* const reading = next.get();
     in_flight_.push_back(reading);
     operations_in_flight_ += reading->size();
     server_connection->exec(reading->request(), reader_of(*reading, *server_connection),
         [self = owner_.keep(*this), on = server_connection, sent = std::move(next), number](const error_code& code,
-            std::size_t) mutable { self->answered(std::move(sent), number, code ? on->loss(code) : code); });
+            std::size_t) mutable { self->answered(std::move(sent), number, code ? on->translate_error(code) : code); });
 }
 
-// Answers.
+// Receiving answers.
 
 void pipeline::answered(batch_ptr sent, remote::connection_number on, const error_code& code)
 {
     if (session_.lost().is_from_parent(on)) {
-        never_sent_.end(std::move(sent), make_failure(errc::forked));
+        unsent_.end(std::move(sent), make_failure(errc::forked));
         return;
     }
     auto& plan = session_.plan();
@@ -87,12 +87,13 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
     if (sent->refused_as_replica())
         plan.demote();
     if (code) {
-        // Before anyone is told: what is unanswered may arrive late until that connection is known to be dead.
+        // This comes before the completions: unanswered requests may still arrive until the connection is known to be
+        // dead.
         session_.lose_requests(on);
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
         send_queue_.recycle(std::move(sent));
     } else {
-        untold_.add(std::move(sent));
+        completions_.add(std::move(sent));
     }
 
     if (in_flight_.empty() && plan.ending())
@@ -101,49 +102,49 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
         session_.connection()->close();
     else if (!send_queue_.empty())
         flush();
-    tell();
+    complete_answered();
 }
 
-void pipeline::tell()
+void pipeline::complete_answered()
 {
-    untold_.begin_turn();
-    while (!telling_ && !untold_.empty()) {
-        auto told = untold_.take();
-        const bool apart = untold_.is_enough(send_queue_.part()) && !idle();
-        const bool takes_time = untold_.told() >= worth_a_turn;
-        told->finish(nullptr);
-        send_queue_.recycle(std::move(told));
-        if (!apart)
+    completions_.begin_turn();
+    while (!is_completion_posted_ && !completions_.empty()) {
+        auto completed = completions_.take();
+        const bool ends_turn = completions_.is_turn_full(send_queue_.batch_size()) && !idle();
+        const bool is_turn_long = completions_.taken_count() >= operations_per_turn;
+        completed->finish(nullptr);
+        send_queue_.recycle(std::move(completed));
+        if (!ends_turn)
             continue;
-        // Two parts may have been answered together. What follows the first is sent before the second is told, or
-        // they would stay together, with the server idle while we work and the other way round. The driver writes a
-        // turn of the strand after it was asked to.
-        telling_ = true;
-        asio::post(strand_, [self = owner_.keep(*this), takes_time] {
+        // Two batches may have been answered together. The requests that follow from the first have to be sent before
+        // the second is completed. Otherwise both stay together, and client and server take turns in being idle. The
+        // driver writes in a handler that runs after the request is submitted, so this waits for that handler.
+        is_completion_posted_ = true;
+        asio::post(strand_, [self = owner_.keep(*this), is_turn_long] {
             self->flush();
-            self->tell_after(takes_time ? 1 : 0);
+            self->complete_later(is_turn_long ? 1 : 0);
         });
         hints_.is_due.store(true, std::memory_order_relaxed);
     }
     if (!send_queue_.empty())
         flush();
-    else if (session_.plan().open() && idle() && !telling_)
-        hints_.one_at_a_time.store(true, std::memory_order_relaxed);
+    else if (session_.plan().open() && idle() && !is_completion_posted_)
+        hints_.is_idle.store(true, std::memory_order_relaxed);
 }
 
-void pipeline::tell_after(unsigned turns)
+void pipeline::complete_later(unsigned turns)
 {
     asio::post(strand_, [self = owner_.keep(*this), turns] {
         if (turns > 0) {
-            self->tell_after(turns - 1);
+            self->complete_later(turns - 1);
         } else {
-            self->telling_ = false;
-            self->tell();
+            self->is_completion_posted_ = false;
+            self->complete_answered();
         }
     });
 }
 
-// What ends without an answer.
+// Operations that end without an answer.
 
 void pipeline::postpone(lease_clock::duration by) noexcept
 {
@@ -154,37 +155,38 @@ void pipeline::postpone(lease_clock::duration by) noexcept
 
 void pipeline::end_overdue()
 {
-    if (looking_)
+    if (is_overdue_check_posted_)
         return;
     const auto now = lease_clock::now();
-    std::size_t room = most_per_turn;
-    auto unanswered = take_unanswered(now, room);
-    // Once a connection stands, what is queued does not stay so for long.
-    const auto others = session_.plan().open() ? send_queue::unwanted::stay : send_queue::unwanted::go;
-    auto unsent = send_queue_.take_overdue(now, others, room);
-    if (room == 0) {
-        looking_ = true;
+    std::size_t budget = max_per_handler;
+    auto unanswered = take_unanswered(now, budget);
+    // While a connection is open, queued operations are sent soon, so unwanted ones need not be removed.
+    const auto unwanted =
+        session_.plan().open() ? send_queue::unwanted_policy::keep : send_queue::unwanted_policy::remove;
+    auto unsent = send_queue_.take_overdue(now, unwanted, budget);
+    if (budget == 0) {
+        is_overdue_check_posted_ = true;
         asio::post(strand_, [self = owner_.keep(*this)] {
-            self->looking_ = false;
+            self->is_overdue_check_posted_ = false;
             self->end_overdue();
             self->owner_.arm_turn();
         });
     } else {
-        send_queue_.look_anew();
+        send_queue_.restart_overdue_check();
     }
     end_all(std::move(unsent), delivery::unsent, session_.problem());
     end_all(std::move(unanswered), delivery::unanswered, session_.problem());
 }
 
-std::vector<operation_ptr> pipeline::take_unanswered(lease_clock::time_point now, std::size_t& room)
+std::vector<operation_ptr> pipeline::take_unanswered(lease_clock::time_point now, std::size_t& budget)
 {
     std::vector<operation_ptr> taken;
     for (auto* each : in_flight_) {
         if (each->is_in_time(now))
             continue;
-        if (room == 0)
+        if (budget == 0)
             break;
-        room -= std::min(room, each->size());
+        budget -= std::min(budget, each->size());
         std::ranges::move(each->take_overdue(now), std::back_inserter(taken));
     }
     return taken;
@@ -194,7 +196,7 @@ void pipeline::forked(const failure_ptr& why)
 {
     in_flight_.clear();
     operations_in_flight_ = 0;
-    never_sent_.add(untold_.take_all(), why);
+    unsent_.add(completions_.take_all(), why);
 }
 
 } // namespace colock::redis::detail

@@ -17,7 +17,8 @@
 
 namespace colock::redis::detail {
 
-/// Sends what is in the outbox, some parts at a time, and tells of the answers; ends what has none in time.
+/// Sends the batches of the send queue, a limited number at a time, completes answered operations, and ends operations
+/// that reach their deadlines.
 ///
 /// Thread safety: none; belongs to the strand.
 class pipeline
@@ -28,23 +29,23 @@ public:
 
     void flush();
 
-    /// Nothing is on its way to an answer, or to being told of one.
-    [[nodiscard]] bool idle() const noexcept { return in_flight_.empty() && untold_.empty(); }
+    /// True if no operation is in flight or waits for its completion.
+    [[nodiscard]] bool idle() const noexcept { return in_flight_.empty() && completions_.empty(); }
     [[nodiscard]] bool awaits_answers() const noexcept { return !in_flight_.empty(); }
 
-    /// Moves every deadline.
+    /// Moves all deadlines.
     void postpone(lease_clock::duration by) noexcept;
-    /// Some of it, and the rest in turns to come, as with `never_sent`.
+    /// Ends some of the overdue operations. Posts a handler for the rest, as with `unsent_operations`.
     void end_overdue();
-    /// In the child of a fork: what is under way is the parent's.
+    /// Called in the child of a fork: the requests in flight belong to the parent.
     void forked(const failure_ptr& why);
 
 private:
     void send(batch_ptr next);
     void answered(batch_ptr sent, remote::connection_number on, const error_code& code);
-    void tell();
-    void tell_after(unsigned turns);
-    [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& room);
+    void complete_answered();
+    void complete_later(unsigned turns);
+    [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& budget);
 
     const asio::any_io_executor strand_;
     remote::client_base& owner_;
@@ -52,14 +53,14 @@ private:
     session& session_;
     send_queue& send_queue_;
     flush_hints& hints_;
-    unsent_operations& never_sent_;
+    unsent_operations& unsent_;
     std::vector<batch*> in_flight_;
     std::size_t operations_in_flight_ = 0;
-    completion_queue untold_;
-    /// The next of them is told by a handler that is posted already.
-    bool telling_ = false;
-    /// The look at what is overdue goes on in a handler that is posted already.
-    bool looking_ = false;
+    completion_queue completions_;
+    /// True while a handler is posted that completes the next batch.
+    bool is_completion_posted_ = false;
+    /// True while a handler is posted that continues with overdue operations.
+    bool is_overdue_check_posted_ = false;
 };
 
 } // namespace colock::redis::detail

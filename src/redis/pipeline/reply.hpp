@@ -11,8 +11,8 @@
 
 namespace colock::redis::detail {
 
-/// One reply of the server, whatever its shape. Replies that do not fit what was asked are the asker's problem alone:
-/// reading never fails.
+/// One reply of the server, of any shape. Reading never fails. The operation that has sent the request checks the
+/// shape.
 struct reply
 {
     enum class kind : unsigned char
@@ -20,10 +20,10 @@ struct reply
         none,
         null,
         number,
-        /// Simple and bulk strings, and everything else that is one value.
+        /// Simple strings, bulk strings, and all other single values.
         text,
         error,
-        /// Arrays, sets, maps (key and value in turn) and pushes.
+        /// Arrays, sets, maps (keys and values alternate) and pushes.
         array,
     };
     kind what = kind::none;
@@ -33,16 +33,16 @@ struct reply
 
     [[nodiscard]] bool is(kind expected) const noexcept { return what == expected; }
     [[nodiscard]] bool is_error() const noexcept { return what == kind::error; }
-    /// The item, or an empty reply.
+    /// Returns the item, or an empty reply if there is none.
     [[nodiscard]] const reply& at(std::size_t index) const noexcept;
 
-    /// Empty again, with its memory kept.
+    /// Empties the reply and keeps its memory.
     void clear() noexcept;
-    /// Takes up the next node of the reply whose root this is.
+    /// Adds the next node. This reply is the root of the node's tree.
     void add(const boost::redis::resp3::node_view& node);
 };
 
-/// The replies to an operation's commands; few operations have more of them.
+/// Replies to the commands of an operation. Few operations have more than three.
 using reply_list = boost::container::small_vector<reply, 3>;
 
 } // namespace colock::redis::detail

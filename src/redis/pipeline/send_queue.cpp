@@ -9,15 +9,16 @@ namespace colock::redis::detail {
 
 namespace {
 
-constexpr std::size_t largest_part = 128;
-constexpr std::size_t most_spare = send_queue::most_in_flight;
+constexpr std::size_t max_batch_size = 128;
+constexpr std::size_t max_spare = send_queue::max_in_flight;
 
-/// How many of the operations under way travel together. Each part costs both sides a wake-up and some system calls,
-/// which shows in CPU time; too few parts leave both sides waiting for each other, which shows in the rate. Measured
-/// (docs/benchmarks.md): a small load goes fastest in many parts, and the larger it is, the less they gain.
-constexpr std::size_t part_of(std::size_t load)
+/// Returns how many operations are sent in one batch at this load. Each batch costs both sides a wake-up and some
+/// system calls, which increases the CPU time. Too few batches make both sides wait for each other, which lowers the
+/// throughput. Measured (docs/benchmarks.md): many batches are fastest at a small load, and their advantage shrinks as
+/// the load grows.
+constexpr std::size_t batch_size_for(std::size_t load)
 {
-    constexpr std::size_t worthwhile = 32;
+    constexpr std::size_t min_worthwhile = 32;
     const auto split = [load](std::size_t parts) { return (load + parts - 1) / parts; };
     if (load < 6)
         return 2;
@@ -25,12 +26,12 @@ constexpr std::size_t part_of(std::size_t load)
         return split(8);
     if (load <= 56)
         return split(4);
-    return std::clamp(split(4), std::min(split(2), worthwhile), largest_part);
+    return std::clamp(split(4), std::min(split(2), min_worthwhile), max_batch_size);
 }
 
 } // namespace
 
-batch_ptr send_queue::fresh()
+batch_ptr send_queue::take_spare()
 {
     if (spare_.empty())
         return std::make_unique<batch>();
@@ -43,25 +44,25 @@ send_queue::added send_queue::add(operation_ptr which)
 {
     const std::lock_guard guard(mutex_);
     if (closed_)
-        return added::never;
-    const bool first = parts_.empty();
-    // A burst is more than the load has been, and goes in parts that grow with it.
-    if (first || parts_.back()->size() >= std::clamp(operations_ / 2, part_of(load_), largest_part))
-        parts_.push_back(fresh());
-    parts_.back()->add(std::move(which));
-    ++operations_;
-    return first ? added::first : added::behind_others;
+        return added::closed;
+    const bool first = batches_.empty();
+    // A burst exceeds the recent load, so the batch size grows with the queue.
+    if (first || batches_.back()->size() >= std::clamp(operation_count_ / 2, batch_size_for(load_), max_batch_size))
+        batches_.push_back(take_spare());
+    batches_.back()->add(std::move(which));
+    ++operation_count_;
+    return first ? added::first : added::queued;
 }
 
-batch_ptr send_queue::next(std::size_t under_way)
+batch_ptr send_queue::next(std::size_t in_flight)
 {
     const std::lock_guard guard(mutex_);
-    if (parts_.empty())
+    if (batches_.empty())
         return nullptr;
-    auto taken = std::move(parts_.front());
-    parts_.pop_front();
-    load_ = std::max(operations_ + under_way, load_ - (load_ + 63) / 64);
-    operations_ -= taken->size();
+    auto taken = std::move(batches_.front());
+    batches_.pop_front();
+    load_ = std::max(operation_count_ + in_flight, load_ - (load_ + 63) / 64);
+    operation_count_ -= taken->size();
     return taken;
 }
 
@@ -69,65 +70,66 @@ void send_queue::recycle(batch_ptr used) noexcept
 {
     used->clear();
     const std::lock_guard guard(mutex_);
-    if (spare_.size() < most_spare)
+    if (spare_.size() < max_spare)
         spare_.push_back(std::move(used));
 }
 
 bool send_queue::empty() const noexcept
 {
     const std::lock_guard guard(mutex_);
-    return parts_.empty();
+    return batches_.empty();
 }
 
-std::size_t send_queue::part() const noexcept
+std::size_t send_queue::batch_size() const noexcept
 {
-    return part_of(load_);
+    return batch_size_for(load_);
 }
 
 void send_queue::postpone(lease_clock::duration by) noexcept
 {
     const std::lock_guard guard(mutex_);
-    for (auto& each : parts_)
+    for (auto& each : batches_)
         each->postpone(by);
 }
 
-std::vector<operation_ptr> send_queue::take_overdue(lease_clock::time_point now, unwanted others, std::size_t& room)
+std::vector<operation_ptr> send_queue::take_overdue(
+    lease_clock::time_point now, unwanted_policy unwanted, std::size_t& budget)
 {
     std::vector<operation_ptr> taken;
     const std::lock_guard guard(mutex_);
-    while (room > 0 && looked_at_ < parts_.size()) {
-        const auto place = parts_.begin() + static_cast<std::ptrdiff_t>(looked_at_);
+    while (budget > 0 && next_overdue_check_ < batches_.size()) {
+        const auto place = batches_.begin() + static_cast<std::ptrdiff_t>(next_overdue_check_);
         batch& each = **place;
-        const bool passed_over = each.is_in_time(now) && others == unwanted::stay;
-        room -= std::min(room, passed_over ? 1 : each.size());
+        const bool passed_over = each.is_in_time(now) && unwanted == unwanted_policy::keep;
+        budget -= std::min(budget, passed_over ? 1 : each.size());
         auto given_up = each.take_overdue(now);
-        if (others == unwanted::go)
+        if (unwanted == unwanted_policy::remove)
             std::ranges::move(each.take_unwanted(), std::back_inserter(given_up));
         if (!given_up.empty())
-            each.close_gaps();
+            each.remove_empty_slots();
         std::ranges::move(given_up, std::back_inserter(taken));
         if (each.empty())
-            parts_.erase(place);
+            batches_.erase(place);
         else
-            ++looked_at_;
+            ++next_overdue_check_;
     }
-    operations_ -= taken.size();
+    operation_count_ -= taken.size();
     return taken;
 }
 
 std::deque<batch_ptr> send_queue::take_all() noexcept
 {
     const std::lock_guard guard(mutex_);
-    operations_ = 0;
-    return std::exchange(parts_, {});
+    operation_count_ = 0;
+    return std::exchange(batches_, {});
 }
 
 std::deque<batch_ptr> send_queue::close() noexcept
 {
     const std::lock_guard guard(mutex_);
     closed_ = true;
-    operations_ = 0;
-    return std::exchange(parts_, {});
+    operation_count_ = 0;
+    return std::exchange(batches_, {});
 }
 
 } // namespace colock::redis::detail

@@ -17,75 +17,78 @@ namespace colock::redis::detail {
 
 using batch_ptr = std::unique_ptr<batch>;
 
-/// What was not sent yet, in the parts in which it will travel: the load goes in several, so that the server works on
-/// some while we do on others.
+/// Queue of operations that have not been sent, divided into batches. A load is sent in several batches, so that the
+/// server works on some of them while the client works on others.
 ///
-/// Does no I/O and reads no clock. Thread safety: `add` may be called from any thread; all else from the client's
-/// strand, and from the one thread that ends the context or forks.
+/// Performs no I/O and reads no clock.
+///
+/// Thread safety: `add` may be called from any thread. All other functions are called on the client's strand, or from
+/// the only thread that shuts the context down or forks.
 class send_queue
 {
 public:
-    /// What waits here was certainly not sent, so more parts than that would help nobody.
-    static constexpr std::size_t most_in_flight = 8;
+    /// Limit of the batches in flight. Operations in the queue are known to be unsent, and more batches in flight would
+    /// not be faster.
+    static constexpr std::size_t max_in_flight = 8;
 
     enum class added : unsigned char
     {
-        /// Nothing else was queued: nobody has been asked to send it.
+        /// The queue was empty, so no flush has been requested yet.
         first,
-        behind_others,
-        /// Dropped: it is closed.
-        never,
+        queued,
+        /// The queue is closed, and the operation was dropped.
+        closed,
     };
     added add(operation_ptr which);
-    /// The next part; null if there is none.
-    /// \param under_way operations that have been sent already
-    [[nodiscard]] batch_ptr next(std::size_t under_way);
-    /// Keeps its memory for another part.
+    /// Returns the next batch, or null if the queue is empty.
+    /// \param in_flight number of operations that have been sent or are being completed
+    [[nodiscard]] batch_ptr next(std::size_t in_flight);
+    /// Keeps a used batch to reuse its memory.
     void recycle(batch_ptr used) noexcept;
     [[nodiscard]] bool empty() const noexcept;
-    /// How many operations travel together by now.
-    [[nodiscard]] std::size_t part() const noexcept;
+    /// Number of operations that are sent in one batch at the current load.
+    [[nodiscard]] std::size_t batch_size() const noexcept;
 
-    /// Moves every deadline.
+    /// Moves all deadlines.
     void postpone(lease_clock::duration by) noexcept;
-    enum class unwanted : unsigned char
+    enum class unwanted_policy : unsigned char
     {
-        stay,
-        go,
+        keep,
+        remove,
     };
-    /// Takes out some of what is overdue, and of what nobody waits for unless that may stay.
+    /// Removes overdue operations, and unwanted ones unless these may stay.
     ///
-    /// Looks at no more than about `room` operations, which is less by those afterwards: 0 if there may be more. The
-    /// next look goes on behind them, unless `look_anew` was called.
+    /// Examines about `budget` operations and reduces `budget` by their number. If `budget` becomes 0, there may be
+    /// more. The next call continues there, unless `restart_overdue_check` was called.
     [[nodiscard]] std::vector<operation_ptr> take_overdue(
-        lease_clock::time_point now, unwanted others, std::size_t& room);
-    void look_anew() noexcept { looked_at_ = 0; }
+        lease_clock::time_point now, unwanted_policy unwanted, std::size_t& budget);
+    void restart_overdue_check() noexcept { next_overdue_check_ = 0; }
     [[nodiscard]] std::deque<batch_ptr> take_all() noexcept;
-    /// The same; and from now on nothing is taken in.
+    /// As `take_all`, and closes the queue: operations that are added later are dropped.
     [[nodiscard]] std::deque<batch_ptr> close() noexcept;
 
 private:
-    [[nodiscard]] batch_ptr fresh();
+    [[nodiscard]] batch_ptr take_spare();
 
     mutable colock::detail::light_mutex mutex_;
-    std::deque<batch_ptr> parts_;
-    std::size_t operations_ = 0;
-    /// How many operations were under way at a time of late. Written on the strand only.
+    std::deque<batch_ptr> batches_;
+    std::size_t operation_count_ = 0;
+    /// Recent load: number of operations in the queue or in flight, which decays slowly. Written on the strand only.
     std::size_t load_ = 0;
     std::vector<batch_ptr> spare_;
     bool closed_ = false;
-    /// Where the next look at what is overdue goes on. On the strand only.
-    std::size_t looked_at_ = 0;
+    /// Index of the batch at which the next `take_overdue` continues. Used on the strand only.
+    std::size_t next_overdue_check_ = 0;
 };
 
-/// How whoever adds to an outbox has it flushed.
+/// Hints for `submit`: whether it has to request a flush, and how.
 ///
 /// Thread safety: safe.
 struct flush_hints
 {
-    /// The last answer found nothing else to do: the next operation need not wait for others to travel with.
-    std::atomic<bool> one_at_a_time{false};
-    /// A flush has been posted that will find whatever is queued before it begins.
+    /// The last answer has left nothing to do. The next operation is sent at once instead of waiting for others.
+    std::atomic<bool> is_idle{false};
+    /// A flush is posted, and it will send all operations that are queued before it runs.
     std::atomic<bool> is_due{false};
 };
 

@@ -18,15 +18,15 @@ void unsent_operations::add(remote::wait_sources::completions waits)
     std::ranges::move(waits, std::back_inserter(waits_));
 }
 
-bool unsent_operations::tell_some()
+bool unsent_operations::end_some()
 {
-    for (std::size_t room = most_per_turn; room > 0 && !operations_.empty();) {
+    for (std::size_t budget = max_per_handler; budget > 0 && !operations_.empty();) {
         auto [operations, why] = std::move(operations_.front());
         operations_.pop_front();
-        room -= std::min(room, operations->size());
+        budget -= std::min(budget, operations->size());
         end(std::move(operations), why);
     }
-    for (std::size_t room = most_per_turn; room > 0 && !waits_.empty(); --room) {
+    for (std::size_t budget = max_per_handler; budget > 0 && !waits_.empty(); --budget) {
         auto ended = std::move(waits_.front());
         waits_.pop_front();
         ended(woken{});

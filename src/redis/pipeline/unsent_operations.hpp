@@ -11,10 +11,10 @@
 
 namespace colock::redis::detail {
 
-using remote::most_per_turn;
+using remote::max_per_handler;
 
-/// Operations that end without having been sent, and waits, whose callers are still to be told. A hundred thousand may
-/// end at one moment: they are told in parts, between which the event loop can do something else.
+/// Operations that end without having been sent, and waits that end, until their callers are notified. There may be
+/// 100,000 of them at once, so they end in limited numbers, and the event loop can handle other events in between.
 ///
 /// Thread safety: none; belongs to the strand.
 class unsent_operations
@@ -24,10 +24,10 @@ public:
 
     void add(std::deque<batch_ptr> operations, const failure_ptr& why);
     void add(remote::wait_sources::completions waits);
-    /// Tells some. Returns whether more are left, for which another handler should call it again.
-    [[nodiscard]] bool tell_some();
+    /// Ends some of them. Returns true if more are left; then another handler should call the function again.
+    [[nodiscard]] bool end_some();
     [[nodiscard]] bool empty() const noexcept { return operations_.empty() && waits_.empty(); }
-    /// Ends all operations of a batch at once.
+    /// Ends all operations of a batch now.
     void end(batch_ptr unsent, const failure_ptr& why);
 
 private:

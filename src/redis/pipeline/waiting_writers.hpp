@@ -10,35 +10,36 @@
 
 namespace colock::redis::detail {
 
-/// On which keys a reader has met a waiting writer of late. A reader that does not know takes a free lock first and
-/// looks for writers in the same breath; many of those, one after the other, keep a writer out for as long as they
-/// come.
+/// Remembers keys on which a reader has recently met a waiting writer. Without this, a reader acquires a free lock
+/// first and checks for waiting writers in the same request. A stream of such readers would keep the writer out.
 ///
-/// By hash, so another key may now and then be taken for one of them: its readers then ask before they take.
+/// Keys are stored by their hashes, so a different key may be mistaken for a remembered one. Its readers then check for
+/// writers before they acquire, which is only slower.
 ///
 /// Thread safety: all members may be called from any thread.
 class waiting_writers
 {
 public:
-    void saw(const claim& reader) noexcept
+    void note_writer(const claim& reader) noexcept
     {
-        place_of(reader).store((reader.sent() + remembered).time_since_epoch().count(), std::memory_order_relaxed);
+        expiry_of(reader).store(
+            (reader.sent() + memory_duration).time_since_epoch().count(), std::memory_order_relaxed);
     }
     [[nodiscard]] bool may_wait(const claim& reader) noexcept
     {
-        return reader.sent().time_since_epoch().count() < place_of(reader).load(std::memory_order_relaxed);
+        return reader.sent().time_since_epoch().count() < expiry_of(reader).load(std::memory_order_relaxed);
     }
 
 private:
-    /// Where one has waited, the next is likely.
-    static constexpr lease_clock::duration remembered = std::chrono::minutes(1);
+    /// A key that had a waiting writer is likely to have one again.
+    static constexpr lease_clock::duration memory_duration = std::chrono::minutes(1);
 
-    [[nodiscard]] std::atomic<lease_clock::rep>& place_of(const claim& reader) noexcept
+    [[nodiscard]] std::atomic<lease_clock::rep>& expiry_of(const claim& reader) noexcept
     {
-        return until_[reader.key_hash() % until_.size()];
+        return expiries_[reader.key_hash() % expiries_.size()];
     }
 
-    std::array<std::atomic<lease_clock::rep>, 64> until_{};
+    std::array<std::atomic<lease_clock::rep>, 64> expiries_{};
 };
 
 } // namespace colock::redis::detail

@@ -18,18 +18,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One on its way there, one in the server, one on its way back, and one here.
-constexpr unsigned most_in_flight = 4;
-/// A channel is kept a little after its last use: the next waiter on the same key is often on its way.
+/// Limit of the unanswered requests: one on its way to the server, one in the server, one on its way back, and one
+/// being handled here.
+constexpr unsigned max_in_flight = 4;
+/// A channel is kept for a while after its last use, because the next waiter on the key often follows soon.
 constexpr lease_clock::duration channel_linger = 1s;
 
 } // namespace
 
 subscriptions::subscriptions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    connection_factory& made_by, remote::event_reporter& told, session& requests, remote::wait_sources& sources)
+    connection_factory& factory, remote::event_reporter& reporter, session& requests, remote::wait_sources& sources)
     : listening_loop(strand, owner, requests, sources,
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : channel_linger),
-      config_(config), links_(made_by), reports_(told), requests_(requests)
+      config_(config), factory_(factory), reporter_(reporter), requests_(requests)
 {
     sources_.poll(polls());
 }
@@ -43,7 +44,7 @@ void subscriptions::follow_requests()
 
 bool subscriptions::are_elsewhere() const
 {
-    if (!(link_->where() == requests_.where()))
+    if (!(connection_->where() == requests_.where()))
         return true;
     const auto& other = requests_.process();
     return !other.empty() && !process_.empty() && other != process_;
@@ -51,46 +52,47 @@ bool subscriptions::are_elsewhere() const
 
 void subscriptions::connect()
 {
-    link_ = links_.make(requests_.where());
+    connection_ = factory_.make(requests_.where());
     in_flight_ = 0;
     exchange(
-        link_,
+        connection_,
         [self = owner_.keep(*this)](boost::redis::request& request) {
             const auto& who = self->config_.where;
             push_hello(request, who.user, who.password, our_name);
             request.push("INFO", "server");
         },
-        [self = owner_.keep(*this), used = link_](delivery how, const reply_list& replies) {
-            if (how == delivery::answered && self->link_ == used)
-                self->greeted(replies);
+        [self = owner_.keep(*this), current = connection_](delivery how, const reply_list& replies) {
+            if (how == delivery::answered && self->connection_ == current)
+                self->on_greeting(replies);
         });
     receive();
-    link_->run([self = owner_.keep(*this), used = link_](const error_code&) {
-        used->close();
-        if (self->link_ == used)
-            self->link_ended();
+    connection_->run([self = owner_.keep(*this), current = connection_](const error_code&) {
+        current->close();
+        if (self->connection_ == current)
+            self->connection_ended();
     });
 }
 
-void subscriptions::greeted(const reply_list& replies)
+void subscriptions::on_greeting(const reply_list& replies)
 {
     if (replies[0].is_error()) {
-        // What passes is not worth a word. Commands may go on for long on a connection that was made before.
+        // Temporary errors are not reported. Commands may continue for a long time on a connection that was made
+        // before.
         if (const auto why = refusal(replies[0]); why->code != errc::unavailable)
-            reports_.warn_once("the connection for messages of releases is refused, so waiters may notice a release "
-                               "late (" +
-                               why->detail + ")");
+            reporter_.warn_once("the connection for messages of releases is refused, so waiters may notice a release "
+                                "late (" +
+                                why->detail + ")");
         on(event::refused);
         return;
     }
     process_ = replies[1].is_error() ? std::string() : std::string(info_field(replies[1].text, "run_id"));
-    link_->send_at_once();
+    connection_->disable_nagle();
     on(are_elsewhere() ? event::greeted_elsewhere : event::greeted_here);
 }
 
-void subscriptions::link_ended()
+void subscriptions::connection_ended()
 {
-    links_.drop(link_);
+    factory_.drop(connection_);
     sources_.begin_round();
     on(event::ended);
     owner_.arm_turn();
@@ -99,20 +101,20 @@ void subscriptions::link_ended()
 
 void subscriptions::disconnect()
 {
-    // There is none if there was no memory for it.
-    if (link_)
-        link_->close();
+    // Without memory for a connection there is none to close.
+    if (connection_)
+        connection_->close();
     else
         on(event::ended);
 }
 
 void subscriptions::receive()
 {
-    link_->receive([self = owner_.keep(*this), used = link_](const error_code& code) {
-        auto ended = self->sources_.changed(used->messages());
-        used->messages().clear();
-        // The loop goes on first: what is woken may take its time.
-        if (!code && self->link_ == used)
+    connection_->receive([self = owner_.keep(*this), current = connection_](const error_code& code) {
+        auto ended = self->sources_.changed(current->messages());
+        current->messages().clear();
+        // The next receive is started first, because the waiters' completions may take long.
+        if (!code && self->connection_ == current)
             self->receive();
         remote::wake_all(std::move(ended));
     });
@@ -120,9 +122,9 @@ void subscriptions::receive()
 
 void subscriptions::forked()
 {
-    if (link_)
-        link_->disown();
-    links_.drop(link_);
+    if (connection_)
+        connection_->drop_after_fork();
+    factory_.drop(connection_);
     on(event::forked);
 }
 
@@ -130,69 +132,71 @@ void subscriptions::forked()
 
 void subscriptions::listen()
 {
-    while (plan().ready() && in_flight_ < most_in_flight) {
-        auto asked = sources_.take_idle(remote::most_per_turn);
-        if (asked.empty())
+    while (plan().ready() && in_flight_ < max_in_flight) {
+        auto requested = sources_.take_idle(remote::max_per_handler);
+        if (requested.empty())
             return;
         ++in_flight_;
-        // A refused SUBSCRIBE is an error where no reply is expected; the PING behind it takes that up.
+        // The driver expects no reply to SUBSCRIBE, but a refused SUBSCRIBE has an error as its reply. The PING behind
+        // it takes the error up.
         exchange(
-            link_,
-            [&asked](boost::redis::request& request) {
+            connection_,
+            [&requested](boost::redis::request& request) {
                 std::vector<std::string_view> names;
-                names.reserve(asked.size());
-                for (const auto& each : asked)
+                names.reserve(requested.size());
+                for (const auto& each : requested)
                     names.push_back(each->name);
-                // The driver need not know them: no connection of ours is made anew by it.
+                // The driver's own subscription tracking is not used, because the driver never reconnects here.
                 request.push_range("SUBSCRIBE", names);
                 request.push("PING");
             },
-            [self = owner_.keep(*this), used = link_, asked](delivery how, const reply_list& replies) {
-                if (how == delivery::answered && self->link_ == used)
-                    self->subscribed(asked, replies[0]);
+            [self = owner_.keep(*this), current = connection_, requested](delivery how, const reply_list& replies) {
+                if (how == delivery::answered && self->connection_ == current)
+                    self->subscribed(requested, replies[0]);
             });
     }
 }
 
 void subscriptions::listen_elsewhere()
 {
-    reports_.warn_once(
+    reporter_.warn_once(
         "messages of releases come from another server than the one that keeps the locks, so waiters may "
         "notice a release late");
     listen();
 }
 
-void subscriptions::subscribed(const source_list& asked, const reply& answer)
+void subscriptions::subscribed(const source_list& requested, const reply& answer)
 {
     --in_flight_;
     if (!plan().ready())
         return;
     if (!answer.is_error()) {
-        remote::wake_all(sources_.arm(asked));
+        remote::wake_all(sources_.arm(requested));
         on(event::confirmed);
         return;
     }
-    // The PING has had the answer to the SUBSCRIBE, and the next to ask would have that of the PING.
+    // The PING has received the reply to the SUBSCRIBE, so the next request would receive the reply to the PING. The
+    // connection cannot be used further.
     const auto why = refusal(answer);
-    // Or one of the two commands is not there. To ask again on a new connection would bring the same answer.
+    // The server may also refuse SUBSCRIBE or PING as unknown. A new connection would have the same result.
     const bool denied = why->code == errc::access_denied || is_command_refused(answer.text);
     if (denied)
-        reports_.warn_once("messages of releases cannot be received, so waiters poll (" + why->detail + ")");
+        reporter_.warn_once("messages of releases cannot be received, so waiters poll (" + why->detail + ")");
     on(denied ? event::denied : event::refused);
 }
 
 void subscriptions::stop_listening(const std::vector<std::string>& names)
 {
     exchange(
-        link_,
+        connection_,
         [&names](boost::redis::request& request) {
             request.push_range("UNSUBSCRIBE", names);
             request.push("PING");
         },
-        [used = link_](delivery how, const reply_list& replies) {
-            // As with a refused SUBSCRIBE.
+        [current = connection_](delivery how, const reply_list& replies) {
+            // As with a refused SUBSCRIBE, the replies are out of step.
             if (how == delivery::answered && replies[0].is_error())
-                used->close();
+                current->close();
         });
 }
 

@@ -22,15 +22,16 @@ class subscriptions final : public remote::listening_loop
 {
 public:
     subscriptions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        connection_factory& made_by, remote::event_reporter& told, session& requests, remote::wait_sources& sources);
+        connection_factory& factory, remote::event_reporter& reporter, session& requests,
+        remote::wait_sources& sources);
 
-    /// The connection for commands is a new one.
+    /// Called when the connection for commands has been replaced.
     void follow_requests();
 
-    [[nodiscard]] bool connected() const noexcept { return link_ != nullptr; }
+    [[nodiscard]] bool connected() const noexcept { return connection_ != nullptr; }
     [[nodiscard]] bool polls() const noexcept { return plan().polls() || config_.plain(); }
 
-    /// In the child of a fork: the connection is the parent's.
+    /// Called in the child of a fork: the connection belongs to the parent.
     void forked();
 
 private:
@@ -43,21 +44,21 @@ private:
     void note_decision() override { sources_.poll(polls()); }
     [[nodiscard]] std::optional<lease_clock::duration> max_wait() const override;
     void stop_listening(const std::vector<std::string>& names) override;
-    void greeted(const reply_list& replies);
-    void link_ended();
-    /// They come from another server than the one that commands go to.
+    void on_greeting(const reply_list& replies);
+    void connection_ended();
+    /// True if messages come from another server than the one that receives the commands.
     [[nodiscard]] bool are_elsewhere() const;
-    void subscribed(const source_list& asked, const reply& answer);
+    void subscribed(const source_list& requested, const reply& answer);
     void receive();
 
     const settings& config_;
-    connection_factory& links_;
-    remote::event_reporter& reports_;
+    connection_factory& factory_;
+    remote::event_reporter& reporter_;
     session& requests_;
-    std::shared_ptr<server_connection> link_;
-    /// The process of the server that it was made to; empty if that is not known.
+    std::shared_ptr<server_connection> connection_;
+    /// Identifies the server process of this connection. Empty if unknown.
     std::string process_;
-    /// Requests that are unanswered.
+    /// Number of unanswered requests.
     unsigned in_flight_ = 0;
 };
 

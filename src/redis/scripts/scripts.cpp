@@ -32,9 +32,9 @@ std::string sha1_hex(std::string_view text)
 namespace lua {
 
 // probe[ fence] -> {command, error} for each command that was refused
-// Calls each command of the other scripts in a form that changes nothing: no key of the probe's name exists, and only a
-// key that exists would be written. The message goes to the channel of a lock without a name. Errors that are no
-// refusal of the command are among those returned.
+// Calls each command of the other scripts in a form that changes nothing: the probe key does not exist, and the calls
+// write only to existing keys. The message is published to the channel of a lock with an empty name. The result also
+// contains errors that do not refuse the command.
 constexpr std::string_view rights = R"lua(
 local refused = {}
 local function try(command, ...)
@@ -66,10 +66,10 @@ return refused
 )lua";
 
 // fence; least -> 1
-// Lifts the counter to the server's microseconds, and to what has been given out already. PERSIST is the first write
-// because it is allowed when the server is out of memory, and the SET after it then is too. What is no number is not
-// our counter, and is left alone. Nor is a counter lifted from which INCRBY may soon overflow: the same error as that
-// command's, because the remedy is the same.
+// Raises the counter to the server's clock in microseconds and to the highest fence that was granted before. PERSIST is
+// the first write, because Redis allows it when the server is out of memory, and then allows the SET after it. A value
+// that is not a number is not written by colock and is left unchanged. A counter at which INCRBY may soon overflow is
+// not raised. The error is that of INCRBY, because the remedy is the same.
 constexpr std::string_view anchor = R"lua(
 local known = redis.call('GET', KEYS[1]) or '0'
 if not string.find(known, '^%d+$') then
@@ -85,8 +85,8 @@ end
 return 1
 )lua";
 
-// lock fence intent[ index]; token+owner ttl intent-ttl intent-registered -> {1, fence} or {0, remaining ms, owner[,
-// intent]}
+// lock fence intent[ index]; token+owner ttl intent-ttl intent-registered
+// -> {1, fence} or {0, remaining ms, owner[, intent]}
 constexpr std::string_view acquire = R"lua(
 local ttl = tonumber(ARGV[2])
 local own = string.sub(ARGV[1], 1, 32)
@@ -152,9 +152,9 @@ return {1, 0}
 )lua";
 
 // lock fence intent probe[ index]; s+token+owner ttl max-holders -> {1, fence} or {0, remaining ms, owner}
-// A reader that came alone is a string; with a second one it becomes the first member of a set. ZADD is the first
-// write, so that a server without memory refuses before anything has changed. A set expires no sooner than its last
-// member, which is all that is needed of its expiry: the members' own are their scores.
+// A single reader is stored as a string. A second reader turns the string into a sorted set with two members. ZADD is
+// the first write, so that a server without memory refuses before anything has changed. The scores are the expiries of
+// the members. The key must not expire before its last member; it may expire later.
 constexpr std::string_view acquire_shared = R"lua(
 local left = redis.call('PTTL', KEYS[1])
 local strangers = left ~= -2 and look(KEYS[1], reader)
@@ -216,8 +216,9 @@ return {1, fence}
 )lua";
 
 // lock fence probe [index]; held-token token+owner ttl -> fence or 0
-// One that has adopted already is granted again. INCRBY is the first write, so that a server without memory refuses
-// before anything has changed. Waiters sleep until the expiry that they know of: an earlier one is announced.
+// A claim that has already adopted the lock is granted again. INCRBY is the first write, so that a server without
+// memory refuses before anything has changed. Waiters sleep until the expiry that they know, so an earlier expiry is
+// published.
 constexpr std::string_view adopt = R"lua(
 local value = redis.pcall('GET', KEYS[1])
 local token = type(value) == 'string' and string.sub(value, 1, 32)
@@ -293,8 +294,8 @@ if ttl > 0 and (before == 'inf' or tonumber(before) > now + ttl) then redis.pcal
 return fence
 )lua";
 
-// lock... fence; held-token next-token+owner ttl for each -> its fence or 0, for each
-// Whoever finds his lock gone has used up a number, which harms nobody.
+// lock... fence; held-token next-token+owner ttl for each lock -> its fence or 0, for each lock
+// A fence of a lock that is not held any more stays unused, which is harmless.
 constexpr std::string_view hand_over = R"lua(
 local count = #KEYS - 1
 local fence = redis.call('INCRBY', KEYS[count + 1], count) - count
@@ -313,8 +314,8 @@ end
 return answers
 )lua";
 
-// lock probe[ index]; token -> 1 or 0
-// A message that may not be published must not fail a release that has happened.
+// lock probe[ index]; token -> 1 plus the number of notified clients, or 0
+// If the message must not be published, the release still succeeds.
 constexpr std::string_view release = R"lua(
 if KEYS[3] then leave(KEYS[3], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
@@ -327,7 +328,7 @@ redis.call('DEL', KEYS[2])
 return 0
 )lua";
 
-// lock... probe; token... -> as release, for each
+// lock... probe; token... -> the result of release for each lock
 constexpr std::string_view release_many = R"lua(
 local values = redis.call('MGET', unpack(KEYS, 1, #ARGV))
 local answers, held = {}, {}
@@ -351,7 +352,7 @@ return answers
 )lua";
 
 // lock probe intent[ index]; token -> 1 or 0
-// The same for a writer that has left an intent.
+// As release, for a writer that has stored an intent.
 constexpr std::string_view withdraw = R"lua(
 if KEYS[4] then leave(KEYS[4], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
@@ -364,7 +365,8 @@ return held and 1 or 0
 )lua";
 
 // lock probe[ index]; s+token+owner ttl -> 1 or 0
-// A set need not expire sooner for the loss of one member, unless that was what kept it from expiring at all.
+// The removal of a member need not shorten the expiry of a set. The exception is a member without ttl, which has kept
+// the set from expiring.
 constexpr std::string_view release_shared = R"lua(
 if KEYS[3] then leave(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
@@ -385,7 +387,7 @@ return 0
 )lua";
 
 // lock probe[ index]; token ttl -> 1 or 0
-// Waiters sleep until the expiry that they know of: an earlier one is announced.
+// Waiters sleep until the expiry that they know, so an earlier expiry is published.
 constexpr std::string_view extend = R"lua(
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
@@ -400,7 +402,8 @@ return 0
 )lua";
 
 // lock probe[ index]; s+token+owner ttl -> 1 or 0
-// DEL comes before ZADD because it is allowed when the server is out of memory, and what follows it then is too.
+// DEL comes before ZADD, because Redis allows DEL when the server is out of memory, and then allows the writes after
+// it.
 constexpr std::string_view extend_shared = R"lua(
 local function enter_if_grouped()
     return KEYS[3] and enter(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1], ARGV[2])
@@ -443,8 +446,8 @@ local time = redis.call('TIME')
 return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
 )lua";
 
-// probe lock...; layout; what is foreign -> {key, 'x' or 's', value, remaining ms or -1} per live holder
-// Where another layout is `plain`, every string is a holder. What is foreign is an error, or as good as nothing.
+// probe lock...; layout; handling of foreign values -> {key, 'x' or 's', value, remaining ms or -1} per live holder
+// In the layout `plain` every string is a holder. Foreign values are an error for `refuse`, and are skipped otherwise.
 constexpr std::string_view inspect = R"lua(
 local plain, refuses = ARGV[1] == 'plain', ARGV[2] == 'refuse'
 redis.call('DEL', KEYS[1])
@@ -479,10 +482,10 @@ end
 return found
 )lua";
 
-// lock probe; what the names of indexes begin with, value... -> as inspect, of those that were removed
-// Removes the holders that inspect has shown, and no others, because the request may arrive long after that look. A
-// reader that was alone may have become a member since. The index of its group must not name a holder that was removed:
-// the process that held the lock may have ended, and the entry of a lock without ttl would stay forever.
+// lock probe; prefix of the index keys, value... -> as inspect, for the holders that were removed
+// Removes only the holders that were listed by inspect before, because the request may be executed long after the
+// listing. A reader that was alone may have become a member of a set since. The group's index must not keep a removed
+// holder: the process of the holder may have ended, and then the entry of a lock without ttl would stay forever.
 constexpr std::string_view break_holders = R"lua(
 redis.call('DEL', KEYS[2])
 local time = redis.call('TIME')
@@ -520,7 +523,7 @@ end
 return found
 )lua";
 
-// probe lock...; limit -> as inspect, of what was swept
+// probe lock...; limit -> as inspect, for the holders that were removed
 constexpr std::string_view sweep = R"lua(
 redis.call('DEL', KEYS[1])
 local time = redis.call('TIME')

@@ -8,14 +8,14 @@
 
 namespace colock::redis::detail {
 
-/// A Lua script of ours: sent by its digest, and as a whole where the server does not know it.
+/// A Lua script. It is sent by its digest, and as a whole if the server does not know the digest.
 ///
-/// Each ends with a negative answer only after a write was tried: a replica, which does not know better, then refuses.
-/// None starts with a shebang, which servers before 7 do not know.
+/// Every script tries a write before it returns a negative answer. A replica may have old data, and refuses the write.
+/// No script starts with a shebang, which servers before version 7 do not know.
 class script
 {
 public:
-    /// Which half of the two commands is sent.
+    /// How a script is sent: EVALSHA or EVAL.
     enum class form : unsigned char
     {
         digest,
@@ -24,7 +24,7 @@ public:
 
     explicit script(std::string text);
 
-    /// `keys` of the arguments are keys; they come first.
+    /// The first `keys` arguments are keys.
     template <class... Arguments>
     void push(boost::redis::request& request, form sent, int keys, const Arguments&... arguments) const
     {
@@ -41,7 +41,7 @@ private:
     std::string digest_;
 };
 
-/// What each takes and answers is said beside its text, in scripts.cpp.
+/// The comments in the files with the texts document the arguments and results of each script.
 struct scripts
 {
     script rights;

@@ -5,16 +5,17 @@
 
 namespace colock::redis::detail {
 
-// Other programs may keep keys under our prefix. A script acts only on a value that has the form which colock writes;
-// any other is refused, like a key of another type, and never changed.
+// Other programs may have keys with the same prefix. A script acts only on values of the form that colock writes. All
+// other values are refused, like keys of another type, and never changed.
 
-// Stands before each script that may meet such a value.
-// token, entry: patterns of a writer's intent and of a member of a group's index. holder, reader: of what is stored for
-// a holder: 32 digits of token and 11 of time, then four texts with a NUL between them; a reader begins with an `s`.
-// look: an error if the first or the last member of a sorted set has another form, else nil and the scores of these
-// two. It never looks at all of them, and returns nothing for what is no sorted set.
-// sweep: removes expired members of that form, at most 1000 of them, and returns how many.
-// Patterns, because each function costs every run of a script a tenth of a microsecond or two.
+// Prepended to each script that may meet foreign values.
+// token, entry: patterns of a writer's intent, and of a member of a group's index.
+// holder, reader: patterns of the stored value of a holder. It consists of 32 digits of token, 11 digits of time and
+// four texts with NULs between them. The value of a reader begins with `s`.
+// look: returns an error if the first or the last member of a sorted set has another form; otherwise nil and the scores
+// of these two members. Other members are not checked. Returns nothing if the key is not a sorted set.
+// sweep: removes expired members of the given form, at most 1000, and returns their number.
+// The forms are patterns, because each function would cost every run of a script 0.1 to 0.2 microseconds.
 inline constexpr std::string_view form_functions = R"lua(
 local foreign = 'WRONGTYPE the key holds a value of another program'
 local token = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x$'

@@ -5,15 +5,16 @@
 
 namespace colock::redis::detail {
 
-// What keeps the index of a group: a set of its holders, each a token with the name of its lock behind it. It is
-// written in the script that grants, and a holder's entry lasts a second longer than the lock: it may name what is
-// gone, but misses nothing that is held.
+// Scripts that maintain the index of a group: a sorted set of its holders. Each member is a token followed by the key
+// of its lock. The index is written by the script that grants the lock. An entry lasts a second longer than its lock,
+// so the index may contain expired holders, but it misses no current one.
 
-// Stands before each script that grants, extends or releases locks of a group, behind the form_functions.
-// settle: sets the expiry of a sorted set to that of its last member, and returns why it could not, if so: that member
-// has another form, or the user may not.
-// enter: to be called after the first write, and what it returns, if anything, is why it could not; members and ttls
-// take turns.
+// Prepended, after form_functions, to each script that grants, extends or releases locks of a group.
+// settle: sets the expiry of a sorted set to that of its last member. Returns an error if that member has another form
+// or the user may not set the expiry.
+// enter: adds members to the index; members and ttls alternate in the arguments. Called after the first write. Returns
+// an error if it fails.
+// leave: removes members from the index.
 inline constexpr std::string_view group_functions = R"lua(
 local function settle(set, form)
     local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
@@ -46,7 +47,7 @@ local function leave(index, ...)
 end
 )lua";
 
-// lock... probe; token index for each -> as release, for each
+// lock... probe; token index for each lock -> the result of release for each lock
 inline constexpr std::string_view release_members = R"lua(
 local count = #KEYS - 1
 local values = redis.call('MGET', unpack(KEYS, 1, count))
@@ -74,8 +75,9 @@ end
 return answers
 )lua";
 
-// index probe lock...; what ttl token... -> as inspect, of those that are still held; what: look, release or extend
-// What has no ttl is told with -1, and not extended; nor is anybody's time cut.
+// index probe lock...; what ttl token... -> as inspect, for the locks that are still held
+// what: look, release or extend. Locks without a ttl are returned with -1 and not extended. No remaining time is
+// shortened.
 inline constexpr std::string_view act_on_members = R"lua(
 redis.call('DEL', KEYS[2])
 local refused = look(KEYS[1], entry)

@@ -5,13 +5,13 @@
 
 namespace colock::redis::detail {
 
-// Scripts that decide on several locks at once, all or none.
+// Scripts that decide on several locks at once: all or none.
 
-// lock... fence index...; token+owner ttl index-number for each
-//   -> {1, last fence} or {0, which, remaining ms, owner}
-// Most often all are free: each is taken as if it were, and if one is not, that is undone before anything is looked
-// at. The first write is the one that may be refused for want of memory. A refusal leaves nothing behind: no
-// intent of a writer either.
+// lock... fence index...; token+owner ttl index-number for each lock
+// -> {1, last fence} or {0, index of the busy lock, remaining ms, owner}
+// Most often all locks are free, so the script first acquires each of them as if it were free. If one is not, the
+// script undoes this before it examines anything. The first write is one that the server refuses if it is out of
+// memory. A refusal leaves nothing behind, not even a writer's intent.
 inline constexpr std::string_view acquire_all = R"lua(
 local count = #ARGV / 3
 local fence = redis.call('INCRBY', KEYS[count + 1], count)

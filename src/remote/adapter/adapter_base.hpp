@@ -17,10 +17,12 @@
 
 namespace colock::remote {
 
-/// What the adapters of all servers have in common: they own a client, ask it for one operation each, and pass on what
-/// it reports. A claim that the parent of a fork has made is answered at once: it has nothing in this process.
+/// Base of the adapters of all servers. It owns a client, submits one client operation per adapter operation, and
+/// forwards the events that the client reports. A claim that was made by the parent of a fork is answered at once,
+/// because it holds nothing in this process.
 ///
-/// The operations are found beside the client, by their names: `make_extend` and so on.
+/// The operations are made by functions such as `make_extend`, which are found by argument-dependent lookup in the
+/// namespace of the client.
 template <class Client>
 class adapter_base : public adapter, public client_events
 {
@@ -117,7 +119,7 @@ public:
 
     void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
     void on_connecting_ended() noexcept final { end_connecting(); }
-    /// Requests wait for the connection, and so have not been sent yet.
+    /// Before the connection is ready, requests wait and have not been sent.
     void on_ready() noexcept final { notify_ready(lease_clock::now()); }
     void on_unreachable(const failure_ptr& why, std::string_view address) noexcept final
     {
@@ -131,15 +133,15 @@ protected:
     [[nodiscard]] Client& get_client() const noexcept { return *client_; }
 
 private:
-    /// \param claim of this process
+    /// \param claim a claim that was made in this process
     virtual void give_back(claim_ptr claim, promise given, completion<release_outcome> done) = 0;
-    /// Why no lock of a user can have that key; null: one can.
+    /// Returns why no lock can have this key, or null if the key is valid.
     [[nodiscard]] virtual failure_ptr refuse_key(std::string_view key) const
     {
         static_cast<void>(key);
         return nullptr;
     }
-    /// The holders of all keys.
+    /// Lists the holders of all keys.
     virtual void list_all(filter which, std::string cursor, completion<list_outcome> done) = 0;
 
     std::shared_ptr<Client> client_;

@@ -7,11 +7,11 @@
 
 namespace colock::remote {
 
-/// What an adapter keeps with a claim, in the claim's slot.
+/// Access to the state that an adapter stores in the slot of a claim.
 template <class State>
 struct claim_slot
 {
-    /// Null as long as nothing was kept.
+    /// Returns null if no state has been stored yet.
     [[nodiscard]] static State* find(const claim& of) noexcept { return static_cast<State*>(of.slot.get()); }
     [[nodiscard]] static State& make(claim& of)
     {

@@ -6,7 +6,7 @@
 
 namespace colock::remote {
 
-/// `adapter::max_clock_lead` where no option sets it: a tenth of the ttl, at most 250 ms.
+/// Default of `adapter::max_clock_lead` if no option sets it: a tenth of the ttl, at most 250 ms.
 [[nodiscard]] constexpr std::chrono::milliseconds default_clock_lead(std::chrono::milliseconds ttl) noexcept
 {
     return std::min(std::chrono::milliseconds(250), ttl / 10);

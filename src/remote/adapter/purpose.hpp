@@ -3,15 +3,15 @@
 
 namespace colock::remote {
 
-/// Of a release and of an abandon, which differ in what they promise.
+/// What a release or an abandon promises after it has succeeded.
 enum class promise : unsigned char
 {
     released,
-    /// And nothing that is still on its way will change that.
+    /// The claim holds nothing, and no request in flight will change that.
     for_good,
 };
 
-/// What is done with the holders of one key.
+/// What a request does with the holders of one key.
 enum class key_purpose : unsigned char
 {
     inspect,

@@ -18,7 +18,8 @@ constexpr std::size_t created_digits = 11;
 
 std::int64_t wall_clock_ms() noexcept
 {
-    // To within a tick of the kernel, which is all that people need, and a third of the price.
+    // The coarse clock has the resolution of a kernel tick, which is sufficient for people, and costs a third of the
+    // exact clock.
     ::timespec now{};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
     return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;

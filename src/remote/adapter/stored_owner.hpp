@@ -12,10 +12,10 @@
 
 namespace colock::remote {
 
-/// What stands in a backend beside a lock's token: for people and tools, decided on by nobody.
+/// The data that a backend stores with a lock's token. They are for people and tools, and do not affect any decision.
 ///
-/// Eleven hexadecimal digits of the holder's wall clock in milliseconds, then owner, host, comment and group with a NUL
-/// between them.
+/// Format: eleven hexadecimal digits with the holder's wall-clock time in milliseconds, followed by owner, host,
+/// comment and group, separated by NULs.
 struct stored_owner
 {
     std::int64_t created = 0;
@@ -25,9 +25,10 @@ struct stored_owner
 [[nodiscard]] std::int64_t wall_clock_ms() noexcept;
 [[nodiscard]] std::size_t stored_owner_size(const owner_data& owner) noexcept;
 void append_stored_owner(std::string& to, const owner_data& owner, std::int64_t created);
-/// Nothing for what is not ours, such as nothing at all.
+/// Returns an empty optional if the text does not start with eleven hexadecimal digits, for example because another
+/// program has written it.
 [[nodiscard]] std::optional<stored_owner> parse_stored_owner(std::string_view text);
-/// Where it belongs in a status.
+/// Copies the data to the fields of a status.
 void fill(lock_status& status, stored_owner from);
 
 } // namespace colock::remote

@@ -7,8 +7,8 @@
 
 namespace colock::remote {
 
-/// Converts a stored time in milliseconds since 1970. A value outside of the range of `system_clock` becomes the
-/// nearest one in it, because another program may have stored anything.
+/// Converts a stored time in milliseconds since 1970. A value outside of the range of `system_clock` is clamped to that
+/// range, because another program may have stored any value.
 [[nodiscard]] inline std::chrono::system_clock::time_point stored_time(std::int64_t milliseconds) noexcept
 {
     using std::chrono::system_clock;

@@ -10,14 +10,14 @@ namespace colock::remote {
 namespace {
 
 constexpr lease_clock::duration first = std::chrono::milliseconds(100);
-constexpr unsigned most_doublings = 4;
+constexpr unsigned max_doublings = 4;
 constexpr double jitter = 0.5;
 
 } // namespace
 
 lease_clock::duration backoff::next()
 {
-    const auto doublings = std::min(failures_, most_doublings);
+    const auto doublings = std::min(failures_, max_doublings);
     failures_ = doublings + 1;
     return colock::detail::spread(first * (1 << doublings), jitter);
 }

@@ -5,14 +5,14 @@
 
 namespace colock::remote {
 
-/// How long to wait between attempts to connect: around 100 ms at first, up to about 2 s. Spread, because all clients
-/// of a server that returns should not do so at once.
+/// Computes the delay between attempts to connect: about 100 ms at first, increasing to about 2 s. The delays are
+/// randomized, so that the clients of a restarted server do not all reconnect at the same time.
 class backoff
 {
 public:
-    /// One more has failed, or a connection was lost.
+    /// Returns the delay after a failed attempt or after the loss of a connection.
     [[nodiscard]] lease_clock::duration next();
-    /// One has succeeded.
+    /// Must be called after a successful attempt.
     void reset() noexcept { failures_ = 0; }
 
 private:

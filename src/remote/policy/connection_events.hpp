@@ -3,7 +3,8 @@
 
 namespace colock::remote {
 
-/// What is told of a backend's connections, each change once, whether it has one or several.
+/// Decides which events of a backend's connections are reported. Each change is reported once, whether the backend has
+/// one connection or several.
 ///
 /// Thread safety: none.
 class connection_events
@@ -12,9 +13,10 @@ public:
     enum class item : unsigned char
     {
         none,
-        /// The first of the connections is being made, or the first since all were closed.
+        /// The first connection is being established, or the first connection after all were closed.
         connecting,
-        /// It exists, or nobody wants it any more. Observers are not told, because they have heard of no loss.
+        /// The connection exists, or is not needed any more. Observers are not notified, because no loss was reported
+        /// to them.
         connecting_ended,
         ready,
         suspended,
@@ -22,19 +24,19 @@ public:
         unreachable,
     };
 
-    /// One is being made.
+    /// An attempt to connect begins.
     [[nodiscard]] item began() const noexcept;
-    /// One stands.
+    /// A connection was established.
     [[nodiscard]] item opened() noexcept;
-    /// One could not be made. Whoever hears of this hears of the end of it.
+    /// An attempt to connect failed. The end of this state is reported too.
     [[nodiscard]] item failed() noexcept;
-    /// One is no longer being made, because nobody wants it.
+    /// An attempt to connect was given up, because the connection is not needed any more.
     [[nodiscard]] item gave_up() const noexcept;
-    /// One that stood has ended; news if it was the last.
+    /// An established connection was lost. Reported if no other connection is open.
     [[nodiscard]] item lost() noexcept;
-    /// The same, and we have ended it: no news.
+    /// The client has closed an established connection. Not reported.
     void closed() noexcept { --open_; }
-    /// In the child of a fork.
+    /// Must be called in the child of a fork.
     void forked() noexcept { *this = {}; }
 
 private:

@@ -10,12 +10,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What "at once" means for a connection: whoever was just answered may have the next request in hand.
+/// Minimum idle time before a connection is closed "at once", because a caller that was just answered may send its next
+/// request immediately.
 constexpr lease_clock::duration at_once = 10ms;
-/// For so long a connection goes on being made for which nobody waits any more.
-constexpr lease_clock::duration unwanted_connecting = 1s;
-/// A timer that is armed for longer would make no difference.
-constexpr lease_clock::duration longest_turn = 60s;
+/// How long an attempt to connect continues when no caller needs the connection any more.
+constexpr lease_clock::duration max_unneeded_connecting = 1s;
+/// Maximum delay of the timer. A longer delay would save nothing.
+constexpr lease_clock::duration max_timer_delay = 60s;
 
 constexpr bool keeps(lease_clock::duration idle_timeout)
 {
@@ -37,10 +38,10 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
     case event::opened:
         return opened(now);
     case event::failed:
-        // A session may go on connecting by itself during the back-off.
+        // A session may continue to connect by itself during the back-off.
         return phase_ == phase::connecting ? failed(by) : action{.say = all_->failed()};
     case event::refused:
-        // We close the connection, which is no loss.
+        // The client itself closes the connection, so this is not a loss.
         if (phase_ == phase::open)
             all_->closed();
         return rest();
@@ -86,15 +87,15 @@ connection_plan::action connection_plan::lost(event how, demand by)
     if (phase_ != phase::open)
         return {};
     phase_ = phase::ending;
-    // So much silence was wait enough.
+    // The silent period has already delayed the reconnection, so no back-off follows.
     at_once_ = how == event::silent;
-    // One that we have given up ourselves is no loss.
+    // A connection that the client has given up is not a loss.
     auto say = connection_events::item::none;
     if (given_up_)
         all_->closed();
     else
         say = all_->lost();
-    // The next connection is only made when everybody has been told of the end of this one.
+    // The next connection is established only after all operations have been notified of the end of this one.
     return by.under_way ? action{.say = say} : again(by, say);
 }
 
@@ -126,8 +127,8 @@ connection_plan::action connection_plan::turn(lease_clock::time_point now, deman
     case phase::waiting:
         return rest();
     case phase::connecting:
-        // Whoever comes next may need it.
-        return closes_ || retired_ || unused >= unwanted_connecting ? rest() : action{};
+        // The next caller may need the connection.
+        return closes_ || retired_ || unused >= max_unneeded_connecting ? rest() : action{};
     case phase::open: {
         const bool is_due =
             retired_ || closes_ || (!keeps(idle_timeout_) && unused >= std::max(idle_timeout_, at_once));
@@ -179,10 +180,10 @@ std::optional<lease_clock::duration> connection_plan::turns_again_in(
     if (by.needed || closes_ || beside.closing)
         return pace;
     if (phase_ != phase::open && phase_ != phase::idle)
-        return unwanted_connecting;
+        return max_unneeded_connecting;
     if (retired_)
         return at_once;
-    return keeps(idle_timeout_) ? lease_clock::duration::max() : std::clamp(idle_timeout_, at_once, longest_turn);
+    return keeps(idle_timeout_) ? lease_clock::duration::max() : std::clamp(idle_timeout_, at_once, max_timer_delay);
 }
 
 } // namespace colock::remote

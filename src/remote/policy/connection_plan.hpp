@@ -10,8 +10,9 @@
 
 namespace colock::remote {
 
-/// When a connection is made, made again, given up and closed, and what is told of that. Does none of
-/// it, and reads no clock: it is told what happens, and answers what to do.
+/// State machine that decides when a connection is established, established again, given up and closed, and what is
+/// reported about it. It performs no I/O and reads no clock: the caller passes in each event and executes the returned
+/// action.
 ///
 /// Thread safety: none.
 class connection_plan
@@ -19,59 +20,61 @@ class connection_plan
 public:
     enum class phase : unsigned char
     {
-        /// Nothing to do, or refused.
+        /// There is nothing to do, or the server has refused the connection.
         idle,
-        /// Until the server has been found and greeted, and what the last connection has left is settled.
+        /// The server is being located and greeted, and the unanswered requests of the last connection are being
+        /// settled.
         connecting,
         open,
-        /// It has ended; whoever has something under way on it is being told so.
+        /// The connection has ended. The operations that were in flight on it are being notified.
         ending,
-        /// Connects again when that time is over.
+        /// Connects again after the delay.
         waiting,
     };
     enum class event : unsigned char
     {
-        /// Somebody asks for something.
+        /// An operation needs the connection.
         wanted,
-        /// Requests may be sent.
+        /// The connection is established: requests can be sent.
         opened,
-        /// The attempt has failed; another may succeed.
+        /// The attempt to connect has failed; another attempt may succeed.
         failed,
-        /// It has failed in a way that no other attempt would mend. Whoever waits for the connection is told.
+        /// The attempt to connect has failed, and no other attempt would succeed. Operations that wait for the
+        /// connection fail.
         refused,
-        /// It has ended, standing or not.
+        /// The connection has ended, or the attempt to connect has ended.
         lost,
-        /// The same, because nothing was heard for so long.
+        /// Like `lost`, because the server has sent nothing for too long.
         silent,
-        /// All that was under way on it has been told of its end.
+        /// All operations that were in flight have been notified of the end of the connection.
         told,
-        /// The time to wait is over.
+        /// The delay of `action::kind::wait` has passed.
         due,
-        /// A turn of the owner's timer.
+        /// The owner's timer has fired.
         turn,
-        /// The owner closes it, whatever is unanswered.
+        /// The owner closes the connection, even if requests are unanswered.
         given_up,
-        /// In the child of a fork: the connection is the parent's.
+        /// Sent in the child of a fork, because the connection belongs to the parent.
         forked,
     };
-    /// Of whoever uses the connection.
+    /// How the users of the connection need it.
     struct demand
     {
-        /// Something waits to be sent or to be answered, or somebody listens.
+        /// An operation waits to be sent or answered, or a caller waits for events.
         bool needed;
-        /// Something was sent, and is not answered: then it is needed, too.
+        /// A request was sent and is not answered. This implies `needed`.
         bool under_way;
-        /// Something was sent since the last turn.
+        /// A request was sent since the last timer event.
         bool used = false;
     };
-    /// Beside that connection.
+    /// State of the client apart from this connection.
     struct surroundings
     {
-        /// The owner has other connections.
+        /// The owner has other open connections.
         bool others_open;
-        /// Somebody who was answered, or given up, is still to be told.
+        /// An operation was answered or given up, but its completion has not been called yet.
         bool has_pending_completions = false;
-        /// Somebody waits for a close.
+        /// A close is in progress.
         bool closing = false;
     };
     struct action
@@ -80,9 +83,9 @@ public:
         {
             none,
             connect,
-            /// Let go of the connection, and tell of `due` after the delay.
+            /// Drop the connection, and send `event::due` after the delay.
             wait,
-            /// Let go of the connection.
+            /// Drop the connection.
             rest,
         };
         kind what = kind::none;
@@ -90,8 +93,8 @@ public:
         lease_clock::duration delay{};
     };
 
-    /// \param idle_timeout how long it is kept that nobody uses; duration::max(): until it is told to close
-    /// \param all of the backend's connections; lives as long
+    /// \param idle_timeout how long an unused connection is kept; duration::max(): until it is closed explicitly
+    /// \param all the events of all connections of the backend; must outlive this object
     connection_plan(lease_clock::duration idle_timeout, connection_events& all) noexcept
         : idle_timeout_(idle_timeout), all_(&all)
     {
@@ -103,34 +106,35 @@ public:
     [[nodiscard]] bool idle() const noexcept { return phase_ == phase::idle; }
     [[nodiscard]] bool open() const noexcept { return phase_ == phase::open; }
     [[nodiscard]] bool ending() const noexcept { return phase_ == phase::ending; }
-    /// Requests may be sent.
+    /// Returns whether requests may be sent.
     [[nodiscard]] bool takes_requests() const noexcept { return open() && !demoted_; }
 
-    /// What it leads to should not be used any more: no request is sent on it, and it is to be closed once none is
-    /// under way.
+    /// Marks the connection as unsuitable, because its server should not be used any more. No further request is sent
+    /// on it, and it is closed when no request is in flight.
     void demote() noexcept { demoted_ = true; }
     [[nodiscard]] bool demoted() const noexcept { return demoted_; }
 
-    /// Closed as soon as nobody needs it, until somebody wants it again.
+    /// Starts a close: the connection is closed as soon as it is not needed, until it is needed again.
     void close(lease_clock::time_point by) noexcept;
     void cancel_close() noexcept;
     [[nodiscard]] bool closes() const noexcept { return closes_; }
-    /// The time that the close was given is over: what is unsent fails, and no answer is waited for.
+    /// Returns whether the deadline of the close has passed. Unsent operations then fail, and answers are not awaited
+    /// any more.
     [[nodiscard]] bool out_of_time(lease_clock::time_point now) const noexcept { return close_by_ <= now; }
-    /// True once nothing is left of what was to be closed, or its time is over: whoever closes is told, and hears
-    /// nothing more. The next close has its own time.
+    /// Returns true when everything is closed or the deadline has passed. The close is then complete and is reported
+    /// once. The next close has its own deadline.
     [[nodiscard]] bool finish_close(lease_clock::time_point now, surroundings beside) noexcept;
-    /// It was closed, and somebody uses it again. While a close is under way the connection stays to be closed as soon
-    /// as nobody needs it: the request may belong to a call that the close waits for.
+    /// Called when a closed connection is used again. During a close, the connection will still be closed when it is
+    /// not needed, because the request may belong to a call that the close waits for.
     void reopen() noexcept { closes_ = close_by_ != lease_clock::time_point::max(); }
 
-    /// The owner is gone: nothing is kept beyond what is under way.
+    /// Called when the owner no longer exists. The connection is kept only while operations are in flight.
     void retire() noexcept { retired_ = true; }
     [[nodiscard]] bool retired() const noexcept { return retired_; }
 
-    /// How soon the owner's timer has to turn again: nothing if not at all, so that the event loop may run out of work;
-    /// duration::max() if that makes no difference.
-    /// \param pace while there is something to look at
+    /// Returns the delay until the owner's timer must fire again. Empty if no timer is needed, so that the event loop
+    /// may run out of work. duration::max() if the timer may stay as it is.
+    /// \param pace the delay while operations must be checked
     [[nodiscard]] std::optional<lease_clock::duration> turns_again_in(
         demand by, surroundings beside, lease_clock::duration pace) const noexcept;
 

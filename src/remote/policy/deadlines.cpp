@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A turn that is later than this did not come in time because nobody ran the event loop.
-constexpr lease_clock::duration most_late = 250ms;
+/// If the timer event is later than this, the event loop was not running.
+constexpr lease_clock::duration max_lateness = 250ms;
 
 } // namespace
 
@@ -23,7 +23,7 @@ lease_clock::duration deadlines::pace() const noexcept
 
 lease_clock::duration deadlines::stood_still(lease_clock::time_point due, lease_clock::time_point now) noexcept
 {
-    return now - due > most_late ? now - due : lease_clock::duration::zero();
+    return now - due > max_lateness ? now - due : lease_clock::duration::zero();
 }
 
 failure_ptr deadlines::overdue(delivery how, const failure_ptr& trouble)

@@ -8,10 +8,11 @@
 
 namespace colock::remote {
 
-/// Of operations that are looked at or ended in one go: between two, the event loop can do something else.
-inline constexpr std::size_t most_per_turn = 256;
+/// Maximum number of operations that are checked or ended in one handler. Between two handlers, the event loop can do
+/// other work.
+inline constexpr std::size_t max_per_handler = 256;
 
-/// What became of a request.
+/// State of a request when its operation ended.
 enum class delivery : unsigned char
 {
     answered,
@@ -21,10 +22,10 @@ enum class delivery : unsigned char
     unanswered,
 };
 
-/// How long an operation may take, and what becomes of one that takes longer.
+/// Deadlines of operations, and the errors of operations that exceed them.
 ///
-/// Deadlines are looked at by a timer that turns at this pace. Time in which the event loop stood still is not charged:
-/// what was answered meanwhile has not been read yet.
+/// A timer checks the deadlines at intervals of `pace()`. Time during which the event loop did not run is not counted,
+/// because answers that arrived in that time have not been read yet.
 class deadlines
 {
 public:
@@ -34,17 +35,18 @@ public:
     {
         return saturating_add(sent, timeout_);
     }
-    /// Between two looks.
+    /// Returns the interval between two checks of the deadlines.
     [[nodiscard]] lease_clock::duration pace() const noexcept;
-    /// By how much every deadline moves that was set before this turn of the timer.
+    /// Returns the time by which all deadlines are postponed that were set before this timer event, because the event
+    /// loop did not run.
     [[nodiscard]] static lease_clock::duration stood_still(
         lease_clock::time_point due, lease_clock::time_point now) noexcept;
     [[nodiscard]] static bool is_over(lease_clock::time_point deadline, lease_clock::time_point now) noexcept
     {
         return deadline <= now;
     }
-    /// `unavailable` for what was certainly not sent, with the trouble there is, if there is any; `outcome_unknown` for
-    /// what was.
+    /// Returns the error of an overdue operation: `unavailable` if it was certainly not sent, with `trouble` as the
+    /// cause if it is not null; otherwise `outcome_unknown`.
     [[nodiscard]] static failure_ptr overdue(delivery how, const failure_ptr& trouble);
 
 private:

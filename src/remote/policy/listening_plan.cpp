@@ -7,8 +7,8 @@ namespace colock::remote {
 
 namespace {
 
-/// Servers that answer by turns to one name must not keep us connecting.
-constexpr unsigned most_detours = 4;
+/// Limits the number of new connections if a host name resolves to different servers in turn.
+constexpr unsigned max_detours = 4;
 
 } // namespace
 
@@ -21,7 +21,7 @@ listening_plan::action listening_plan::next(event what, view seen)
     case event::greeted_here:
         return greeted(kind::listen);
     case event::greeted_elsewhere:
-        if (detours_++ < most_detours)
+        if (detours_++ < max_detours)
             return {kind::close};
         return greeted(kind::listen_elsewhere);
     case event::confirmed:
@@ -29,7 +29,7 @@ listening_plan::action listening_plan::next(event what, view seen)
         return ready() ? action{kind::listen} : action{};
     case event::refused:
     case event::denied:
-        // It is done with either way: what was refused may have been answered in another's place.
+        // The connection is closed in both cases, because the refusal may have answered another subscription.
         if (phase_ != phase::opening && phase_ != phase::ready)
             return {};
         phase_ = phase::closing;

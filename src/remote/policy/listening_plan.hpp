@@ -8,9 +8,10 @@
 
 namespace colock::remote {
 
-/// Of a connection that only brings events (messages, a change stream), beside the one that requests go on: when it is
-/// made and closed, and when waiters have to poll instead. Each new one means that whoever waits has to look again.
-/// Does none of it: it is told what happens, and answers what to do.
+/// State machine of a connection that only receives events (messages, a change stream), in addition to the connection
+/// for requests. Decides when it is established and closed, and when waiters must poll instead. After each new
+/// connection, waiters must check the lock again. Performs no I/O: the caller passes in each event and executes the
+/// returned action.
 ///
 /// Thread safety: none.
 class listening_plan
@@ -18,32 +19,34 @@ class listening_plan
 public:
     enum class event : unsigned char
     {
-        /// Somebody may have begun to wait.
+        /// A caller may have begun to wait.
         wanted,
-        /// It may bring events now; so it does from where requests go, or from elsewhere.
+        /// The connection can receive events now. It leads to the server that the requests go to (`here`), or to
+        /// another server (`elsewhere`).
         greeted_here,
         greeted_elsewhere,
-        /// The server has confirmed that events arrive.
+        /// The server has confirmed the subscription.
         confirmed,
-        /// It was asked for events, and refused; that may have passed at the next attempt.
+        /// The server refused the subscription; another attempt may succeed.
         refused,
-        /// The user has not got the right.
+        /// The user has no permission for the subscription.
         denied,
         ended,
-        /// The time to wait is over.
+        /// The delay of `action::kind::wait` has passed.
         due,
-        /// A turn of the owner's timer.
+        /// The owner's timer has fired.
         turn,
-        /// The connection for requests is a new one, and goes to where events come from, or elsewhere.
+        /// The connection for requests has been replaced. It leads to the server that the events come from (`here`), or
+        /// to another server (`elsewhere`).
         requests_here,
         requests_elsewhere,
-        /// In the child of a fork: the connection is the parent's.
+        /// Sent in the child of a fork, because the connection belongs to the parent.
         forked,
     };
-    /// At the moment.
+    /// The current state of the client.
     struct view
     {
-        /// Somebody waits, or did a moment ago.
+        /// A caller waits, or has waited recently.
         bool wanted;
         connection_plan::phase requests;
     };
@@ -53,19 +56,19 @@ public:
         {
             none,
             connect,
-            /// Make the connection for requests first: it finds the server, and meets its refusals.
+            /// Establish the connection for requests first, because it locates the server and handles its refusals.
             connect_requests,
-            /// Ask for the events of everything that is not asked for yet.
+            /// Subscribe to the events of all sources that are not subscribed yet.
             listen,
-            /// The same, and warn: these events come from elsewhere.
+            /// Like `listen`, and warn that the events come from another server.
             listen_elsewhere,
             close,
-            /// Ask for the events of everything again, as soon as there is a connection: the user may have been given
-            /// the right since.
+            /// Subscribe to the events of all sources again as soon as there is a connection, because the user may have
+            /// been given the permission.
             ask_anew,
-            /// Tell of `due` after the delay.
+            /// Send `event::due` after the delay.
             wait,
-            /// Do not tell of it.
+            /// Cancel the delay of `wait`.
             stop_waiting,
         };
         kind what = kind::none;
@@ -74,9 +77,9 @@ public:
 
     [[nodiscard]] action next(event what, view seen);
 
-    /// Events can be asked for.
+    /// Returns whether events can be subscribed to.
     [[nodiscard]] bool ready() const noexcept { return phase_ == phase::ready; }
-    /// Waiters poll: there are no events for them.
+    /// Returns whether waiters must poll because they cannot receive events.
     [[nodiscard]] bool polls() const noexcept { return polls_; }
 
 private:
@@ -85,7 +88,7 @@ private:
         closed,
         opening,
         ready,
-        /// Nothing more is asked for, and its end is still to come.
+        /// The connection is being closed; its end has not been reported yet.
         closing,
         waiting,
     };
@@ -98,7 +101,7 @@ private:
     phase phase_ = phase::closed;
     bool polls_ = false;
     backoff delays_;
-    /// How often, since requests have gone where they go now, events were found to come from elsewhere.
+    /// How often the events were found to come from another server since the connection for requests was last replaced.
     unsigned detours_ = 0;
 };
 

@@ -5,10 +5,10 @@
 
 namespace colock::remote {
 
-/// When a silent connection is given up.
+/// Decides when a silent connection is given up.
 ///
-/// Counted in turns of its owner's timer, never in time that has passed: while the event loop stands still nothing is
-/// read, and no turn is missed.
+/// Silence is measured in timer events of the owner, not in time. If the event loop does not run, nothing is read, and
+/// the timer does not fire either.
 ///
 /// Thread safety: none.
 class liveness
@@ -16,29 +16,30 @@ class liveness
 public:
     struct limits
     {
-        /// Turns without a sign of life until the first one, and after it.
+        /// Number of timer events without received data: before the first data (`greeting`), and after them
+        /// (`silence`).
         unsigned greeting;
         unsigned silence;
     };
     enum class action : unsigned char
     {
         go_on,
-        /// Ask for a sign of life; tell answered() when it has come.
+        /// Send a probe, and call answered() when the answer has arrived.
         ask,
         give_up,
     };
 
     explicit liveness(limits given) noexcept : limits_(given) {}
 
-    /// \param heard counts what was read
-    /// \param owed the other side has something to answer; until then, how long it may take to connect is not counted
+    /// \param heard counter of the received data
+    /// \param owed whether the server owes an answer; until it does, the time to connect is not counted
     [[nodiscard]] action turn(std::uint64_t heard, bool owed) noexcept;
     void answered() noexcept { asked_ = false; }
 
 private:
     limits limits_;
     std::uint64_t heard_before_ = 0;
-    /// Turns.
+    /// Number of timer events without received data.
     unsigned silent_ = 0;
     bool asked_ = false;
 };

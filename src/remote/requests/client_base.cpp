@@ -81,7 +81,7 @@ void client_base::arm_turn()
     const auto delay = *wanted;
     if (delay == lease_clock::duration::max())
         return;
-    // An earlier turn will do, and a little later one.
+    // An earlier timer event is sufficient, and so is one that is slightly later.
     if (run.turn_at != never && run.turn_delay <= delay)
         return;
     const auto at = lease_clock::now() + delay;
@@ -112,7 +112,7 @@ void client_base::finish_close() noexcept
     if (run.closing.empty())
         return;
     const auto now = current_usage();
-    if (now.owes_news || !requests().plan().finish_close(lease_clock::now(), surroundings(now)))
+    if (now.has_unreported_failures || !requests().plan().finish_close(lease_clock::now(), surroundings(now)))
         return;
     tell_closed();
 }
@@ -120,7 +120,7 @@ void client_base::finish_close() noexcept
 void client_base::tell_closed() noexcept
 {
     auto told = std::exchange(runtime_->closing, {});
-    // The turns that it took are taken no more.
+    // The timer events of the close are not needed any more.
     arm_turn();
     for (auto& each : told)
         each(closed{});
@@ -136,7 +136,7 @@ void client_base::cancel_close() noexcept
             self.tell_closed();
         });
     } catch (...) {
-        // Without memory the close goes on.
+        // Without memory, the close continues.
         closes_ = true;
     }
 }
@@ -159,7 +159,7 @@ void client_base::retire() noexcept
             self.turn({});
         });
     } catch (...) {
-        // Without memory the connection stays until its idle timeout.
+        // Without memory, the connection remains open until its idle timeout.
     }
 }
 

@@ -25,12 +25,13 @@ namespace colock::remote {
 
 class connection_loop;
 
-/// The base of the clients of all servers. It has the strand that the parts of a client run on, one coarse timer for
-/// all of them (deadlines, polls, idle connections), and the order in which they are closed.
+/// The base of the clients of all servers. It has the strand that the parts of a client run on, and one coarse timer
+/// for all of them (deadlines, polls, idle connections). It also defines the order in which the parts are closed.
 ///
-/// A client owns its parts. A part knows the client as this type: it knows nothing of the parts that use it.
+/// A client owns its parts. A part knows the client only as this type, and does not know the parts that use it.
 ///
-/// Thread safety: watch, close, retire and on_strand may be called from any thread; the rest belongs to the strand.
+/// Thread safety: watch, close, retire and on_strand may be called from any thread; all other functions belong to the
+/// strand.
 class client_base : public context_member, public std::enable_shared_from_this<client_base>
 {
 public:
@@ -44,37 +45,40 @@ public:
         bool under_way = false;
         /// Another connection than that for requests is open.
         bool others_open = false;
-        /// An operation was not answered, or its caller was not told of the answer.
+        /// An operation was not answered, or its completion has not been called yet.
         bool has_pending_completions = false;
-        /// An operation was given up, and its caller was not told: a close is not told before.
-        bool owes_news = false;
-        /// Time between two turns of the timer while the client is in use.
+        /// An operation was given up, and its completion has not been called yet. A close completes only after these
+        /// completions.
+        bool has_unreported_failures = false;
+        /// Interval of the timer while the client is in use.
         lease_clock::duration pace{};
     };
 
     ~client_base() override;
 
     [[nodiscard]] interest watch(const std::string& source);
-    /// Somebody goes on waiting for it, after an event: where its events come once, the server is asked for the next.
+    /// Called when a caller continues to wait for the source after an event. If a subscription at this server delivers
+    /// only one event, the client subscribes again.
     void watch_again(const std::string& source);
 
-    /// Closes what nobody needs, and ends at the latest after `deadline`.
+    /// Closes each connection when it is not needed, and completes after `deadline` at the latest.
     void close(lease_clock::duration deadline, completion<closed> done);
-    /// Ends a close that is under way: somebody uses the client again.
+    /// Ends a close that is in progress, because the client is used again.
     void cancel_close() noexcept;
-    /// The adapter is gone: nothing is kept beyond what is under way.
+    /// Called when the adapter no longer exists. Connections are kept only while operations are in flight.
     void retire() noexcept;
 
     void context_shutdown() noexcept final;
 
-    // For the parts.
-    /// The part, for a handler: keeps all of them.
+    // The following functions are for the parts.
+    /// Returns a pointer to the part for a handler. The pointer keeps the client and all its parts alive.
     template <class Part>
     [[nodiscard]] std::shared_ptr<Part> keep(Part& part)
     {
         return {shared_from_this(), &part};
     }
-    /// Posts `function(part)`; drops it if the context is gone. `initiate` is given the strand and a handler.
+    /// Posts `function(part)`, or drops the function if the context has shut down. `initiate` is called with the strand
+    /// and a handler.
     template <class Part, class Function, class Initiate>
     void on_strand(Part& part, Function function, Initiate initiate)
     {
@@ -100,18 +104,19 @@ public:
     [[nodiscard]] connection_loop& requests() const noexcept { return *runtime_->requests; }
     /// How the connection for requests is used.
     [[nodiscard]] connection_plan::demand demand() const noexcept { return demand(current_usage()); }
-    /// Requests may be sent, on a new connection.
+    /// Called when a new connection is ready for requests.
     virtual void opened() = 0;
-    /// No attempt to connect will succeed: every operation that was not sent fails with `why`, and the connection for
-    /// requests is told `event::refused`.
+    /// Called when no attempt to connect will succeed. Every operation that was not sent fails with `why`, and the
+    /// connection for requests receives `event::refused`.
     virtual void refuse(const failure_ptr& why) = 0;
-    /// Something may be due sooner than before.
+    /// Updates the timer, because something may be due earlier than before.
     void arm_turn();
-    /// A connection has ended, or a caller was told of an end: a close may be complete.
+    /// Completes a close if possible. Called when a connection has ended or a completion was called.
     void finish_close() noexcept;
 
 protected:
-    /// What belongs to the strand, the strand included. The client's own parts are added to it.
+    /// The objects that belong to the strand, and the strand itself. The client's own parts are added by a derived
+    /// class.
     struct runtime
     {
         runtime(const asio::any_io_executor& executor, std::weak_ptr<client_events> events);
@@ -128,34 +133,36 @@ protected:
         lease_clock::time_point turn_at = lease_clock::time_point::max();
         lease_clock::duration turn_delay{};
 
-        /// Told once all is closed.
+        /// Completions of the closes in progress.
         std::vector<completion<closed>> closing{};
     };
 
     client_base() = default;
     void start(std::unique_ptr<runtime> made) noexcept { runtime_ = std::move(made); }
-    /// In the client's destructor: its parts use what is its own.
+    /// Must be called in the destructor of the client, because the parts use members of the client.
     void stop() noexcept { runtime_.reset(); }
 
-    /// Null once the context has shut down: then nothing is to be done on the strand any more.
+    /// Returns null after the context has shut down. Nothing must be done on the strand then.
     [[nodiscard]] runtime* running() const noexcept { return runtime_.get(); }
     [[nodiscard]] wait_sources& sources() noexcept { return sources_; }
     [[nodiscard]] const wait_sources& sources() const noexcept { return sources_; }
 
 private:
     [[nodiscard]] virtual usage current_usage() const noexcept = 0;
-    /// Somebody has begun to wait for an event.
+    /// Called when a caller has begun to wait for an event.
     virtual void listen() = 0;
-    /// Ends what is overdue, and lets go of the events that nobody waits for any more. The connection for requests has
-    /// its turn afterwards.
+    /// Ends overdue operations, and cancels the subscriptions that no caller waits for any more. The connection for
+    /// requests receives its timer event afterwards.
     /// \param stood_still time in which the event loop did not run, and which no deadline counts
     virtual void sweep(lease_clock::duration stood_still) = 0;
-    /// The time that a close was given is over: what is queued is not sent any more, and no answer is waited for.
+    /// Called when the deadline of a close has passed. Queued operations are not sent any more, and no answer is
+    /// awaited.
     virtual void give_up_all() = 0;
-    /// The context is gone: nobody is told.
+    /// Called when the context has shut down. No completion is called.
     virtual void drop_all() noexcept = 0;
 
-    /// A thread uses the strand: the shutdown of its context waits until the strand has been released.
+    /// Exists while a thread uses the strand. The shutdown of the context waits until the thread has released the
+    /// strand.
     struct posting_guard
     {
         std::atomic<unsigned>& count;
@@ -176,15 +183,15 @@ private:
     void turn(lease_clock::duration stood_still);
 
     wait_sources sources_;
-    /// Somebody has begun to wait: what that leads to has been posted already.
+    /// A caller has begun to wait, and the handler that calls `listen` has been posted already.
     std::atomic<bool> listening_due_{false};
 
-    /// Guards whether there is a runtime.
+    /// Guards the pointer `runtime_`.
     mutable colock::detail::light_mutex mutex_;
     std::unique_ptr<runtime> runtime_;
-    /// A close may be under way.
+    /// Whether a close may be in progress.
     std::atomic<bool> closes_{false};
-    /// Threads that are posting to the strand. Increased under the mutex.
+    /// Number of threads that are posting to the strand. Incremented while `mutex_` is locked.
     std::atomic<unsigned> posting_{0};
 };
 

@@ -7,7 +7,7 @@ namespace colock::remote {
 
 connection_loop::connection_loop(
     const asio::any_io_executor& strand, client_base& owner, event_reporter& told, lease_clock::duration idle_timeout)
-    : owner_(owner), reports_(told), back_off_(strand), plan_(idle_timeout, news_)
+    : owner_(owner), reports_(told), back_off_(strand), plan_(idle_timeout, events_)
 {
 }
 

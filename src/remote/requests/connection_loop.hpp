@@ -14,11 +14,11 @@
 
 namespace colock::remote {
 
-/// The connection for commands of one client: made on demand, used, made again after a back-off when it is lost, and
-/// closed when nothing needs it. `connection_plan` decides; a subclass connects to its server.
+/// The connection for commands of one client. It is established on demand, established again after a back-off when it
+/// is lost, and closed when it is not needed. `connection_plan` decides; a derived class connects to its server.
 ///
-/// This is a loop over events, not a coroutine: in every phase a close, a refusal, a fork or the loss of the connection
-/// may come next, so that each suspension of a coroutine would be followed by the switch that `on` has once.
+/// This is a loop over events, not a coroutine. In every phase a close, a refusal, a fork or the loss of the connection
+/// may come next. Each suspension of a coroutine would therefore be followed by the switch that `on` has only once.
 ///
 /// Thread safety: none; belongs to the strand.
 class connection_loop
@@ -30,38 +30,42 @@ public:
     connection_loop(const connection_loop&) = delete;
     connection_loop& operator=(const connection_loop&) = delete;
 
-    /// Passes the event to the plan, and does what the plan decides.
+    /// Passes the event to the plan, and executes the action of the plan.
     /// \param loss why the connection has ended, if it has
     void on(event what, const error_code& loss = {});
     [[nodiscard]] plan_type& plan() noexcept { return plan_; }
     [[nodiscard]] const plan_type& plan() const noexcept { return plan_; }
-    /// A request is sent on the connection, which is therefore not idle.
+    /// Must be called when a request is sent on the connection, which is therefore not idle.
     void note_use() noexcept { used_ = true; }
-    /// Why there is no connection; null if there is one, or none was ever needed.
+    /// Returns why there is no connection. Null if there is one, or if none has been needed yet.
     [[nodiscard]] const failure_ptr& problem() const noexcept { return problem_; }
-    /// Why no request can be sent any more on a connection that ends once none is in flight; otherwise null.
+    /// Returns why no further request can be sent on a connection that will be closed when no request is in flight.
+    /// Null for any other connection.
     [[nodiscard]] failure_ptr refusal() const noexcept { return plan_.demoted() && !plan_.idle() ? problem_ : nullptr; }
 
 protected:
-    /// \param owner and `told` live as long
+    /// \param owner must outlive this object
+    /// \param told must outlive this object
     connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& told,
         lease_clock::duration idle_timeout);
     ~connection_loop() = default;
 
     /// Begins to connect. The attempt ends with a call of `opened`, `fail_to_connect` or `refuse`.
     virtual void connect() = 0;
-    /// Drops the connection, and an attempt to make one.
+    /// Drops the connection, or the current attempt to connect.
     virtual void disconnect() = 0;
-    /// The same before the next attempt to connect.
+    /// Drops the connection before the next attempt to connect.
     virtual void disconnect_for_retry() { disconnect(); }
-    /// The server's address, for observers.
+    /// Returns the server's address for observers.
     [[nodiscard]] virtual std::string address() const = 0;
 
-    /// Requests may be sent.
+    /// Must be called when the connection is ready for requests.
     void opened();
-    /// The attempt to connect has failed. After `errc::unavailable` it is repeated; any other failure is a refusal.
+    /// Must be called when the attempt to connect has failed. The attempt is repeated after `errc::unavailable`; any
+    /// other failure is a refusal.
     void fail_to_connect(const failure_ptr& why);
-    /// No attempt to connect will succeed: every operation that waits for a connection fails with `why`.
+    /// Must be called when no attempt to connect will succeed. Every operation that waits for a connection fails with
+    /// `why`.
     void refuse(const failure_ptr& why);
     void set_problem(failure_ptr why) noexcept { problem_ = std::move(why); }
     /// Tries to connect at once instead of after the rest of the back-off.
@@ -74,7 +78,7 @@ private:
     void back_off(lease_clock::duration delay);
 
     asio::steady_timer back_off_;
-    connection_events news_;
+    connection_events events_;
     plan_type plan_;
     bool used_ = false;
     failure_ptr problem_;

@@ -32,7 +32,7 @@ public:
         std::suspend_always initial_suspend() const noexcept { return {}; }
         resume_caller final_suspend() const noexcept { return {}; }
         void return_void() const noexcept {}
-        /// Reaches the function that has resumed the operation.
+        /// The exception reaches the function that has resumed the operation.
         void unhandled_exception() const { throw; }
 
         std::coroutine_handle<> caller = std::noop_coroutine();
@@ -51,10 +51,10 @@ public:
             handle_.destroy();
     }
 
-    /// Runs to its first suspension. Once, and only one that nobody awaits.
+    /// Runs the coroutine to its first suspension. Must be called once, and only for a coroutine that is not awaited.
     void start() { handle_.resume(); }
 
-    // Awaited by another coroutine.
+    // Awaiter functions, for another coroutine that awaits this one.
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) const noexcept
     {

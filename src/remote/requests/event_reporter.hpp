@@ -13,7 +13,7 @@
 
 namespace colock::remote {
 
-/// Told what happens to the connection. Calls come from the client's strand.
+/// Receives the events of the connections. Called on the client's strand.
 class client_events
 {
 public:
@@ -21,14 +21,14 @@ public:
     virtual void on_connecting(std::string_view address) noexcept = 0;
     virtual void on_connecting_ended() noexcept = 0;
     virtual void on_ready() noexcept = 0;
-    /// An attempt to connect has failed. `why` is in words and has a code.
+    /// An attempt to connect has failed. `why` contains a description and a code.
     virtual void on_unreachable(const failure_ptr& why, std::string_view address) noexcept = 0;
     virtual void on_suspended(const error_code& why) noexcept = 0;
     virtual void on_reconnected() noexcept = 0;
     virtual void on_warning(std::string_view message) noexcept = 0;
 };
 
-/// Tells of the connections whoever has made the client.
+/// Reports the events of the connections to the object that has made the client.
 ///
 /// Thread safety: none; belongs to the strand.
 class event_reporter
@@ -36,9 +36,9 @@ class event_reporter
 public:
     explicit event_reporter(std::weak_ptr<client_events> to) : to_(std::move(to)) {}
 
-    /// \param loss of `suspended`
-    /// \param problem of `unreachable`
-    /// \param address of `unreachable` and `connecting`
+    /// \param loss the error of `suspended`
+    /// \param problem the failure of `unreachable`
+    /// \param address the address of `unreachable` and `connecting`
     void tell(connection_events::item what, const error_code& loss, const failure_ptr& problem,
         std::string_view address) const;
     void warn_once(std::string message);

@@ -77,7 +77,7 @@ bool listening_loop::forget_unused()
 {
     const bool lingers = !requests_.plan().retired() && !requests_.plan().closes();
     const auto unused =
-        sources_.forget_unused(lease_clock::now(), lingers ? linger_ : lease_clock::duration::zero(), most_per_turn);
+        sources_.forget_unused(lease_clock::now(), lingers ? linger_ : lease_clock::duration::zero(), max_per_handler);
     if (!unused.asked.empty() && plan_.ready() && !sources_.empty())
         stop_listening(unused.asked);
     return unused.more;
@@ -90,13 +90,13 @@ bool listening_loop::end_due_waits()
         return false;
     bool more = false;
     if (plan_.polls()) {
-        // Waits that began before it was known that they have to poll.
-        const auto unknown = sources_.take_idle(most_per_turn);
+        // These waits began before it was known that waiters must poll.
+        const auto unknown = sources_.take_idle(max_per_handler);
         more = !unknown.empty();
         wake_all(sources_.wake(unknown));
     }
-    auto due = sources_.take_due(lease_clock::now() - *longest, most_per_turn);
-    more = more || due.size() >= most_per_turn;
+    auto due = sources_.take_due(lease_clock::now() - *longest, max_per_handler);
+    more = more || due.size() >= max_per_handler;
     wake_all(std::move(due));
     return more;
 }

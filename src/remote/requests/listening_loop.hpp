@@ -15,8 +15,9 @@
 
 namespace colock::remote {
 
-/// The connection that brings events of released locks to waiters, or polling in its place: made while somebody waits,
-/// and made again after a back-off. `listening_plan` decides; a subclass connects and asks its server for events.
+/// The connection that receives the release events for waiters, or polling instead of it. It is established while a
+/// caller waits, and established again after a back-off. `listening_plan` decides; a derived class connects and
+/// subscribes to events.
 ///
 /// Thread safety: none; belongs to the strand.
 class listening_loop
@@ -28,15 +29,15 @@ public:
     listening_loop(const listening_loop&) = delete;
     listening_loop& operator=(const listening_loop&) = delete;
 
-    /// Passes the event to the plan, and does what the plan decides.
+    /// Passes the event to the plan, and executes the action of the plan.
     void on(event what);
-    /// Forgets unused sources and ends waits that are due, up to `most_per_turn` of each in one handler. Then the plan
-    /// has its turn.
+    /// Removes unused sources and ends waits that are due, up to `max_per_handler` of each in one handler. Then the
+    /// plan receives its timer event.
     void sweep();
 
 protected:
-    /// \param owner and the other references live as long
-    /// \param linger how long a source is kept that nobody uses
+    /// \param owner must outlive this object, like the other references
+    /// \param linger how long an unused source is kept
     listening_loop(const asio::any_io_executor& strand, client_base& owner, connection_loop& requests,
         wait_sources& sources, lease_clock::duration linger);
     ~listening_loop() = default;
@@ -44,15 +45,15 @@ protected:
     virtual void connect() = 0;
     /// Closes the connection; `event::ended` follows.
     virtual void disconnect() = 0;
-    /// Asks for the events of every source that is not asked for yet.
+    /// Subscribes to the events of every source that is not subscribed yet.
     virtual void listen() = 0;
-    /// The same, though the events come from another server than the one that requests go to.
+    /// Like `listen`, although the events come from another server than the one that requests go to.
     virtual void listen_elsewhere() { listen(); }
-    /// The plan has decided: it may have begun or ceased to poll.
+    /// Called after a decision of the plan, which may have started or stopped polling.
     virtual void note_decision() = 0;
-    /// After how long a wait ends without an event; none: never.
+    /// Returns the time after which a wait ends without an event; empty: never.
     [[nodiscard]] virtual std::optional<lease_clock::duration> max_wait() const = 0;
-    /// Events of these sources are not needed any more.
+    /// Cancels the subscriptions to these sources, whose events are not needed any more.
     virtual void stop_listening(const std::vector<std::string>& names) = 0;
 
     [[nodiscard]] plan_type& plan() noexcept { return plan_; }
@@ -64,7 +65,7 @@ protected:
 
 private:
     void back_off(lease_clock::duration delay);
-    // These do some of it, and return whether there is more.
+    // Each of these functions does a part of its work, and returns whether more is left.
     [[nodiscard]] bool forget_unused();
     [[nodiscard]] bool end_due_waits();
 
@@ -72,7 +73,7 @@ private:
     const lease_clock::duration linger_;
     asio::steady_timer back_off_;
     plan_type plan_;
-    /// The next part of a sweep is posted already.
+    /// The handler for the next part of a sweep has been posted.
     bool is_sweeping_ = false;
 };
 

@@ -7,15 +7,15 @@ namespace colock::remote {
 
 namespace {
 
-/// A server that lets nobody close a connection must not make us remember all of them.
-constexpr std::size_t most_unproven = 1024;
+/// Limits the memory use if the server permits no client to close connections.
+constexpr std::size_t max_unproven = 1024;
 
 } // namespace
 
 void lost_requests::add(connection_number ended, identity known)
 {
     unproven_.try_emplace(ended, unproven{std::move(known)});
-    if (unproven_.size() <= most_unproven)
+    if (unproven_.size() <= max_unproven)
         return;
     forgotten_ = unproven_.begin()->first;
     unproven_.erase(unproven_.begin());

@@ -10,24 +10,25 @@
 
 namespace colock::remote {
 
-/// A connection or a session of ours: counted from 1, never used twice.
+/// Identifies a connection or a session of this client. Counted from 1, and never used twice.
 using connection_number = std::uint64_t;
 
-/// Of each connection or session that ended with requests unanswered: whether one of these may still arrive at the
-/// server and take effect, or is proven dead.
+/// Records the connections and sessions that ended with unanswered requests. A request of such a connection may still
+/// arrive at the server and take effect, until it is proven that it cannot.
 ///
-/// Proof is that the server has closed it for us, or that the process of the server that it was made to is gone. That
-/// our side is closed is none: what it has sent may still be on its way.
+/// There are two proofs: the server has closed the connection at the client's request, or the server process of the
+/// connection no longer exists. It is no proof that the client has closed the connection, because its requests may
+/// still be in flight.
 ///
 /// Thread safety: none.
 class lost_requests
 {
 public:
-    /// What a server knows one by.
+    /// The identity of a connection on the server.
     struct identity
     {
         std::int64_t id = 0;
-        /// The process of the server; empty: not known.
+        /// The process of the server; empty if it is not known.
         std::string process{};
     };
     struct suspect
@@ -36,22 +37,23 @@ public:
         std::int64_t id;
     };
 
-    /// It has ended with requests unanswered.
+    /// Records a connection that has ended with unanswered requests.
     void add(connection_number ended, identity known);
-    /// A request of it that was not answered may still take effect. Not so for the one in use, whose requests are
-    /// carried out in order.
+    /// Returns whether an unanswered request of that connection may still take effect. False for the current
+    /// connection, because its requests are executed in order.
     [[nodiscard]] bool may_arrive(connection_number sent_on) const noexcept;
 
-    /// A connection to that process of the server stands: what was made to another has ended with that.
+    /// Must be called when a connection to that server process has been established. All connections to another process
+    /// are then proven dead.
     void connected_to(std::string_view process);
-    /// What the server that we are connected to has to be asked to close, before anything else is asked of it. To ask
-    /// it for connections of another process would hit strangers.
+    /// Returns the connections that the current server must be asked to close before any other request. Connections to
+    /// another server process are not included, because their ids may belong to other clients on this server.
     [[nodiscard]] std::vector<suspect> to_close() const;
     void closed_by_server(connection_number proven) { unproven_.erase(proven); }
-    /// The server refuses that; it is never asked again for this one.
+    /// Must be called when the server refuses to close the connection. The server is not asked again.
     void not_to_be_closed(connection_number refused);
 
-    /// In the child of a fork, for which all up to that number are the parent's.
+    /// Must be called in the child of a fork. All connections up to that number belong to the parent.
     void inherit(connection_number last) noexcept;
     [[nodiscard]] bool is_from_parent(connection_number number) const noexcept { return number <= inherited_; }
 
@@ -62,12 +64,12 @@ private:
         bool refused = false;
     };
     std::map<connection_number, unproven> unproven_;
-    /// Nothing is known any more of those up to this number.
+    /// Connections up to this number have been forgotten.
     connection_number forgotten_ = 0;
     connection_number inherited_ = 0;
 };
 
-/// What one claim has asked for without an answer, each by the connection that it was sent on.
+/// The unanswered requests of one claim, each identified by the connection that it was sent on.
 ///
 /// Thread safety: that of the claim.
 class doubts
@@ -75,8 +77,9 @@ class doubts
 public:
     void add(connection_number sent_on) { unanswered_.push_back(sent_on); }
     [[nodiscard]] bool empty() const noexcept { return unanswered_.empty(); }
-    /// An answer to a later request of the claim came on `answered`: whatever was sent on the same one is past, and
-    /// what is settled. True if that was the last doubt.
+    /// Must be called when a later request of the claim was answered on the connection `answered`. Removes the requests
+    /// that were sent on the same connection, and those that cannot arrive any more. Returns true if the last request
+    /// was removed.
     [[nodiscard]] bool dispel(connection_number answered, const lost_requests& known);
 
 private:

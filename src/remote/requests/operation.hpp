@@ -13,7 +13,8 @@
 
 namespace colock::remote {
 
-/// What an adapter asks for: some requests, and what becomes of them. On the client's strand once it was submitted.
+/// An operation of an adapter: its requests and its completion. Used only on the client's strand after it was
+/// submitted.
 class operation : public operation_allocation,
                   public boost::intrusive_ref_counter<operation>,
                   public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
@@ -24,13 +25,15 @@ public:
     operation& operator=(const operation&) = delete;
     virtual ~operation() = default;
 
-    /// Requests can be sent. Again, if they could not after all, or if their session was over before they were.
+    /// Called when requests can be sent. Called again if the requests could not be sent, or if their session ended
+    /// before they were sent.
     virtual void start() = 0;
-    /// Its time is over, or it is not wanted here any more; it ends with that.
+    /// Ends the operation with a failure, because its deadline has passed or it is not wanted any more.
     virtual void fail(delivery how, failure_ptr why) = 0;
-    /// While it was not started: nobody waits for it, and it gives nothing back.
+    /// Returns whether an operation that was not started can be dropped, because no caller waits for it and it releases
+    /// nothing.
     [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
-    /// It may share a request with others that do.
+    /// Returns whether the operation may share a request with other operations.
     [[nodiscard]] virtual bool joins() const noexcept { return false; }
 
     lease_clock::time_point deadline{};

@@ -9,7 +9,7 @@ namespace colock::remote {
 
 namespace {
 
-/// Room for the operations that are made for every lock.
+/// Block size that is sufficient for the operations of every lock.
 constexpr std::size_t block = 512;
 constinit thread_local colock::detail::spare_blocks spares;
 

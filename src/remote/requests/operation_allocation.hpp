@@ -5,8 +5,8 @@
 
 namespace colock::remote {
 
-/// The operations of a backend inherit these: what is made for every lock reuses the memory of those that have ended on
-/// the same thread. Asio's recycling allocator does the same in three times the time, and only on threads that run a
+/// Base of the operations of a backend. Objects that are allocated for every lock reuse the memory of objects that were
+/// freed on the same thread. Asio's recycling allocator takes three times as long, and works only on threads that run a
 /// context.
 struct operation_allocation
 {

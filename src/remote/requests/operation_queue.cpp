@@ -20,7 +20,7 @@ operation_ptr pop_front(List& from)
 
 } // namespace
 
-/// How many may still be looked at.
+/// Number of operations that may still be checked in this handler.
 class operation_queue::budget
 {
 public:
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool spent() const noexcept { return left_ == 0; }
 
 private:
-    std::size_t left_ = most_per_turn;
+    std::size_t left_ = max_per_handler;
 };
 
 bool operation_queue::add(operation_ptr which)
@@ -73,8 +73,8 @@ operation_ptr operation_queue::take()
         const std::lock_guard guard(mutex_);
         if (waiting_.empty())
             return {};
-        if (looking_ && looked_at_ == waiting_.begin())
-            ++looked_at_;
+        if (is_scanning_ && scan_position_ == waiting_.begin())
+            ++scan_position_;
         next = pop_front(waiting_);
         --waiting_count_;
     }
@@ -88,7 +88,7 @@ operation_ptr operation_queue::take()
 
 void operation_queue::put_back(operation& which)
 {
-    // It is about to be told.
+    // The operation was given up, and `end_some` will end it.
     if (which.generation != generation_)
         return;
     operation_ptr kept(&which);
@@ -105,7 +105,7 @@ void operation_queue::ended(operation& which) noexcept
     if (!which.is_linked())
         return;
     which.unlink();
-    // Those that were given up were counted out with that.
+    // Operations that were given up are not counted in `running_count_` any more.
     if (which.generation == generation_)
         --running_count_;
     intrusive_ptr_release(&which);
@@ -127,7 +127,7 @@ void operation_queue::give_up(list& all, delivery how, const failure_ptr& why)
     if (all.empty())
         return;
     given_up_.push_back({.how = how, .why = why});
-    given_up_.back().on.swap(all);
+    given_up_.back().operations.swap(all);
 }
 
 void operation_queue::give_up_waiting(const failure_ptr& why)
@@ -135,7 +135,7 @@ void operation_queue::give_up_waiting(const failure_ptr& why)
     const std::lock_guard guard(mutex_);
     give_up(waiting_, delivery::unsent, why);
     waiting_count_ = 0;
-    looking_ = false;
+    is_scanning_ = false;
 }
 
 void operation_queue::give_up_running(const failure_ptr& why)
@@ -151,15 +151,15 @@ bool operation_queue::end_some(lease_clock::time_point now, const failure_ptr& t
     end_given_up(left);
     end_overdue_running(left, now, trouble);
     end_overdue_waiting(left, now, trouble);
-    return left.spent() || owes_news();
+    return left.spent() || has_unreported_failures();
 }
 
 void operation_queue::end_given_up(budget& left)
 {
     while (!given_up_.empty()) {
-        // Whoever is told may give up more.
+        // The completion may give up more operations.
         auto& next = given_up_.front();
-        if (next.on.empty()) {
+        if (next.operations.empty()) {
             given_up_.pop_front();
             continue;
         }
@@ -167,13 +167,14 @@ void operation_queue::end_given_up(budget& left)
             return;
         const auto how = next.how;
         const auto why = next.why;
-        pop_front(next.on)->fail(how, why);
+        pop_front(next.operations)->fail(how, why);
     }
 }
 
 void operation_queue::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
 {
-    // Those that were put back and started again stand behind younger ones, and end a little late.
+    // Operations that were put back and started again are behind operations with later deadlines, so they end slightly
+    // late.
     while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
         --running_count_;
         pop_front(running_)->fail(delivery::unanswered, deadlines::overdue(delivery::unanswered, trouble));
@@ -185,17 +186,17 @@ void operation_queue::end_overdue_waiting(budget& left, lease_clock::time_point 
     std::vector<operation_ptr> over;
     {
         const std::lock_guard guard(mutex_);
-        if (!std::exchange(looking_, true))
-            looked_at_ = waiting_.begin();
-        while (looked_at_ != waiting_.end() && left.spend()) {
-            auto& each = *looked_at_++;
+        if (!std::exchange(is_scanning_, true))
+            scan_position_ = waiting_.begin();
+        while (scan_position_ != waiting_.end() && left.spend()) {
+            auto& each = *scan_position_++;
             if (!each.unwanted() && !deadlines::is_over(each.deadline, now))
                 continue;
             each.unlink();
             --waiting_count_;
             over.emplace_back(&each, false);
         }
-        looking_ = left.spent();
+        is_scanning_ = left.spent();
     }
     for (const auto& each : over)
         each->fail(delivery::unsent, deadlines::overdue(delivery::unsent, trouble));
@@ -209,14 +210,14 @@ void operation_queue::drop_all() noexcept
         closed_ = true;
         all.swap(waiting_);
         waiting_count_ = 0;
-        looking_ = false;
+        is_scanning_ = false;
     }
     const auto release = [](operation* each) { intrusive_ptr_release(each); };
     all.clear_and_dispose(release);
     running_.clear_and_dispose(release);
     running_count_ = 0;
     for (auto& each : given_up_)
-        each.on.clear_and_dispose(release);
+        each.operations.clear_and_dispose(release);
     given_up_.clear();
 }
 

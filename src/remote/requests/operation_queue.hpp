@@ -14,10 +14,10 @@
 
 namespace colock::remote {
 
-/// The operations of a client: those that wait to be started, and those whose answers are awaited. A hundred thousand
-/// may end at one moment: then they are told in parts.
+/// The operations of a client: the operations that wait to be started, and the operations that wait for an answer. A
+/// hundred thousand operations may end at the same moment; they are then ended in several handlers.
 ///
-/// Thread safety: `add` and `empty` may be called from any thread; all else on the client's strand.
+/// Thread safety: `add` and `empty` may be called from any thread; all other functions on the client's strand.
 class operation_queue
 {
 public:
@@ -26,47 +26,48 @@ public:
     operation_queue& operator=(const operation_queue&) = delete;
     ~operation_queue() { drop_all(); }
 
-    /// Adds an operation behind all that wait. Returns whether it is the only one, so that a handler that starts it has
-    /// to be posted. After `drop_all` the operation is destroyed.
+    /// Adds an operation at the end of the queue. Returns whether it is the only waiting operation, so that a handler
+    /// that starts it must be posted. After `drop_all` the operation is destroyed.
     bool add(operation_ptr which);
     /// Returns whether no operation waits to be started.
     [[nodiscard]] bool empty() const noexcept;
     [[nodiscard]] std::size_t waiting() const noexcept;
     [[nodiscard]] bool under_way() const noexcept { return !running_.empty(); }
     [[nodiscard]] std::size_t count_under_way() const noexcept { return running_count_; }
-    /// Returns how many operations were under way by themselves since several last were at the same time.
+    /// Returns the number of operations that were in flight alone since the last time when several were in flight
+    /// together.
     [[nodiscard]] unsigned alone_in_a_row() const noexcept { return alone_in_a_row_; }
-    /// Returns whether operations were given up whose callers are still to be told.
-    [[nodiscard]] bool owes_news() const noexcept { return !given_up_.empty(); }
+    /// Returns whether operations were given up whose completions have not been called yet.
+    [[nodiscard]] bool has_unreported_failures() const noexcept { return !given_up_.empty(); }
 
     /// Returns the next operation that waits to be started; null if there is none.
     [[nodiscard]] const operation* first() const noexcept;
-    /// Takes that operation out, to be started; null if there is none.
+    /// Removes the next operation from the queue, to be started; null if there is none.
     [[nodiscard]] operation_ptr take();
-    /// Puts an operation that was taken before all that wait.
+    /// Puts an operation that was taken back to the front of the queue.
     void put_back(operation& which);
-    /// Removes an operation that has ended, or is about to.
+    /// Removes an operation that has ended or is about to end.
     void ended(operation& which) noexcept;
 
-    /// Moves every deadline.
+    /// Postpones every deadline.
     void postpone(lease_clock::duration by) noexcept;
-    /// Gives up all operations that wait, or all that were started; `end_some` tells their callers. One that is
+    /// Gives up all operations that wait, or all that were started. `end_some` ends them later. An operation that is
     /// answered before that ends with its answer.
     void give_up_waiting(const failure_ptr& why);
     void give_up_running(const failure_ptr& why);
-    /// Ends some operations that were given up, whose deadline is over, or that wait and are not wanted any more.
-    /// Returns whether there may be more, for which it is to be called again soon. After `false` the next call looks at
-    /// all that wait once more.
+    /// Ends some operations: those that were given up, those whose deadline has passed, and waiting operations that are
+    /// not wanted any more. Returns whether there may be more; the caller must then call the function again soon. After
+    /// `false`, the next call checks all waiting operations again.
     [[nodiscard]] bool end_some(lease_clock::time_point now, const failure_ptr& trouble);
-    /// Destroys all operations without telling their callers. From now on none is added.
+    /// Destroys all operations without calling their completions. Operations that are added later are destroyed too.
     void drop_all() noexcept;
 
 private:
     /// The list owns a reference to each operation.
     using list = boost::intrusive::list<operation, boost::intrusive::constant_time_size<false>>;
-    struct verdict
+    struct given_up_batch
     {
-        list on{};
+        list operations{};
         delivery how;
         failure_ptr why;
     };
@@ -80,17 +81,17 @@ private:
     mutable colock::detail::light_mutex mutex_;
     list waiting_;
     std::size_t waiting_count_ = 0;
-    /// The next operation that `end_some` looks at, if it has to be called again.
-    list::iterator looked_at_ = waiting_.begin();
-    bool looking_ = false;
+    /// The next operation that `end_some` checks if it must be called again.
+    list::iterator scan_position_ = waiting_.begin();
+    bool is_scanning_ = false;
     bool closed_ = false;
 
     list running_;
     std::size_t running_count_ = 0;
     unsigned alone_in_a_row_ = 0;
-    /// Operations that were given up while they were under way belong to an earlier generation.
+    /// Operations that were given up while they were in flight belong to an earlier generation.
     unsigned generation_ = 0;
-    std::deque<verdict> given_up_;
+    std::deque<given_up_batch> given_up_;
 };
 
 } // namespace colock::remote

@@ -13,7 +13,8 @@ namespace {
 
 /// Maximum number of operations that are started in one handler.
 constexpr int max_started = 64;
-/// A caller that takes turns with others on a contended key is alone now and then.
+/// Number of operations in a row that must be alone in flight before the next is started at once. With fewer, a caller
+/// that alternates with others on a contended key would count as alone.
 constexpr unsigned min_alone = 8;
 
 } // namespace
@@ -30,7 +31,8 @@ void request_queue::submit(operation_ptr added)
     owner_.on_strand(
         *this,
         [](request_queue& self) {
-            // The caller's handler only sends; what else there is to do has a handler of its own.
+            // This function may run inside the caller's handler, so it only sends requests. All other work gets a
+            // separate handler.
             if (self.owner_.requests().plan().open())
                 self.flush();
             else
@@ -50,7 +52,7 @@ void request_queue::start_held_back()
         flush_soon();
 }
 
-/// The next connection is made when nothing is in flight on the last one any more.
+/// The next connection is established when no operation is in flight on the last one.
 void request_queue::note_end()
 {
     if (!operations_.under_way() && owner_.requests().plan().ending())
@@ -70,7 +72,8 @@ void request_queue::ended(operation& which)
     start_held_back();
     if (operations_.under_way())
         return;
-    // An operation that follows one which has ended inside `start` would be started inside that call.
+    // Without `flushing_`, an operation that follows an operation which has ended inside `start` would be started
+    // inside that call.
     const bool expects_others = operations_.alone_in_a_row() < min_alone || !operations_.empty();
     at_once_.store(!flushing_ && !expects_others, std::memory_order_relaxed);
     note_end();
@@ -103,18 +106,18 @@ void request_queue::flush()
     }
     callbacks_.send();
     flushing_ = outer;
-    // Other handlers run in between.
+    // Other handlers run before the queue continues.
     if (room == 0)
         flush_soon();
     owner_.arm_turn();
 }
 
-/// Does nothing while a handler is posted that goes on.
+/// Does nothing if a handler that continues has been posted.
 void request_queue::end_some()
 {
     if (ending_)
         return;
-    // Set before any caller is told, because a caller may give up more.
+    // Set before any completion is called, because a completion may give up more operations.
     ending_ = true;
     ending_ = operations_.end_some(lease_clock::now(), owner_.requests().problem());
     start_held_back();
@@ -139,7 +142,7 @@ void request_queue::refuse(const failure_ptr& why)
 {
     operations_.give_up_waiting(why);
     end_some();
-    // The operations in flight have answers of their own.
+    // The operations in flight receive their own answers.
     if (!operations_.under_way())
         owner_.requests().on(connection_loop::event::refused);
     owner_.arm_turn();
@@ -174,7 +177,7 @@ client_base::usage request_queue::current_usage() const noexcept
     return {.needed = needed,
         .under_way = under_way,
         .has_pending_completions = needed,
-        .owes_news = operations_.owes_news(),
+        .has_unreported_failures = operations_.has_unreported_failures(),
         .pace = deadlines_.pace()};
 }
 

@@ -12,10 +12,10 @@
 
 namespace colock::remote {
 
-/// The requests of a client: its operations are started in their order, as soon as each can be, and end one by one. A
-/// client owns it, and tells it what becomes of the connection.
+/// The request queue of a client. Operations are started in order, as soon as possible, and end one by one. The client
+/// owns the queue, and informs it about changes of the connection.
 ///
-/// Thread safety: `submit` may be called from any thread; the rest belongs to the strand.
+/// Thread safety: `submit` may be called from any thread; all other functions belong to the strand.
 class request_queue
 {
 public:
@@ -24,46 +24,48 @@ public:
         /// Returns whether the next operation can be started now. If it can, it is started at once. May send operations
         /// that were started before.
         std::function<bool(const operation&)> can_start;
-        /// Sends what the operations share that were started last.
+        /// Sends the requests that the last started operations share.
         std::function<void()> send;
     };
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-    /// \param owner lives as long
-    /// \param max_in_flight number of operations that may be started and not ended: all of them may be told in one
-    ///        handler that their connection has ended
+    /// \param owner must outlive this object
+    /// \param max_in_flight maximum number of operations in flight, because all of them may be notified in one handler
+    ///     that their connection has ended
     request_queue(client_base& owner, deadlines given, std::size_t max_in_flight, callbacks made)
         : owner_(owner), deadlines_(given), max_in_flight_(max_in_flight), callbacks_(std::move(made))
     {
     }
 
-    /// Starts an operation as soon as possible. The operation ends on the strand; it is dropped if the context is gone.
+    /// Starts an operation as soon as possible. The operation ends on the strand, or is destroyed if the context has
+    /// shut down.
     void submit(operation_ptr added);
-    /// An operation that was started could not be sent: it becomes the next.
+    /// Puts an operation that could not be sent back to the front of the queue.
     void again(operation& which);
-    /// An operation has ended, and has not told its caller yet.
+    /// Must be called when an operation has ended, before its completion is called.
     void ended(operation& which);
 
     /// Starts operations that wait, as far as possible.
     void flush();
-    /// The same by a handler of its own, so that requests that follow an answer are sent together.
+    /// Like `flush`, in a separate handler, so that requests that follow an answer are sent together.
     void flush_soon();
-    /// Moves every deadline, and ends the operations that are overdue.
+    /// Postpones every deadline, and ends the operations that are overdue.
     /// \param stood_still time in which the event loop did not run
     void end_overdue(lease_clock::duration stood_still);
 
-    /// Every operation that was not started fails with `why`.
+    /// Every operation that was not started fails. `why` is the failure.
     void refuse(const failure_ptr& why);
-    /// The time that a close was given is over: every operation fails.
+    /// Ends every operation with a failure, because the deadline of a close has passed.
     void give_up_all();
-    /// In the child of a fork: every operation fails, which is told from the strand.
+    /// Must be called in the child of a fork. Every operation fails; the completions are called on the strand.
     void forked();
-    /// The context is gone: nobody is told, and nothing is queued any more.
+    /// Must be called when the context has shut down. Destroys all operations without calling their completions; later
+    /// operations are not queued.
     void drop_all() noexcept { operations_.drop_all(); }
 
     /// Number of operations that were not started.
     [[nodiscard]] std::size_t waiting() const noexcept { return operations_.waiting(); }
-    /// Returns the part of the client's usage that is due to the queue.
+    /// Returns the part of the client's usage that the queue causes.
     [[nodiscard]] client_base::usage current_usage() const noexcept;
 
 private:
@@ -76,13 +78,13 @@ private:
     const std::size_t max_in_flight_;
     const callbacks callbacks_;
     operation_queue operations_;
-    /// The next operation is started by the thread that submits it: the last ones were alone, so that others to send
-    /// it with are not to be expected.
+    /// Whether the next operation is started by the thread that submits it. True if the last operations were alone in
+    /// flight, so that it is unlikely to be sent together with others.
     std::atomic<bool> at_once_{false};
     bool flushing_ = false;
-    /// The next operation waits until one of those in flight has ended.
+    /// Whether the next operation must wait until an operation in flight has ended.
     bool is_full_ = false;
-    /// A handler that ends more operations is posted.
+    /// Whether a handler that ends more operations has been posted.
     bool ending_ = false;
 };
 

@@ -28,7 +28,8 @@ std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::watch(const std
     const auto changes = watched.changes.load(std::memory_order_relaxed);
     if (watched.armed != round_)
         return {found->second, changes};
-    // One may have passed since the watcher last looked at the lock, unless none has since a confirmation.
+    // An event may have been missed since the watcher last checked the lock. This is impossible if no event has arrived
+    // since a confirmation.
     return {found->second, watched.confirmed == changes ? changes - 1 : 0};
 }
 
@@ -44,7 +45,7 @@ void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noex
         lingering_.push_back({now, watched.entry->second});
         watched.lingers = true;
     } catch (...) {
-        // Without memory it stays until somebody has used it again.
+        // Without memory, the source remains until its next use has ended.
     }
 }
 
@@ -84,7 +85,7 @@ bool wait_sources::cancel_wait(const wait_source& watched, const claim& who) noe
     if (found == waiters.end())
         return false;
     dropped.swap(found->done);
-    // Their order does not matter, and there may be thousands.
+    // Removes the waiter without preserving the order, because there may be thousands of waiters.
     if (found != std::prev(waiters.end()))
         *found = std::move(waiters.back());
     waiters.pop_back();
@@ -251,7 +252,8 @@ wait_sources::unused wait_sources::forget_unused(
         if (each->interested > 0) {
             each->lingers = false;
         } else if (each->unused_since + linger > now) {
-            // Used since then. It may stay twice as long as it has to, and keeps the order.
+            // The source was used since then. It may stay up to twice as long as necessary, so that the order is
+            // preserved.
             lingering_.push_back({now, each});
         } else {
             if (each->asked == round_)
@@ -274,7 +276,7 @@ wait_sources::completions wait_sources::take_due(lease_clock::time_point before,
     const std::lock_guard guard(mutex_);
     completions ended;
     while (ended.size() < most && !waits_.empty() && waits_.front().since <= before) {
-        // Another event may have ended that wait; then this finds nothing as old.
+        // If another event has ended this wait, no waiter is as old as `since`.
         auto& which = *waits_.front().which;
         const auto since = waits_.front().since;
         for (auto each = which.waiters.begin(); each != which.waiters.end();) {

@@ -23,9 +23,9 @@
 
 namespace colock::remote {
 
-/// Where the events of one key come from (a channel, a watch, a change stream), and who waits for them.
+/// The event source of one key (a channel, a watch, a change stream) and its waiters.
 ///
-/// Guarded by the mutex of its `wait_sources`, except where said.
+/// Guarded by the mutex of its `wait_sources`, except where noted.
 struct wait_source
 {
     explicit wait_source(std::string given) : name(std::move(given)) {}
@@ -38,101 +38,105 @@ struct wait_source
         connection_number looked_in;
     };
     const std::string name;
-    /// Moves with every event, and whenever it is armed anew: something may have changed since it was read.
-    /// Read without the mutex.
+    /// Incremented by every event, and whenever the subscription becomes active again: the key may have changed since
+    /// it was read. Read without the mutex.
     std::atomic<std::uint64_t> changes{1};
     std::vector<waiter> waiters{};
     std::size_t interested = 0;
     lease_clock::time_point unused_since{};
-    /// Among those that are looked at again for being unused.
+    /// Whether the source is in the list of sources that are checked for being unused.
     bool lingers = false;
-    /// In which round the server was asked for its events, and in which that was confirmed.
+    /// The rounds in which the subscription was last requested and last confirmed.
     std::uint64_t asked = 0;
     std::uint64_t armed = 0;
-    /// The last move of the changes, if it was no news to whoever had looked in that connection or session.
+    /// The value of `changes` after the last confirmation, if waiters that had checked the key in the connection or
+    /// session `confirmed_in` did not have to check again.
     std::uint64_t confirmed = 0;
     connection_number confirmed_in = 0;
-    /// Revision of the key that the server reported when its events were last asked for; 0: none.
+    /// Revision of the key that the server reported when the subscription was last requested; 0: none.
     std::uint64_t revision = 0;
-    /// In the list of the idle, or of those that were asked for in this round.
+    /// Position in the list of idle sources, or of sources that were requested in this round.
     std::list<std::shared_ptr<wait_source>>::iterator place{};
-    /// Among all that are known; if it is, still.
+    /// Position in the map of all sources, valid while `known` is true.
     std::map<std::string_view, std::shared_ptr<wait_source>>::iterator entry{};
     bool known = false;
 };
 
-/// Every event source that somebody is interested in, or was a moment ago: which of them the server has to be asked for
-/// or need be no longer, and whose wait ends. There may be a hundred thousand: nothing here walks over all of them, and
-/// what may be due for many is given out in parts.
+/// Manages the event sources of all keys. A source is created on first use, shared by all waiters of its key, and
+/// removed after it has been unused for a while. The class decides which sources must be subscribed at the server,
+/// which need no subscription any more, and which waits end.
 ///
-/// Whoever waits looks again after the events have begun to arrive: what happened before that told nobody. Where events
-/// cannot be had, a wait ends by its age.
+/// Waiters must check the lock again after a subscription has become active, because earlier events were missed. If
+/// events are not available (polling), a wait ends after a certain time.
 ///
-/// Does no I/O and reads no clock. Thread safety: safe. No completion is called here.
+/// Scales to 100,000 sources: no function iterates over all of them, and bulk work is returned in parts. Does no I/O
+/// and reads no clock. Completions are returned to the caller, never called here. Thread safety: safe.
 class wait_sources
 {
 public:
     using source_ptr = std::shared_ptr<wait_source>;
     using completions = std::vector<completion<woken>>;
 
-    /// One more is interested; with the changes that are known to it.
+    /// Adds a user of a source. Returns the source and the event counter, to be passed to `wait`.
     [[nodiscard]] std::pair<source_ptr, std::uint64_t> watch(const std::string& name);
     void leave(wait_source& watched, lease_clock::time_point now) noexcept;
-    /// Keeps `done` until the changes have moved on from `seen`; false if they have already.
-    /// \param looked_in in which connection or session it was looked at; 0: in none in particular
+    /// Stores `done` until the event counter differs from `seen`. Returns false if it already does.
+    /// \param looked_in the connection or session in which the caller checked the key; 0: unspecified
     [[nodiscard]] bool wait(const source_ptr& watched, const claim& who, std::uint64_t seen,
         lease_clock::time_point now, connection_number looked_in, completion<woken>& done);
-    /// False if there was none to be cancelled.
+    /// Cancels a wait. Returns false if the claim was not waiting.
     bool cancel_wait(const wait_source& watched, const claim& who) noexcept;
-    /// Returns whether its events arrive.
+    /// Returns whether the subscription of the source is active.
     [[nodiscard]] bool is_armed(const wait_source& watched) const noexcept;
-    /// Returns what `arm_for` was told last; 0: nothing, or its events do not arrive now.
+    /// Returns the revision that was last passed to `arm_for`. 0 if there is none, or if the subscription is not active
+    /// now.
     [[nodiscard]] std::uint64_t revision(const wait_source& watched) const noexcept;
 
     [[nodiscard]] bool empty() const noexcept;
-    /// Events of that key arrive.
+    /// Returns whether the subscription of that key is active.
     [[nodiscard]] bool armed(const std::string& name) const;
 
-    /// Some that nobody has asked for in this round; they count as asked for now.
+    /// Returns up to `most` sources whose subscription was not requested in this round, and marks them as requested.
     [[nodiscard]] std::vector<source_ptr> take_idle(std::size_t most);
-    /// Their events arrive from now on, so that whoever waits has to look once more.
+    /// Marks the subscriptions as active. Returns the completions of all waiters, which must check the lock again.
     [[nodiscard]] completions arm(const std::vector<source_ptr>& asked);
-    /// The same where the server has told that it still is as whoever has looked in that connection or session has seen
-    /// it: only others look once more.
+    /// Like `arm`, if the server has confirmed that the key has not changed since it was checked in that connection or
+    /// session. Only the other waiters must check again.
     [[nodiscard]] completions arm_unchanged(const source_ptr& asked, connection_number seen_in);
-    /// The same where the server has told the state of the key: of the waiters that had looked in that connection or
-    /// session, only those look once more for which `concerns` returns true. Waiters that come later look once more,
-    /// too.
+    /// Like `arm`, if the server has reported the state of the key. Of the waiters that had checked the key in that
+    /// connection or session, only those must check again for which `concerns` returns true. Later waiters must check
+    /// again too.
     [[nodiscard]] completions arm_for(const source_ptr& asked, connection_number seen_in, std::uint64_t revision,
         const std::function<bool(const claim&)>& concerns);
-    /// Whoever waits there.
+    /// Returns the completions of the waiters of these sources.
     [[nodiscard]] completions wake(const std::vector<source_ptr>& which);
-    /// Whoever waits for events of those.
+    /// Returns the completions of the waiters of these keys.
     [[nodiscard]] completions changed(const std::vector<std::string>& names);
-    /// The same, and nothing more arrives for those until the server is asked again: its events come once.
+    /// Like `changed`, for subscriptions that deliver only one event. They become inactive until the server is asked
+    /// again.
     [[nodiscard]] completions disarmed(const std::vector<std::string>& names);
-    /// The same, but waiters go on waiting for what the server tells when it is asked again. Returns whether anybody is
-    /// interested in its events.
+    /// Marks the subscription as inactive until the server is asked again, without ending the waits. Returns whether
+    /// the source has users.
     [[nodiscard]] bool lapse(const std::string& name);
-    /// The connection is another one: a new round, in which all are idle.
+    /// Starts a new round after a new connection was established. All sources become idle.
     void begin_round() noexcept;
 
     struct unused
     {
-        /// Of those, the ones that were asked for in this round: their events need not arrive any more.
+        /// The removed sources that were requested in this round. Their subscriptions can be cancelled.
         std::vector<std::string> asked{};
-        /// More of them are due now.
+        /// Whether more sources can be removed now.
         bool more = false;
     };
-    /// Forgets some of what nobody has been interested in for that long.
+    /// Removes up to `most` sources that have been unused for the time `linger`.
     [[nodiscard]] unused forget_unused(lease_clock::time_point now, lease_clock::duration linger, std::size_t most);
 
-    /// From now on every wait is known by its age, or no longer.
+    /// Switches polling on or off. While polling is on, waits are recorded by age.
     void poll(bool on);
-    /// Some who have waited since `before` or longer.
+    /// Returns the completions of up to `most` waits that began at `before` or earlier.
     [[nodiscard]] completions take_due(lease_clock::time_point before, std::size_t most);
 
-    /// All waits, never to be called; and nothing is known any more.
+    /// Returns all completions, which must be destroyed without being called, and removes all sources.
     [[nodiscard]] completions drop_all() noexcept;
 
 private:
@@ -146,39 +150,39 @@ private:
     void forget(wait_source& which);
 
     mutable colock::detail::light_mutex mutex_;
-    /// By name. Not hashed: a table that grows moves all of it at once.
+    /// All sources by name. A map and not a hash table, because a growing hash table would move all elements at once.
     std::map<std::string_view, source_ptr> known_;
     std::list<source_ptr> idle_;
     std::list<source_ptr> asked_;
     std::uint64_t round_ = 1;
-    /// In the order in which they are to be looked at.
+    /// Unused sources, in the order in which they are checked.
     std::deque<dated> lingering_;
     bool polls_ = false;
     std::deque<dated> waits_;
 };
 
-/// Ends these waits.
+/// Calls the completions of waits.
 inline void wake_all(wait_sources::completions ended)
 {
     for (auto& each : ended)
         each(woken{});
 }
 
-/// Lasts as long as the object.
+/// A use of an event source, which lasts as long as this object.
 class interest
 {
 public:
-    /// \param of kept for as long
+    /// \param of kept alive by this object
     interest(std::shared_ptr<wait_sources> of, const std::string& name);
     interest(interest&&) noexcept = default;
     interest& operator=(interest&&) = delete;
     ~interest();
 
-    /// Whatever has changed until now is known.
+    /// Marks all changes until now as seen. Call this before the lock is checked.
     void look() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
-    /// False if something has changed since; then `done` is left as it is.
+    /// Starts a wait. Returns false if the key has changed since `look`; `done` is then unchanged.
     [[nodiscard]] bool wait(const claim& who, completion<woken>& done, connection_number looked_in = 0);
-    /// False if there was none to be cancelled: an event has ended it.
+    /// Cancels a wait. Returns false if an event had already ended it.
     bool cancel_wait(const claim& who) const noexcept { return of_->cancel_wait(*watched_, who); }
     [[nodiscard]] bool is_armed() const noexcept { return of_->is_armed(*watched_); }
     [[nodiscard]] std::uint64_t revision() const noexcept { return of_->revision(*watched_); }

@@ -22,7 +22,7 @@ status status_of(int code) noexcept
     case ZAUTHFAILED:
     case ZSESSIONCLOSEDREQUIRESASLAUTH:
         return status::access_denied;
-    // Not carried out.
+    // The server has not carried out a request that it throttled.
     case ZTHROTTLEDOP:
         return status::unsent;
     case ZSESSIONEXPIRED:

@@ -5,7 +5,7 @@
 
 namespace colock::zookeeper::detail {
 
-/// What one of the driver's codes says of a request.
+/// Returns what one of the driver's error codes means for a request.
 [[nodiscard]] status status_of(int code) noexcept;
 
 } // namespace colock::zookeeper::detail

@@ -10,7 +10,8 @@
 
 namespace colock::zookeeper::detail {
 
-/// The driver's socket, waited for: one wait for each direction, and what is written in one turn goes out together.
+/// Waits for the driver's socket, with at most one wait for each direction. Holds back written data, so that everything
+/// that is written in one event-loop iteration is sent together.
 ///
 /// Thread safety: none.
 class driver_socket
@@ -18,17 +19,18 @@ class driver_socket
 public:
     explicit driver_socket(const asio::any_io_executor& executor) : socket_(executor) {}
 
-    [[nodiscard]] socket_waiter& socket() noexcept { return socket_; }
+    [[nodiscard]] socket_waiter& waiter() noexcept { return socket_; }
 
-    /// True if that is another socket than before.
-    bool follow(int drivers, bool stood)
+    /// Returns whether the socket is another one than before. The parameters are those of `socket_waiter::follow`.
+    bool follow(int driver_descriptor, bool was_connected)
     {
-        if (!socket_.follow(drivers, stood))
+        if (!socket_.follow(driver_descriptor, was_connected))
             return false;
         reading_ = writing_ = false;
         return true;
     }
-    /// \param ready called with whether it is there to be read; keeps this
+    /// \param ready called with true when the socket is readable, with false when it is writable; has to keep this
+    /// object alive
     template <class Ready>
     void listen(bool reads, bool writes, Ready ready)
     {
@@ -41,19 +43,19 @@ public:
             }));
     }
 
-    void hold_back() noexcept
+    void cork() noexcept
     {
         if (!std::exchange(corked_, true))
             socket_.cork(true);
     }
-    void release_in_background() noexcept
+    void uncork() noexcept
     {
         if (std::exchange(corked_, false))
             socket_.cork(false);
     }
 
 private:
-    /// Unless the wait was of another socket.
+    /// Returns a handler that calls `then` unless the wait has failed or belonged to an earlier socket.
     template <class Then>
     [[nodiscard]] auto when_ended(bool& armed, Then then)
     {

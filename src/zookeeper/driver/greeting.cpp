@@ -9,8 +9,8 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Its fields: its length without this one, the version, the timeout, the session, the length of the password, the
-/// password, and, of servers since 3.4, whether it only reads.
+/// Fields of the reply to a handshake: the length of the rest, the protocol version, the session timeout, the session
+/// id, the length of the password, the password, and a flag for read-only mode, which servers send since version 3.4.
 constexpr std::size_t version_at = 4;
 constexpr std::size_t timeout_at = 8;
 constexpr std::size_t session_at = 12;
@@ -20,11 +20,11 @@ constexpr std::size_t read_only_at = 40;
 constexpr std::size_t number_size = 4;
 constexpr int password_size = 16;
 
-/// As far as it has come.
-bool may_be(std::span<const std::byte> came, std::size_t at, int small) noexcept
+/// Whether the bytes received so far can be the number `small`, which is stored at the offset `at` in four bytes.
+bool can_be_number(std::span<const std::byte> received, std::size_t at, int small) noexcept
 {
-    for (std::size_t i = 0; i < number_size && at + i < came.size(); ++i) {
-        if (std::to_integer<int>(came[at + i]) != (i + 1 == number_size ? small : 0))
+    for (std::size_t i = 0; i < number_size && at + i < received.size(); ++i) {
+        if (std::to_integer<int>(received[at + i]) != (i + 1 == number_size ? small : 0))
             return false;
     }
     return true;
@@ -37,36 +37,37 @@ bool is_zero(std::span<const std::byte> bytes) noexcept
 
 } // namespace
 
-std::size_t size_of_greeting(std::span<const std::byte> came) noexcept
+std::size_t greeting_size(std::span<const std::byte> received) noexcept
 {
-    const bool is_long = came.size() >= number_size && may_be(came, 0, longest_greeting - number_size);
-    return is_long ? longest_greeting : shortest_greeting;
+    const bool is_long = received.size() >= number_size && can_be_number(received, 0, max_greeting_size - number_size);
+    return is_long ? max_greeting_size : min_greeting_size;
 }
 
-greeting judge_greeting(std::span<const std::byte> came, bool has_session) noexcept
+greeting check_greeting(std::span<const std::byte> received, bool has_session) noexcept
 {
-    const bool has_length =
-        may_be(came, 0, shortest_greeting - number_size) || may_be(came, 0, longest_greeting - number_size);
-    if (!has_length || !may_be(came, version_at, 0) || !may_be(came, password_size_at, password_size))
-        return greeting::strange;
-    if (came.size() < size_of_greeting(came))
-        return greeting::part;
-    const auto timeout = came.subspan(timeout_at, session_at - timeout_at);
-    const auto session = came.subspan(session_at, password_size_at - session_at);
+    const bool has_length = can_be_number(received, 0, min_greeting_size - number_size) ||
+                            can_be_number(received, 0, max_greeting_size - number_size);
+    if (!has_length || !can_be_number(received, version_at, 0) ||
+        !can_be_number(received, password_size_at, password_size))
+        return greeting::invalid;
+    if (received.size() < greeting_size(received))
+        return greeting::incomplete;
+    const auto timeout = received.subspan(timeout_at, session_at - timeout_at);
+    const auto session = received.subspan(session_at, password_size_at - session_at);
     const bool is_negative = std::to_integer<int>(timeout.front()) >= 0x80;
-    const bool lives = !is_negative && !is_zero(timeout) && !is_zero(session);
-    const bool is_over = has_session && is_zero(timeout) && is_zero(session);
-    // One that only reads takes nobody who does not say that this will do.
-    const bool only_reads = came.size() > read_only_at && came[read_only_at] != std::byte{};
-    return (lives || is_over) && !only_reads ? greeting::sound : greeting::strange;
+    const bool is_accepted = !is_negative && !is_zero(timeout) && !is_zero(session);
+    const bool is_expired = has_session && is_zero(timeout) && is_zero(session);
+    // A server in read-only mode accepts only clients that allow this mode, and this client does not.
+    const bool is_read_only = received.size() > read_only_at && received[read_only_at] != std::byte{};
+    return (is_accepted || is_expired) && !is_read_only ? greeting::valid : greeting::invalid;
 }
 
-void refuse_greeting(socket_waiter& socket) noexcept
+void reject_greeting(socket_waiter& socket) noexcept
 {
-    constexpr int most_reads = 64;
+    constexpr int max_reads = 64;
     socket.cut();
     std::array<std::byte, 4096> unread;
-    for (int i = 0; i < most_reads; ++i) {
+    for (int i = 0; i < max_reads; ++i) {
         if (const auto got = socket.take(unread); !got || got->empty())
             break;
     }

@@ -8,29 +8,29 @@
 
 namespace colock::zookeeper::detail {
 
-/// What the server answers to the driver's handshake. The driver believes whatever that is, and ends the process, waits
-/// for more of it, or never finds another server where it makes no sense: it is to be given none that is not here as a
-/// whole, and sound.
+/// The server's reply to the driver's handshake. The driver does not validate the reply: a malformed one makes the
+/// driver end the process, wait for more data, or never try another server. So the driver may read only replies that
+/// are complete and valid.
 enum class greeting : unsigned char
 {
-    /// So far it may be one.
-    part,
-    sound,
-    /// What a ZooKeeper server would never say.
-    strange,
+    /// Incomplete, but valid so far.
+    incomplete,
+    valid,
+    /// Not the reply of a ZooKeeper server.
+    invalid,
 };
 
-/// The least that one has.
-inline constexpr std::size_t shortest_greeting = 40;
-inline constexpr std::size_t longest_greeting = 41;
+/// The smallest and the largest size of a greeting in bytes.
+inline constexpr std::size_t min_greeting_size = 40;
+inline constexpr std::size_t max_greeting_size = 41;
 
-/// \param came from the first byte on, at most as much as the longest has
-/// \param has_session an older session is asked for, which may be over
-[[nodiscard]] greeting judge_greeting(std::span<const std::byte> came, bool has_session) noexcept;
-/// How many bytes it has, of which `came` is a part.
-[[nodiscard]] std::size_t size_of_greeting(std::span<const std::byte> came) noexcept;
+/// \param received the greeting from its first byte on, at most `max_greeting_size` bytes
+/// \param has_session whether the driver asks for an older session, which may have expired
+[[nodiscard]] greeting check_greeting(std::span<const std::byte> received, bool has_session) noexcept;
+/// Returns the complete size of the greeting that begins with `received`.
+[[nodiscard]] std::size_t greeting_size(std::span<const std::byte> received) noexcept;
 
-/// Ends the connection. What has arrived would still be read, and believed: it is thrown away.
-void refuse_greeting(socket_waiter& socket) noexcept;
+/// Shuts the connection down, and discards the data that has arrived, which the driver would still read.
+void reject_greeting(socket_waiter& socket) noexcept;
 
 } // namespace colock::zookeeper::detail

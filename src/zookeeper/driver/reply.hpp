@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/line.hpp"
+#include "zookeeper/driver/lock_queue.hpp"
 
 #include <colock/spi/completion.hpp>
 
@@ -14,7 +14,7 @@
 
 namespace colock::zookeeper::detail {
 
-/// What became of a request.
+/// Outcome of a request.
 enum class status : unsigned char
 {
     ok,
@@ -23,35 +23,36 @@ enum class status : unsigned char
     not_empty,
     bad_version,
     access_denied,
-    /// Answered, and refused for another reason, which `reply::code` tells.
+    /// The server has refused the request for another reason, see `reply::code`.
     refused,
-    /// Answered, and not carried out for the sake of another that travelled with it: to be asked for by itself.
+    /// Not carried out, because another request of the same transaction failed. The request has to be sent again by
+    /// itself.
     batch_aborted,
-    /// Certainly not sent.
+    /// The request was certainly not sent.
     unsent,
-    /// It may have been sent, and may take effect as long as its session lives.
+    /// The request may have been sent, and may take effect as long as its session exists.
     unanswered,
-    /// Its session is over.
+    /// The session of the request has ended.
     ended,
 };
 
 struct node_stat
 {
-    /// The number of the transaction that created it, and of the last that wrote it.
+    /// Numbers of the transaction that created the node, and of the last transaction that wrote it.
     std::int64_t created_in = 0;
     std::int64_t modified_in = 0;
-    /// By the server's clock.
+    /// Times by the server's clock.
     std::int64_t created_ms = 0;
     std::int64_t modified_ms = 0;
-    /// The session that it dies with; 0: with none.
+    /// Session that owns an ephemeral node; 0 for other nodes.
     std::int64_t ephemeral_owner = 0;
     std::int32_t version = 0;
     std::int32_t children = 0;
-    /// The number of the last transaction that created or removed a child.
+    /// Number of the last transaction that created or removed a child.
     std::int64_t children_modified_in = 0;
 };
 
-/// The children of a folder, shared by all who have asked for them in one request.
+/// The children of a folder, shared by all callers whose requests were answered by the same reply.
 ///
 /// Thread safety: none.
 class folder_children
@@ -59,9 +60,9 @@ class folder_children
 public:
     explicit folder_children(std::vector<std::string> names) : names_(std::move(names)) {}
 
-    /// In no order.
+    /// In no particular order.
     [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
-    /// Returns the queue that they are, which is built at the first call.
+    /// Returns the lock queue of these children, which is built at the first call.
     [[nodiscard]] const lock_queue& queue(layout how) const
     {
         if (!queue_)
@@ -74,27 +75,27 @@ private:
     mutable std::optional<lock_queue> queue_;
 };
 
-/// Of one request, or of one member of a transaction.
+/// Reply to a request, or to one member of a transaction.
 struct reply
 {
     status what = status::unsent;
-    /// The driver's own.
+    /// The driver's error code.
     int code = 0;
-    /// The path of what was created, or the data of what was read.
+    /// The path of the node that was created, or the data that was read.
     std::string text{};
     node_stat stat{};
-    /// Of one that has entered a folder: how many are in that, itself included; 0: they were not counted.
-    std::int32_t crowd = 0;
+    /// Number of nodes in a folder after `requests::enter`, including the new one; 0 if they were not counted.
+    std::int32_t child_count = 0;
     /// Children of the folder that the request listed; null if it listed none.
     std::shared_ptr<const folder_children> children{};
-    /// Of a transaction: its members'.
+    /// Replies to the members of a transaction.
     std::vector<reply> members{};
 
     [[nodiscard]] bool ok() const noexcept { return what == status::ok; }
-    /// Returns the names of the children; empty if there is no folder.
+    /// Returns the names of the children; empty if the folder does not exist.
     [[nodiscard]] const std::vector<std::string>& names() const& noexcept;
     [[nodiscard]] std::vector<std::string> names() && { return names(); }
-    /// Returns the queue that the children are.
+    /// Returns the lock queue of the children.
     [[nodiscard]] const lock_queue& queue(layout how) const&;
 };
 
@@ -112,15 +113,15 @@ inline const lock_queue& reply::queue(layout how) const&
 
 using replied = completion<reply>;
 
-/// How long a node lives.
+/// Lifetime of a node.
 enum class node_kind : unsigned char
 {
     persistent,
-    /// Until its last child has gone, and a while longer.
+    /// Removed by the server some time after the last child has gone.
     container,
-    /// As its session.
+    /// Removed together with its session.
     ephemeral,
-    /// The same, and the server appends a number to its name.
+    /// Like `ephemeral`; the server appends a sequence number to the name.
     ephemeral_sequential,
 };
 
@@ -136,7 +137,7 @@ struct change
     kind what;
     std::string path;
     std::string data{};
-    node_kind lives = node_kind::persistent;
+    node_kind lifetime = node_kind::persistent;
 };
 
 } // namespace colock::zookeeper::detail

@@ -9,25 +9,25 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Requests and changes that are told in one go, or a few more.
-constexpr int most_told = 64;
+/// Number of requests and changes after which `deliver_some` stops. The last transaction may exceed it.
+constexpr int max_delivered = 64;
 
-int size_of(const told& each) noexcept
+int size_of(const driver_report& each) noexcept
 {
-    return each.what == told::kind::change ? 1 : static_cast<const request&>(each).size;
+    return each.what == driver_report::kind::change ? 1 : static_cast<const request&>(each).size;
 }
 
-/// Returns how many that were.
-int tell_one(told& each, session_events* to)
+/// Delivers one item, and returns the number of requests or changes in it.
+int deliver(driver_report& each, session_events* to)
 {
-    if (each.what == told::kind::change) {
+    if (each.what == driver_report::kind::change) {
         if (to)
-            to->on_changed(static_cast<told_change&>(each).path);
+            to->on_changed(static_cast<change_report&>(each).path);
         return 1;
     }
-    auto& asked = static_cast<request&>(each);
-    if (asked.done)
-        asked.done(std::move(asked.answer));
+    auto& sent = static_cast<request&>(each);
+    if (sent.done)
+        sent.done(std::move(sent.answer));
     return size_of(each);
 }
 
@@ -35,66 +35,66 @@ int tell_one(told& each, session_events* to)
 
 void session_event_dispatcher::drop() noexcept
 {
-    told_.clear_and_dispose(std::default_delete<told>());
+    reports_.clear_and_dispose(std::default_delete<driver_report>());
 }
 
-void session_event_dispatcher::met_a_stranger()
+void session_event_dispatcher::note_foreign_server()
 {
-    is_stranger_ = true;
-    trouble_ = {"what listens there is no ZooKeeper server", make_error_code(boost::system::errc::protocol_error)};
+    is_foreign_server_ = true;
+    trouble_ = {"the peer is not a ZooKeeper server", make_error_code(boost::system::errc::protocol_error)};
 }
 
-void session_event_dispatcher::tell_notes(zk_client& driver, session_events& to)
+void session_event_dispatcher::report_log(zk_client& driver, session_events& to)
 {
     for (const auto& line : driver.take_log()) {
         if (auto found = read_trouble(line, was_cut_)) {
             was_cut_ = false;
-            if (!is_stranger_)
+            if (!is_foreign_server_)
                 trouble_ = *std::move(found);
         }
         to.on_log(line);
     }
-    if (driver.take_missed())
+    if (driver.take_missed_changes())
         to.on_changed({});
 }
 
-void session_event_dispatcher::tell_news(session_events& to)
+void session_event_dispatcher::deliver_events(session_events& to)
 {
-    for (const auto each : std::exchange(announced_, {})) {
+    for (const auto each : std::exchange(events_, {})) {
         switch (each) {
-        case news::connected:
+        case event::connected:
             to.on_connected();
             break;
-        case news::suspended:
+        case event::suspended:
             to.on_suspended();
             break;
-        case news::unreachable:
+        case event::unreachable:
             to.on_unreachable(trouble_);
             break;
-        case news::outlived:
+        case event::outlived:
             to.on_outlived();
             break;
-        case news::expired:
+        case event::expired:
             to.on_expired();
             break;
-        case news::denied:
+        case event::denied:
             to.on_denied();
             break;
         }
     }
 }
 
-int session_event_dispatcher::tell_some(session_events* to)
+int session_event_dispatcher::deliver_some(session_events* to)
 {
-    if (told_.empty())
+    if (reports_.empty())
         return 0;
-    int told_so_far = 0;
-    while (told_so_far < most_told && !told_.empty()) {
-        const std::unique_ptr<told> next(&told_.front());
-        told_.pop_front();
-        told_so_far += tell_one(*next, to);
+    int delivered = 0;
+    while (delivered < max_delivered && !reports_.empty()) {
+        const std::unique_ptr<driver_report> next(&reports_.front());
+        reports_.pop_front();
+        delivered += deliver(*next, to);
     }
-    return told_so_far;
+    return delivered;
 }
 
 } // namespace colock::zookeeper::detail

@@ -11,13 +11,13 @@
 
 namespace colock::zookeeper::detail {
 
-/// What a session still has to tell: news of itself, changes that were watched for, and answers, in parts.
+/// Queues what a session has to report and delivers it in parts: session events, changes of watched nodes, and replies.
 ///
 /// Thread safety: none.
 class session_event_dispatcher
 {
 public:
-    enum class news : unsigned char
+    enum class event : unsigned char
     {
         connected,
         suspended,
@@ -32,32 +32,33 @@ public:
     session_event_dispatcher& operator=(const session_event_dispatcher&) = delete;
     ~session_event_dispatcher() { drop(); }
 
-    void add(news what) { announced_.push_back(what); }
-    void add(told_list& fresh) noexcept { told_.splice(told_.end(), fresh); }
-    void add(std::unique_ptr<told> one) noexcept { told_.push_back(*one.release()); }
-    /// Never to be told.
+    void add(event what) { events_.push_back(what); }
+    void add(driver_report_list& fresh) noexcept { reports_.splice(reports_.end(), fresh); }
+    void add(std::unique_ptr<driver_report> one) noexcept { reports_.push_back(*one.release()); }
+    /// Discards all items that were not delivered.
     void drop() noexcept;
 
     void set_trouble(trouble why) { trouble_ = std::move(why); }
-    /// We have cut a connection on which nothing was heard: the driver does not know why it has ended.
+    /// Notes that this client has shut down a silent connection. The driver's log does not contain this reason.
     void cut_silent() noexcept { was_cut_ = true; }
-    /// The same, whatever the driver says from now on until somebody else has greeted us.
-    void met_a_stranger();
-    void met_a_server() noexcept { is_stranger_ = false; }
+    /// Notes that the peer is not a ZooKeeper server. This reason replaces those of the driver until a ZooKeeper server
+    /// has been found.
+    void note_foreign_server();
+    void note_valid_server() noexcept { is_foreign_server_ = false; }
 
-    /// Hands on what the driver has noted.
-    void tell_notes(zk_client& driver, session_events& to);
-    void tell_news(session_events& to);
-    /// Some of the rest; answers are told even if there is nobody else to be told. Returns how many.
-    int tell_some(session_events* to);
-    [[nodiscard]] bool empty() const noexcept { return told_.empty(); }
+    /// Delivers the lines of the driver's log, and reports changes that were missed.
+    void report_log(zk_client& driver, session_events& to);
+    void deliver_events(session_events& to);
+    /// Delivers some of the changes and replies, and returns how many. Replies are delivered even if `to` is null.
+    int deliver_some(session_events* to);
+    [[nodiscard]] bool empty() const noexcept { return reports_.empty(); }
 
 private:
-    std::vector<news> announced_;
-    told_list told_;
-    /// Why there is no connection: the driver's last word, or ours.
+    std::vector<event> events_;
+    driver_report_list reports_;
+    /// Why there is no connection: the last reason that the driver or this client has given.
     trouble trouble_;
-    bool is_stranger_ = false;
+    bool is_foreign_server_ = false;
     bool was_cut_ = false;
 };
 

@@ -26,17 +26,17 @@ std::uint64_t cookie_of(int socket) noexcept
 
 } // namespace
 
-bool socket_waiter::follow(int drivers, bool stood)
+bool socket_waiter::follow(int driver_descriptor, bool was_connected)
 {
-    if (stood && own_ && drivers == drivers_)
+    if (was_connected && reader_ && driver_descriptor == driver_descriptor_)
         return false;
-    const auto cookie = cookie_of(drivers);
-    if (own_ && cookie == cookie_)
+    const auto cookie = cookie_of(driver_descriptor);
+    if (reader_ && cookie == cookie_)
         return false;
     drop();
-    own_ = copy_of(drivers);
-    wakes_at_ = 1;
-    drivers_ = drivers;
+    reader_ = copy_of(driver_descriptor);
+    low_watermark_ = 1;
+    driver_descriptor_ = driver_descriptor;
     cookie_ = cookie;
     return true;
 }
@@ -56,30 +56,30 @@ std::optional<socket_waiter::descriptor> socket_waiter::copy_of(int socket) cons
 
 void socket_waiter::drop() noexcept
 {
-    drivers_ = -1;
-    own_.reset();
+    driver_descriptor_ = -1;
+    reader_.reset();
     writer_.reset();
     ++number_;
 }
 
 void socket_waiter::cut() noexcept
 {
-    if (own_)
-        ::shutdown(own_->native_handle(), SHUT_RDWR);
+    if (reader_)
+        ::shutdown(reader_->native_handle(), SHUT_RDWR);
 }
 
-void socket_waiter::cork(bool keeps_back) noexcept
+void socket_waiter::cork(bool holds_back) noexcept
 {
-    const int value = keeps_back ? 1 : 0;
-    if (own_)
-        ::setsockopt(own_->native_handle(), IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+    const int value = holds_back ? 1 : 0;
+    if (reader_)
+        ::setsockopt(reader_->native_handle(), IPPROTO_TCP, TCP_CORK, &value, sizeof value);
 }
 
-void socket_waiter::wake_at(std::size_t bytes) noexcept
+void socket_waiter::set_low_watermark(std::size_t bytes) noexcept
 {
     const auto value = static_cast<int>(bytes);
-    if (own_ && std::exchange(wakes_at_, bytes) != bytes)
-        ::setsockopt(own_->native_handle(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
+    if (reader_ && std::exchange(low_watermark_, bytes) != bytes)
+        ::setsockopt(reader_->native_handle(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof value);
 }
 
 std::optional<std::span<std::byte>> socket_waiter::peek(std::span<std::byte> into) noexcept
@@ -94,7 +94,7 @@ std::optional<std::span<std::byte>> socket_waiter::take(std::span<std::byte> int
 
 std::optional<std::span<std::byte>> socket_waiter::receive(std::span<std::byte> into, int flags) noexcept
 {
-    const auto got = own_ ? ::recv(own_->native_handle(), into.data(), into.size(), flags | MSG_DONTWAIT) : 0;
+    const auto got = reader_ ? ::recv(reader_->native_handle(), into.data(), into.size(), flags | MSG_DONTWAIT) : 0;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return std::nullopt;
     return into.first(got > 0 ? static_cast<std::size_t>(got) : 0);
@@ -102,18 +102,19 @@ std::optional<std::span<std::byte>> socket_waiter::receive(std::span<std::byte> 
 
 bool socket_waiter::put(std::span<const std::byte> from) noexcept
 {
-    return own_ && ::send(own_->native_handle(), from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-                       static_cast<::ssize_t>(from.size());
+    return reader_ && ::send(reader_->native_handle(), from.data(), from.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+                          static_cast<::ssize_t>(from.size());
 }
 
-void socket_waiter::disown() noexcept
+void socket_waiter::detach_after_fork() noexcept
 {
-    if (!own_)
+    if (!reader_)
         return;
     const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::dup3(nowhere, drivers_, O_CLOEXEC);
-    // What waits for the parent's sockets may be shared still: to take ours out would take out the parent's.
-    ::dup3(nowhere, own_->native_handle(), O_CLOEXEC);
+    ::dup3(nowhere, driver_descriptor_, O_CLOEXEC);
+    // The epoll instance may still be shared with the parent process. Deregistering these descriptors would deregister
+    // the parent's, so they are redirected.
+    ::dup3(nowhere, reader_->native_handle(), O_CLOEXEC);
     if (writer_)
         ::dup3(nowhere, writer_->native_handle(), O_CLOEXEC);
     ::close(nowhere);

@@ -15,8 +15,8 @@ namespace asio = boost::asio;
 
 namespace colock::zookeeper::detail {
 
-/// The driver's socket, as Asio sees it: descriptors of our own for the same socket, because the driver closes its
-/// own, and its next socket gets the same number.
+/// Waits for the driver's socket with Asio. Uses duplicates of the driver's descriptor, because the driver closes its
+/// own one, and the driver's next socket gets the same number.
 ///
 /// Thread safety: none.
 class socket_waiter
@@ -27,65 +27,69 @@ public:
     socket_waiter(const socket_waiter&) = delete;
     socket_waiter& operator=(const socket_waiter&) = delete;
 
-    /// True if that is another socket than before; it is not open if it could not be followed.
-    /// \param stood the connection that it is of has stood since: then the number tells it
-    bool follow(int drivers, bool stood);
-    /// Waits end; the connection ends too, once the driver has closed its own.
+    /// Uses the driver's current socket from now on. The object is not open if the descriptor cannot be duplicated.
+    /// \param driver_descriptor descriptor of the driver's socket
+    /// \param was_connected whether the connection has existed since the last call; then the same number means the same
+    /// socket
+    /// \return whether the socket is another one than before
+    bool follow(int driver_descriptor, bool was_connected);
+    /// Ends all waits. The connection ends once the driver has closed its own descriptor.
     void drop() noexcept;
-    [[nodiscard]] bool open() const noexcept { return own_.has_value(); }
+    [[nodiscard]] bool is_open() const noexcept { return reader_.has_value(); }
 
-    /// Counts sockets: a wait that began on an earlier one tells nothing of this one, though it may end after it.
+    /// Counts sockets. A wait that began on an earlier socket may end later, and says nothing about the current one.
     [[nodiscard]] unsigned number() const noexcept { return number_; }
     template <class Handler>
     void wait_readable(Handler handler)
     {
-        own_->async_wait(asio::posix::descriptor_base::wait_read, std::move(handler));
+        reader_->async_wait(asio::posix::descriptor_base::wait_read, std::move(handler));
     }
-    /// On a descriptor that lasts as long as the wait: one that was waited for to be writable is reported as such at
-    /// every later wait, too.
+    /// Uses a descriptor that exists only during the wait. A descriptor that was once waited for to be writable is
+    /// reported as writable at every later wait, too.
     template <class Handler>
     void wait_writable(Handler handler)
     {
         if (!writer_)
-            writer_ = copy_of(own_->native_handle());
-        (writer_ ? *writer_ : *own_).async_wait(asio::posix::descriptor_base::wait_write, std::move(handler));
+            writer_ = copy_of(reader_->native_handle());
+        (writer_ ? *writer_ : *reader_).async_wait(asio::posix::descriptor_base::wait_write, std::move(handler));
     }
     void end_wait_writable() noexcept { writer_.reset(); }
 
-    /// Ends the connection, whoever has a descriptor for it.
+    /// Shuts the connection down for all descriptors of the socket.
     void cut() noexcept;
-    /// Keeps back what is written, until it is let go.
-    void cork(bool keeps_back) noexcept;
+    /// Holds back written data (TCP_CORK) until called with false.
+    void cork(bool holds_back) noexcept;
 
-    /// A wait to read does not end before so many bytes are there, or the other side has ended.
-    void wake_at(std::size_t bytes) noexcept;
-    [[nodiscard]] std::size_t wakes_at() const noexcept { return wakes_at_; }
-    /// What is there to be read, and stays so; nothing: there is no more yet; empty: the other side has ended.
+    /// Makes a wait to read end only when `bytes` bytes are available, or the peer has closed the connection.
+    void set_low_watermark(std::size_t bytes) noexcept;
+    [[nodiscard]] std::size_t low_watermark() const noexcept { return low_watermark_; }
+    /// Returns the available data without removing it. Returns nullopt if there is no data yet, and an empty span if
+    /// the connection has ended.
     [[nodiscard]] std::optional<std::span<std::byte>> peek(std::span<std::byte> into) noexcept;
-    /// Reads it; the same otherwise.
+    /// Like `peek`, but removes the data.
     [[nodiscard]] std::optional<std::span<std::byte>> take(std::span<std::byte> into) noexcept;
-    /// All of it, or false.
+    /// Returns whether all of the data was written.
     [[nodiscard]] bool put(std::span<const std::byte> from) noexcept;
 
-    /// In the child of a fork, where the socket is the parent's: neither the driver's descriptor nor ours leads
-    /// anywhere any more.
-    void disown() noexcept;
+    /// In the child of a fork, where the socket belongs to the parent: redirects the descriptors of the driver and of
+    /// this object to /dev/null.
+    void detach_after_fork() noexcept;
 
 private:
     using descriptor = asio::posix::basic_stream_descriptor<asio::any_io_executor>;
 
-    /// Nothing, if there can be none.
+    /// Returns nullopt if the descriptor cannot be duplicated.
     [[nodiscard]] std::optional<descriptor> copy_of(int socket) const;
     [[nodiscard]] std::optional<std::span<std::byte>> receive(std::span<std::byte> into, int flags) noexcept;
 
     asio::any_io_executor executor_;
-    std::optional<descriptor> own_;
+    std::optional<descriptor> reader_;
     std::optional<descriptor> writer_;
-    int drivers_ = -1;
-    /// The kernel's name of the socket, which it does not use again.
+    int driver_descriptor_ = -1;
+    /// The kernel's identifier of the socket, which is not used again.
     std::uint64_t cookie_ = 0;
     unsigned number_ = 0;
-    std::size_t wakes_at_ = 1;
+    std::size_t low_watermark_ = 1;
 };
 
 } // namespace colock::zookeeper::detail

@@ -8,8 +8,8 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Returns what stands behind `mark`; empty if the mark is not there.
-std::string_view behind(std::string_view text, std::string_view mark)
+/// Returns the text after `mark`; empty if the mark is missing.
+std::string_view text_after(std::string_view text, std::string_view mark)
 {
     const auto at = text.find(mark);
     return at == std::string_view::npos ? std::string_view() : text.substr(at + mark.size());
@@ -19,11 +19,11 @@ std::string_view behind(std::string_view text, std::string_view mark)
 
 std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut)
 {
-    auto server = behind(log_line, "Socket ");
+    auto server = text_after(log_line, "Socket ");
     server = server.substr(0, server.find(" zk retcode="));
     if (server.starts_with('[') && server.ends_with(']'))
         server = server.substr(1, server.size() - 2);
-    const auto number = behind(log_line, "errno=");
+    const auto number = text_after(log_line, "errno=");
     int code = 0;
     std::from_chars(number.data(), number.data() + number.size(), code);
     if (server.empty() || code == 0)
@@ -32,7 +32,7 @@ std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut)
         return trouble{std::string(server).append(": ").append(what), cause};
     };
     const boost::system::error_code cause(code, boost::system::system_category());
-    // The driver's number for the end of a stream.
+    // The driver reports the end of a stream with this code.
     if (code == EHOSTDOWN && !was_cut)
         return found("the server closed the connection", boost::asio::error::eof);
     if (was_cut || cause == boost::asio::error::timed_out)

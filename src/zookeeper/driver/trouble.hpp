@@ -17,8 +17,9 @@ struct trouble
     boost::system::error_code cause = boost::asio::error::host_unreachable;
 };
 
-/// Reads the reason from a line of the driver's log, which says it nowhere else. Empty if the line has none.
-/// \param was_cut we have cut the connection because nothing was heard on it, which the driver does not know
+/// Reads the reason from a line of the driver's log, because the driver reports it nowhere else. Returns nullopt if the
+/// line contains none.
+/// \param was_cut whether this client has shut down a silent connection, which the driver does not know
 [[nodiscard]] std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut = false);
 
 } // namespace colock::zookeeper::detail

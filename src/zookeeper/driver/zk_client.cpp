@@ -18,7 +18,7 @@ namespace colock::zookeeper::detail {
 namespace {
 
 std::mutex driver_mutex;
-/// Whose call is under way.
+/// The client whose call of the driver is running.
 zk_client* calling = nullptr;
 
 node_stat stat_of(const Stat& from)
@@ -33,7 +33,7 @@ node_stat stat_of(const Stat& from)
         .children_modified_in = from.pzxid};
 }
 
-/// A transaction's, with the room that its results are written to.
+/// A transaction, with the memory that the driver writes the results to.
 struct transaction final : request
 {
     using request::request;
@@ -44,19 +44,19 @@ struct transaction final : request
     std::vector<Stat> stats;
 };
 
-/// Nothing may be thrown through the driver: an answer that there is no memory for is none.
+/// No exception may pass through the driver. A reply that there is no memory for counts as unanswered.
 template <class Fill>
 void answer(int code, const void* data, Fill fill) noexcept
 {
-    auto& asked = *static_cast<request*>(const_cast<void*>(data));
-    asked.answer.code = code;
-    asked.answer.what = status_of(code);
+    auto& sent = *static_cast<request*>(const_cast<void*>(data));
+    sent.answer.code = code;
+    sent.answer.what = status_of(code);
     try {
-        fill(asked);
+        fill(sent);
     } catch (const std::bad_alloc&) {
-        asked.answer = {.what = status::unanswered, .code = ZSYSTEMERROR};
+        sent.answer = {.what = status::unanswered, .code = ZSYSTEMERROR};
     }
-    calling->on_answer(asked);
+    calling->on_answer(sent);
 }
 
 void on_void(int code, const void* data)
@@ -66,56 +66,56 @@ void on_void(int code, const void* data)
 
 void on_path(int code, const char* value, const void* data)
 {
-    answer(code, data, [&](request& asked) {
+    answer(code, data, [&](request& sent) {
         if (value && code != ZOK)
-            asked.answer.text = value;
+            sent.answer.text = value;
     });
 }
 
 void on_created(int code, const char* value, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& asked) {
+    answer(code, data, [&](request& sent) {
         if (value)
-            asked.answer.text = value;
+            sent.answer.text = value;
         if (stat)
-            asked.answer.stat = stat_of(*stat);
+            sent.answer.stat = stat_of(*stat);
     });
 }
 
 void on_stat(int code, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& asked) {
+    answer(code, data, [&](request& sent) {
         if (stat)
-            asked.answer.stat = stat_of(*stat);
+            sent.answer.stat = stat_of(*stat);
     });
 }
 
 void on_data(int code, const char* value, int size, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& asked) {
-        // Of a node without data it is negative.
+    answer(code, data, [&](request& sent) {
+        // The size is negative for a node without data.
         if (value && size > 0)
-            asked.answer.text.assign(value, static_cast<std::size_t>(size));
+            sent.answer.text.assign(value, static_cast<std::size_t>(size));
         if (stat)
-            asked.answer.stat = stat_of(*stat);
+            sent.answer.stat = stat_of(*stat);
     });
 }
 
 void on_children(int code, const String_vector* names, const Stat* stat, const void* data)
 {
-    answer(code, data, [&](request& asked) {
+    answer(code, data, [&](request& sent) {
         if (names)
-            asked.answer.children =
+            sent.answer.children =
                 std::make_shared<folder_children>(std::vector<std::string>(names->data, names->data + names->count));
         if (stat)
-            asked.answer.stat = stat_of(*stat);
+            sent.answer.stat = stat_of(*stat);
     });
 }
 
 void on_transaction(int code, const void* data)
 {
-    answer(code, data, [](request& asked) {
-        auto& all = static_cast<transaction&>(asked);
+    answer(code, data, [](request& sent) {
+        auto& all = static_cast<transaction&>(sent);
         all.answer.members.reserve(all.results.size());
         for (std::size_t i = 0; i < all.results.size(); ++i) {
             const auto own = all.results[i].err;
@@ -127,7 +127,7 @@ void on_transaction(int code, const void* data)
 
 void on_event(_zhandle*, int type, int, const char* path, void*)
 {
-    // Of the session we hear by its state.
+    // Session events are not needed: `current_phase` reads the state of the session.
     if (type != ZOO_SESSION_EVENT)
         calling->on_change(path);
 }
@@ -138,9 +138,9 @@ void on_text(const char* text)
         calling->on_log(text);
 }
 
-int mode_of(node_kind lives)
+int mode_of(node_kind lifetime)
 {
-    switch (lives) {
+    switch (lifetime) {
     case node_kind::persistent:
         return ZOO_PERSISTENT;
     case node_kind::container:
@@ -155,11 +155,11 @@ int mode_of(node_kind lives)
 
 } // namespace
 
-/// Of one call of the driver.
+/// Protects one call of the driver, and tells the driver's callbacks which client it belongs to.
 class zk_client::guard
 {
 public:
-    explicit guard(zk_client& who) : lock_(driver_mutex) { calling = &who; }
+    explicit guard(zk_client& client) : lock_(driver_mutex) { calling = &client; }
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
     ~guard() { calling = nullptr; }
@@ -168,20 +168,20 @@ private:
     std::lock_guard<std::mutex> lock_;
 };
 
-/// As the driver wants them.
-struct zk_client::rights
+/// Access rights in the form that the driver expects.
+struct zk_client::acl
 {
-    explicit rights(std::vector<access_right> access) : given(std::move(access)), entries(given.size())
+    explicit acl(std::vector<access_right> access) : given(std::move(access)), entries(given.size())
     {
         for (std::size_t i = 0; i < given.size(); ++i)
             entries[i] = {
                 static_cast<std::int32_t>(given[i].permissions), {given[i].scheme.data(), given[i].id.data()}};
-        all = {static_cast<std::int32_t>(entries.size()), entries.data()};
+        list = {static_cast<std::int32_t>(entries.size()), entries.data()};
     }
 
     std::vector<access_right> given;
     std::vector<ACL> entries;
-    ACL_vector all{};
+    ACL_vector list{};
 };
 
 zk_client::zk_client(const std::string& servers, std::chrono::milliseconds session_timeout, const std::string& user,
@@ -189,16 +189,16 @@ zk_client::zk_client(const std::string& servers, std::chrono::milliseconds sessi
 {
     if (access.empty())
         access.push_back(user.empty() ? access_right{} : access_right{.scheme = "auth", .id = ""});
-    rights_ = std::make_unique<rights>(std::move(access));
-    const guard driving(*this);
-    // It would seed random(), which is the program's, to shuffle the list.
+    acl_ = std::make_unique<acl>(std::move(access));
+    const guard lock(*this);
+    // Keeps the driver from shuffling the servers, for which it would seed the program's random().
     zoo_deterministic_conn_order(1);
     driver_ = zookeeper_init2(servers.c_str(), &on_event, static_cast<int>(session_timeout.count()), nullptr, this,
         ZOO_NO_LOG_CLIENTENV, &on_text);
     zoo_deterministic_conn_order(0);
     if (!driver_)
         throw std::bad_alloc();
-    // Else it would look up its servers' names at every turn, and block.
+    // Otherwise the driver would resolve the servers' names again and again, and block.
     zoo_set_servers_resolution_delay(driver_, -1);
     if (!user.empty())
         zoo_add_auth(driver_, "digest", user.data(), static_cast<int>(user.size()), nullptr, nullptr);
@@ -207,17 +207,17 @@ zk_client::zk_client(const std::string& servers, std::chrono::milliseconds sessi
 zk_client::~zk_client()
 {
     close();
-    take_told().clear_and_dispose(std::default_delete<told>());
+    take_reports().clear_and_dispose(std::default_delete<driver_report>());
 }
 
 void zk_client::close() noexcept
 {
-    const guard driving(*this);
+    const guard lock(*this);
     if (driver_)
         zookeeper_close(std::exchange(driver_, nullptr));
 }
 
-zk_client::phase zk_client::now() const noexcept
+zk_client::phase zk_client::current_phase() const noexcept
 {
     const auto state = zoo_state(driver_);
     if (state == ZOO_CONNECTED_STATE)
@@ -233,23 +233,24 @@ zk_client::phase zk_client::now() const noexcept
     return phase::disconnected;
 }
 
-bool zk_client::has_hung_up() const noexcept
+bool zk_client::has_closed_socket() const noexcept
 {
-    // Its state before the first connection, and after this; after an ordinary end it is another one.
+    // The state before the first connection, and after the driver has closed its socket because a write failed. The
+    // loss of a connection leads to another state.
     return zoo_state(driver_) == ZOO_NOTCONNECTED_STATE;
 }
 
 void zk_client::use_servers(const std::string& servers)
 {
-    const guard driving(*this);
+    const guard lock(*this);
     static_cast<void>(zoo_set_servers(driver_, servers.c_str()));
 }
 
 void zk_client::fail_all()
 {
-    const guard driving(*this);
-    // What was not written is kept for the next connection, the rest of a half written request first. That connection
-    // is given up before anything is sent on it: this is what makes the driver tell the requests.
+    const guard lock(*this);
+    // The driver keeps unwritten requests for the next connection, beginning with the rest of a partially written one.
+    // That connection is shut down before anything is sent on it, which makes the driver complete the requests.
     for (int i = 0; i < 3; ++i) {
         int descriptor = -1;
         int events = 0;
@@ -264,14 +265,14 @@ void zk_client::fail_all()
     }
 }
 
-zk_client::interest zk_client::wants()
+zk_client::interest zk_client::current_interest()
 {
-    const guard driving(*this);
+    const guard lock(*this);
     interest found;
     int events = 0;
     timeval delay{};
     found.failed = zookeeper_interest(driver_, &found.descriptor, &events, &delay) != ZOK;
-    // After a failure it tells the number of a socket that it has closed.
+    // After a failure the driver returns the number of a socket that it has closed.
     if (found.failed)
         found.descriptor = -1;
     found.wants_write = (events & ZOOKEEPER_WRITE) != 0;
@@ -280,7 +281,7 @@ zk_client::interest zk_client::wants()
 
 zk_client::progress zk_client::process(bool reads, bool writes)
 {
-    const guard driving(*this);
+    const guard lock(*this);
     const auto code = zookeeper_process(driver_, (reads ? ZOOKEEPER_READ : 0) | (writes ? ZOOKEEPER_WRITE : 0));
     if (code == ZOK)
         return progress::done;
@@ -297,78 +298,79 @@ std::int64_t zk_client::session_id() const noexcept
     return zoo_client_id(driver_)->client_id;
 }
 
-void zk_client::dispose(int refused, std::unique_ptr<request>&& asked)
+void zk_client::track(int code, std::unique_ptr<request>&& sent)
 {
-    if (refused == ZOK) {
-        // The driver's, until it is answered.
-        static_cast<void>(asked.release());
+    if (code == ZOK) {
+        // The driver owns the request until it is answered.
+        static_cast<void>(sent.release());
         ++unanswered_;
         return;
     }
-    asked->answer.code = refused;
-    asked->answer.what = refused == ZINVALIDSTATE ? status::ended : status::unsent;
-    told_.push_back(*asked.release());
+    sent->answer.code = code;
+    sent->answer.what = code == ZINVALIDSTATE ? status::ended : status::unsent;
+    reports_.push_back(*sent.release());
 }
 
-void zk_client::create(const std::string& path, std::string_view data, node_kind lives, std::unique_ptr<request> asked)
+void zk_client::create(
+    const std::string& path, std::string_view data, node_kind lifetime, std::unique_ptr<request> sent)
 {
-    const guard driving(*this);
-    const auto code = zoo_acreate2(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), &rights_->all,
-        mode_of(lives), &on_created, asked.get());
-    dispose(code, std::move(asked));
+    const guard lock(*this);
+    const auto code = zoo_acreate2(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), &acl_->list,
+        mode_of(lifetime), &on_created, sent.get());
+    track(code, std::move(sent));
 }
 
-void zk_client::remove(const std::string& path, std::unique_ptr<request> asked)
+void zk_client::remove(const std::string& path, std::unique_ptr<request> sent)
 {
-    const guard driving(*this);
-    dispose(zoo_adelete(driver_, path.c_str(), -1, &on_void, asked.get()), std::move(asked));
+    const guard lock(*this);
+    track(zoo_adelete(driver_, path.c_str(), -1, &on_void, sent.get()), std::move(sent));
 }
 
-void zk_client::write(const std::string& path, std::string_view data, std::unique_ptr<request> asked)
+void zk_client::write(const std::string& path, std::string_view data, std::unique_ptr<request> sent)
 {
-    const guard driving(*this);
+    const guard lock(*this);
     const auto code =
-        zoo_aset(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), -1, &on_stat, asked.get());
-    dispose(code, std::move(asked));
+        zoo_aset(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), -1, &on_stat, sent.get());
+    track(code, std::move(sent));
 }
 
-void zk_client::read(const std::string& path, bool watches, std::unique_ptr<request> asked)
+void zk_client::read(const std::string& path, bool watches, std::unique_ptr<request> sent)
 {
-    const guard driving(*this);
+    const guard lock(*this);
     if (watches)
         watched_.add(path, watched_nodes::kind::data);
-    const auto code = zoo_awget(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_data, asked.get());
-    dispose(code, std::move(asked));
+    const auto code = zoo_awget(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_data, sent.get());
+    track(code, std::move(sent));
 }
 
-void zk_client::children(const std::string& path, bool watches, std::unique_ptr<request> asked)
+void zk_client::children(const std::string& path, bool watches, std::unique_ptr<request> sent)
 {
-    const guard driving(*this);
+    const guard lock(*this);
     if (watches)
         watched_.add(path, watched_nodes::kind::children);
     const auto code =
-        zoo_awget_children2(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_children, asked.get());
-    dispose(code, std::move(asked));
+        zoo_awget_children2(driver_, path.c_str(), watches ? &on_event : nullptr, this, &on_children, sent.get());
+    track(code, std::move(sent));
 }
 
-void zk_client::exists(const std::string& path, std::unique_ptr<request> asked)
+void zk_client::exists(const std::string& path, std::unique_ptr<request> sent)
 {
-    const guard driving(*this);
-    dispose(zoo_aexists(driver_, path.c_str(), 0, &on_stat, asked.get()), std::move(asked));
+    const guard lock(*this);
+    track(zoo_aexists(driver_, path.c_str(), 0, &on_stat, sent.get()), std::move(sent));
 }
 
-void zk_client::sync(const std::string& path, std::unique_ptr<request> asked)
+void zk_client::sync(const std::string& path, std::unique_ptr<request> sent)
 {
-    const guard driving(*this);
-    dispose(zoo_async(driver_, path.c_str(), &on_path, asked.get()), std::move(asked));
+    const guard lock(*this);
+    track(zoo_async(driver_, path.c_str(), &on_path, sent.get()), std::move(sent));
 }
 
-void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> asked)
+void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> sent)
 {
-    // The number that the server appends has at most eleven characters.
+    // Maximum size of the number that the server appends: at most eleven characters, and a terminating zero.
     constexpr std::size_t room = 12;
-    auto all = std::make_unique<transaction>(std::move(asked->done), true);
-    all->size = asked->size;
+    auto all = std::make_unique<transaction>(std::move(sent->done), true);
+    all->size = sent->size;
     all->operations.resize(changes.size());
     all->results.resize(changes.size());
     all->paths.resize(changes.size());
@@ -380,8 +382,8 @@ void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<reques
         switch (each.what) {
         case change::kind::create:
             all->paths[i].resize(each.path.size() + room);
-            zoo_create_op_init(&operation, each.path.c_str(), each.data.data(), size, &rights_->all,
-                mode_of(each.lives), all->paths[i].data(), static_cast<int>(all->paths[i].size()));
+            zoo_create_op_init(&operation, each.path.c_str(), each.data.data(), size, &acl_->list,
+                mode_of(each.lifetime), all->paths[i].data(), static_cast<int>(all->paths[i].size()));
             break;
         case change::kind::remove:
             zoo_delete_op_init(&operation, each.path.c_str(), -1);
@@ -391,34 +393,34 @@ void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<reques
             break;
         }
     }
-    const guard driving(*this);
+    const guard lock(*this);
     const auto code = zoo_amulti(driver_, static_cast<int>(changes.size()), all->operations.data(), all->results.data(),
         &on_transaction, all.get());
-    dispose(code, std::move(all));
+    track(code, std::move(all));
 }
 
-void zk_client::forget_watches()
+void zk_client::drop_excessive_watches()
 {
-    if (!watched_.too_many())
+    if (!watched_.is_too_large())
         return;
-    const guard driving(*this);
-    // Never called: no server is asked.
+    const guard lock(*this);
+    // Never called, because no request is sent to the server.
     void_completion_t completed = &on_void;
     for (const auto& [path, what] : watched_.take_all()) {
         const auto type = what == watched_nodes::kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD;
         zoo_aremove_all_watches(driver_, path.c_str(), type, 1, &completed, nullptr);
     }
-    missed_ = true;
+    has_missed_changes_ = true;
 }
 
-told_list zk_client::take_told() noexcept
+driver_report_list zk_client::take_reports() noexcept
 {
-    return std::exchange(told_, told_list());
+    return std::exchange(reports_, driver_report_list());
 }
 
-bool zk_client::take_missed() noexcept
+bool zk_client::take_missed_changes() noexcept
 {
-    return std::exchange(missed_, false);
+    return std::exchange(has_missed_changes_, false);
 }
 
 std::vector<std::string> zk_client::take_log() noexcept
@@ -430,16 +432,17 @@ void zk_client::on_change(const char* path) noexcept
 {
     try {
         watched_.changed(path);
-        told_.push_back(*new told_change(path));
+        reports_.push_back(*new change_report(path));
     } catch (const std::bad_alloc&) {
-        missed_ = true;
+        has_missed_changes_ = true;
     }
 }
 
 void zk_client::on_log(const char* text) noexcept
 {
     try {
-        // Of what a driver that goes round in circles says, the first lines tell why. Nobody decides by it.
+        // A driver that fails again and again logs without end; the first lines contain the reason. No decision depends
+        // on the log.
         if (log_.size() < 64)
             log_.emplace_back(text);
     } catch (const std::bad_alloc&) {
@@ -449,7 +452,7 @@ void zk_client::on_log(const char* text) noexcept
 void zk_client::on_answer(request& which) noexcept
 {
     --unanswered_;
-    told_.push_back(which);
+    reports_.push_back(which);
 }
 
 } // namespace colock::zookeeper::detail

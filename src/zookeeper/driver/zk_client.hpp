@@ -22,8 +22,8 @@ struct _zhandle;
 
 namespace colock::zookeeper::detail {
 
-/// What the driver tells, in the order in which it was told.
-struct told : remote::operation_allocation, boost::intrusive::slist_base_hook<>
+/// Base of the items that the driver reports, which are kept in the order of the reports.
+struct driver_report : remote::operation_allocation, boost::intrusive::slist_base_hook<>
 {
     enum class kind : unsigned char
     {
@@ -31,40 +31,40 @@ struct told : remote::operation_allocation, boost::intrusive::slist_base_hook<>
         change,
     };
 
-    explicit told(kind which) noexcept : what(which) {}
-    virtual ~told() = default;
+    explicit driver_report(kind which) noexcept : what(which) {}
+    virtual ~driver_report() = default;
 
     const kind what;
 };
-using told_list = boost::intrusive::slist<told, boost::intrusive::cache_last<true>>;
+using driver_report_list = boost::intrusive::slist<driver_report, boost::intrusive::cache_last<true>>;
 
-struct told_change final : told
+struct change_report final : driver_report
 {
-    explicit told_change(std::string_view where) : told(kind::change), path(where) {}
+    explicit change_report(std::string_view where) : driver_report(kind::change), path(where) {}
     std::string path;
 };
 
-/// Sent, and told when it is answered.
-struct request : told
+/// A request that was sent, and its reply.
+struct request : driver_report
 {
     request(replied then, bool is_write)
-        : told(kind::answer), done(std::move(then)), writes(is_write), sent(lease_clock::now())
+        : driver_report(kind::answer), done(std::move(then)), writes(is_write), sent(lease_clock::now())
     {
     }
 
     replied done;
     reply answer;
     bool writes;
-    /// Of how many it tells.
+    /// Number of requests that this one stands for; more than 1 for a transaction.
     int size = 1;
     lease_clock::time_point sent;
 };
 
-/// One of the C client's handles: a session, connected or not. It calls nobody: what it is told by the driver stands in
-/// a list until it is taken.
+/// Wraps one handle of ZooKeeper's C client, called the driver: a session, connected or not. Never calls completions:
+/// the driver's reports are kept in a list until they are taken.
 ///
-/// All calls of the driver in this process exclude each other: numbers of requests, texts of logs and more of it live
-/// in variables that all handles share.
+/// All calls of the driver in this process exclude each other, because the driver keeps request numbers, log texts and
+/// more in global variables.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 class zk_client
@@ -74,7 +74,7 @@ public:
     {
         disconnected,
         connecting,
-        /// Connected; the server has not taken the session on yet.
+        /// Connected, but the server has not accepted the session yet.
         greeting,
         connected,
         expired,
@@ -83,7 +83,7 @@ public:
     enum class progress : unsigned char
     {
         done,
-        /// There is nothing more to be read.
+        /// No more data can be read now.
         nothing,
         /// The connection has ended.
         failed,
@@ -91,14 +91,14 @@ public:
     struct interest
     {
         bool failed = false;
-        /// -1: there is none; ask again after a while.
+        /// -1: the driver has no socket now; ask again later.
         int descriptor = -1;
         bool wants_write = false;
     };
 
-    /// \param servers numeric addresses, as server_list has them
-    /// \param user empty, or with ':' and the password behind it
-    /// \param access of what is created; empty: everything to the user, or to everybody where there is none
+    /// \param servers numeric addresses, in the format of server_list
+    /// \param user empty, or the name and the password, separated by ':'
+    /// \param access rights of created nodes; empty: all rights for the user, or for everybody if there is no user
     /// \throws std::bad_alloc
     zk_client(const std::string& servers, std::chrono::milliseconds session_timeout, const std::string& user,
         std::vector<access_right> access);
@@ -106,64 +106,65 @@ public:
     zk_client(const zk_client&) = delete;
     zk_client& operator=(const zk_client&) = delete;
 
-    /// Once; nothing else is called after it but what takes. All requests are told. Where a connection stands that was
-    /// not shut down, it blocks.
+    /// Closes the handle, once; afterwards only the `take_` functions may be called. Completes all requests. Blocks if
+    /// a connection exists that was not shut down.
     void close() noexcept;
 
-    /// From now on these, while there is no connection; without memory those from before.
+    /// Replaces the list of servers; only while there is no connection. Keeps the old list if there is no memory.
     void use_servers(const std::string& servers);
 
-    [[nodiscard]] phase now() const noexcept;
-    /// A request could not be written: the driver has closed its socket, and told nobody.
-    [[nodiscard]] bool has_hung_up() const noexcept;
-    /// Tells those requests.
+    [[nodiscard]] phase current_phase() const noexcept;
+    /// Whether a request could not be written. The driver has then closed its socket, and has reported nothing.
+    [[nodiscard]] bool has_closed_socket() const noexcept;
+    /// Completes the requests that were lost when the driver closed its socket.
     void fail_all();
-    [[nodiscard]] interest wants();
+    [[nodiscard]] interest current_interest();
     [[nodiscard]] progress process(bool reads, bool writes);
-    /// Requests that the driver has, and has not answered.
+    /// Number of requests that the driver has accepted and not completed.
     [[nodiscard]] std::size_t unanswered() const noexcept { return unanswered_; }
     [[nodiscard]] std::chrono::milliseconds session_timeout() const noexcept;
     [[nodiscard]] std::int64_t session_id() const noexcept;
 
-    void create(const std::string& path, std::string_view data, node_kind lives, std::unique_ptr<request> asked);
-    void remove(const std::string& path, std::unique_ptr<request> asked);
-    void write(const std::string& path, std::string_view data, std::unique_ptr<request> asked);
-    /// `watches`: the next change of the node is told, if there is one.
-    void read(const std::string& path, bool watches, std::unique_ptr<request> asked);
-    void children(const std::string& path, bool watches, std::unique_ptr<request> asked);
-    void exists(const std::string& path, std::unique_ptr<request> asked);
-    void sync(const std::string& path, std::unique_ptr<request> asked);
-    /// All of it, or nothing. What is created has no stat.
-    void multi(const std::vector<change>& changes, std::unique_ptr<request> asked);
+    void create(const std::string& path, std::string_view data, node_kind lifetime, std::unique_ptr<request> sent);
+    void remove(const std::string& path, std::unique_ptr<request> sent);
+    void write(const std::string& path, std::string_view data, std::unique_ptr<request> sent);
+    /// If `watches` is true and the node exists, its next change is reported.
+    void read(const std::string& path, bool watches, std::unique_ptr<request> sent);
+    void children(const std::string& path, bool watches, std::unique_ptr<request> sent);
+    void exists(const std::string& path, std::unique_ptr<request> sent);
+    void sync(const std::string& path, std::unique_ptr<request> sent);
+    /// Carries out all changes or none. The replies for created nodes contain no stat.
+    void multi(const std::vector<change>& changes, std::unique_ptr<request> sent);
 
-    /// While there is no connection: if it would be cut by them, nothing that is watched is watched any more, and
-    /// counts as missed.
-    void forget_watches();
+    /// Only while there is no connection. Removes all watches if there are so many that the next connection would be
+    /// closed because of them. Afterwards `take_missed_changes` returns true.
+    void drop_excessive_watches();
 
-    [[nodiscard]] bool has_told() const noexcept { return !told_.empty(); }
-    /// To be deleted by whoever takes them.
-    [[nodiscard]] told_list take_told() noexcept;
-    /// A change was told that there was no memory for: anything that is watched may have changed.
-    [[nodiscard]] bool take_missed() noexcept;
+    [[nodiscard]] bool has_reports() const noexcept { return !reports_.empty(); }
+    /// Returns the reported items, which the caller has to delete.
+    [[nodiscard]] driver_report_list take_reports() noexcept;
+    /// Whether changes of watched nodes were not reported since the last call: any watched node may have changed. The
+    /// cause is a lack of memory, or `drop_excessive_watches`.
+    [[nodiscard]] bool take_missed_changes() noexcept;
     [[nodiscard]] std::vector<std::string> take_log() noexcept;
 
-    /// A change of a node: by the driver.
+    /// Called by the driver's callbacks.
     void on_change(const char* path) noexcept;
     void on_log(const char* text) noexcept;
     void on_answer(request& which) noexcept;
 
 private:
     class guard;
-    struct rights;
+    struct acl;
 
-    void dispose(int refused, std::unique_ptr<request>&& asked);
+    void track(int code, std::unique_ptr<request>&& sent);
 
-    std::unique_ptr<rights> rights_;
+    std::unique_ptr<acl> acl_;
     _zhandle* driver_ = nullptr;
-    told_list told_;
+    driver_report_list reports_;
     std::size_t unanswered_ = 0;
     watched_nodes watched_;
-    bool missed_ = false;
+    bool has_missed_changes_ = false;
     std::vector<std::string> log_;
 };
 

@@ -11,12 +11,12 @@ void claim_state::enter(sessions& all)
     }
     session = all.number();
     if (!session_ref)
-        session_ref = all.inside().enter();
+        session_ref = all.users().enter();
 }
 
 void claim_state::leave(sessions& all) noexcept
 {
-    all.inside().forget_granted(node);
+    all.users().forget_granted(node);
     node.clear();
     session_ref.reset();
     fence = 0;
@@ -30,11 +30,11 @@ void claim_state::stop_waiting() noexcept
     predecessor.clear();
 }
 
-void note_look(const sessions& all, claim& of)
+void settle_creations(const sessions& all, claim& of)
 {
     auto* const state = find_state(of);
     if (state && state->creates.dispel(all.number(), all.lost()))
-        of.clear_taint();
+        of.clear_in_doubt();
 }
 
 } // namespace colock::zookeeper::detail

@@ -14,38 +14,39 @@
 
 namespace colock::zookeeper::detail {
 
-/// What the adapter keeps with a claim.
+/// State that the adapter keeps for a claim.
 struct claim_state
 {
-    /// In which it has a node, or may have.
+    /// Session in which the claim has a node, or may have one.
     remote::connection_number session = 0;
     session_users::session_ref session_ref{};
-    /// Where its node is; empty: none is known.
+    /// Path of the claim's node; empty if none is known.
     std::string node{};
-    /// The number of the transaction that made it.
+    /// Number of the transaction that created the node.
     std::uint64_t fence = 0;
-    /// It was first in the line.
+    /// The claim was the first in the lock queue.
     bool granted = false;
-    /// Its node in the index of its group was asked for in that session, and is, or may be, there.
+    /// The creation of the claim's index node was sent in `session`, so the index node exists or may exist.
     bool indexed = false;
-    /// Creates that were sent, and not answered.
+    /// Creations that were sent and not answered.
     remote::doubts creates{};
 
-    /// What it waits for, as `watches` calls it; and that it does.
+    /// Name of the event source to wait for, as `watches` names it; the source that is watched; and the interest in it.
     std::string predecessor{};
     std::string watched{};
     std::optional<remote::interest> source{};
-    /// Its wait was ended without an event: the next attempt asks only whether all is as it was.
-    bool polls = false;
+    /// The last wait ended without an event, so the next attempt only checks whether anything has changed.
+    bool only_polls = false;
 
-    /// It may have a node in the session in use; what was in another is over with that, or in doubt.
+    /// Notes that the claim may have a node in the current session. Its nodes of an older session are gone, or in
+    /// doubt.
     void enter(sessions& all);
-    /// It has no node.
+    /// Notes that the claim has no node.
     void leave(sessions& all) noexcept;
     void stop_waiting() noexcept;
 };
 
-/// Null for a claim that never was sent.
+/// Returns null for a claim that was never sent.
 [[nodiscard]] inline claim_state* find_state(const claim& of) noexcept
 {
     return remote::claim_slot<claim_state>::find(of);
@@ -55,8 +56,8 @@ struct claim_state
     return remote::claim_slot<claim_state>::make(of);
 }
 
-/// Its folder was listed in the session in use, behind all that was sent in it for the claim, and what was found there
-/// is known or gone.
-void note_look(const sessions& all, claim& of);
+/// Settles the unanswered creations of a claim, after its folder was listed in the current session. The list was
+/// requested after all that was sent in this session for the claim, and each node that was found is known or removed.
+void settle_creations(const sessions& all, claim& of);
 
 } // namespace colock::zookeeper::detail

@@ -15,15 +15,15 @@ using remote::coroutine;
 
 /// An operation of several requests, written as one coroutine, `run`.
 ///
-/// A request that cannot be sent, or whose session has ended, begins the operation again: the coroutine is destroyed
-/// and `run` is called once more. What is known by then has to stand in the claim's state.
+/// If a request cannot be sent, or its session has ended, the operation begins again: the coroutine is destroyed, and
+/// `run` is called once more. What has to survive this is kept in the claim's state.
 class coroutine_operation : public request_operation
 {
 protected:
     using request_operation::request_operation;
 
-    /// The reply to one request. The coroutine sends the request with `expect()`, and awaits the reply then or later. A
-    /// reply that arrives after this object was destroyed is ignored.
+    /// The reply to one request. The coroutine passes `expect()` to the request as its completion, and awaits the reply
+    /// then or later. A reply that arrives after this object was destroyed is ignored.
     class pending_reply
     {
     public:
@@ -41,7 +41,7 @@ protected:
             *at = next_;
         }
 
-        /// Returns what the request is to be told. Once.
+        /// Returns the completion for the request. May be called once.
         [[nodiscard]] replied expect()
         {
             is_expected_ = true;
@@ -65,13 +65,13 @@ protected:
         bool is_expected_ = false;
     };
 
-    /// Never resumes the coroutine that awaits it.
+    /// Suspends the coroutine, which is never resumed.
     using stop = std::suspend_always;
 
     [[nodiscard]] virtual coroutine run() = 0;
 
-    /// `co_await connected()` returns where requests can be sent. If none can be sent, the operation begins again
-    /// later.
+    /// `co_await connected()` returns the requests of the current session. If no request can be sent now, the operation
+    /// begins again later.
     [[nodiscard]] auto connected() noexcept
     {
         struct awaitable
@@ -80,7 +80,7 @@ protected:
             requests* by;
 
             [[nodiscard]] bool await_ready() const noexcept { return by != nullptr; }
-            void await_suspend(std::coroutine_handle<>) const { self.begin_anew(); }
+            void await_suspend(std::coroutine_handle<>) const { self.restart(); }
             requests& await_resume() const noexcept { return *by; }
         };
         return awaitable{*this, active_sessions().ask()};
@@ -88,14 +88,14 @@ protected:
     /// `co_await fail_with(answer)` ends the operation.
     [[nodiscard]] stop fail_with(const reply& answer)
     {
-        // The answer may be a part of what is told.
+        // The answer may belong to an object that does not live until the failure is reported.
         end_failed(reply(answer));
         return {};
     }
     /// `co_await begin_again()` begins the operation again as soon as requests can be sent.
     [[nodiscard]] stop begin_again()
     {
-        begin_anew();
+        restart();
         return {};
     }
 
@@ -112,7 +112,7 @@ private:
         auto* of = pending_;
         while (of && of->number_ != number)
             of = of->next_;
-        if (!of || !takes(got, round))
+        if (!of || !accepts(got, round))
             return;
         of->got_.emplace(std::move(got));
         if (of->waiting_)

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
-#include "zookeeper/driver/line.hpp"
+#include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/coroutine_operation.hpp"
 #include "zookeeper/operations/names.hpp"
@@ -17,14 +17,15 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// The driver's code for a kind of node that the server does not know.
+/// The driver's code for a kind of node that the server does not support.
 constexpr int unimplemented = -6;
-/// A folder may be cleaned up between its making and the first node in it, but not every time.
+/// The server may remove an empty folder between its creation and the creation of the first node in it, but not every
+/// time.
 constexpr int max_attempts = 5;
 
-using folder_state = folder_cache::found;
+using folder_state = folder_cache::state;
 
-/// Attempts to take the lock: the recipe for locks of ZooKeeper's documentation ("Recipes and Solutions").
+/// Attempts to take the lock with the recipe for locks of ZooKeeper's documentation ("Recipes and Solutions").
 class create_operation final : public coroutine_operation
 {
 public:
@@ -41,10 +42,10 @@ private:
     struct progress
     {
         int attempts = 0;
-        /// The folder is not known to be there.
-        bool makes_folder = false;
-        /// The numbers of the folder were used up.
-        bool is_worn = false;
+        /// The folder may not exist, and is created before the node.
+        bool needs_folder = false;
+        /// The sequence numbers of the folder are used up.
+        bool is_exhausted = false;
     };
 
     coroutine run() override
@@ -52,21 +53,21 @@ private:
         auto& state = state_of(*claim_);
         note_lost_create();
         state.enter(active_sessions());
-        const bool polls = std::exchange(state.polls, false) && state.watched == state.predecessor;
-        // The requests that follow see every change until now, so only later events end the next wait.
+        const bool is_poll = std::exchange(state.only_polls, false) && state.watched == state.predecessor;
+        // The requests below see every change until now, so only later events end the next wait.
         if (state.source)
             state.source->look();
         if (!state.creates.empty())
-            co_await find_lost_node();
-        else if (polls && watch_stands())
+            co_await find_own_node();
+        else if (is_poll && is_watch_active())
             co_await poll();
 
-        progress so_far{.makes_folder = active_sessions().folders().recall(folder_) == folder_state::unknown};
+        progress so_far{.needs_folder = active_sessions().folders().recall(folder_) == folder_state::unknown};
         pending_reply indexed(*this);
         for (;;) {
             pending_reply listed(*this);
             bool is_alone = false;
-            // 1. Create an ephemeral sequential node, and its folder if that is not there.
+            // 1. Create an ephemeral sequential node, and its folder if the folder does not exist.
             if (state.node.empty()) {
                 co_await create_node(so_far, indexed, listed, is_alone);
                 if (state.node.empty())
@@ -74,28 +75,28 @@ private:
             }
             if (!is_alone) {
                 // 2. List the children of the folder.
-                standing position;
+                queue_position position;
                 co_await list_children(listed, position);
-                if (position.what == standing::kind::absent) {
-                    // Somebody has removed it.
+                if (position.what == queue_position::kind::absent) {
+                    // The node was removed from outside.
                     lose_node();
-                    so_far.makes_folder = true;
+                    so_far.needs_folder = true;
                     continue;
                 }
-                // 4. Another node is in the way: watch it. Its event, or a poll, leads back to step 2.
-                if (position.what != standing::kind::first)
+                // 4. Another node is ahead: wait for its removal. The event, or a poll, leads back to step 2.
+                if (position.what != queue_position::kind::first)
                     co_await wait_for(source_of(position));
             }
-            // 3. The node with the lowest number has the lock, if nobody else can have the same number.
-            if (!has_worn_number())
+            // 3. The node with the lowest number has the lock, if no other node can have the same number.
+            if (!has_exhausted_number())
                 break;
-            co_await remove_worn_node();
-            so_far.makes_folder = so_far.is_worn = true;
+            co_await remove_exhausted_node();
+            so_far.needs_folder = so_far.is_exhausted = true;
         }
         if (is_grouped(config(), *claim_))
             co_await ensure_index_node(indexed);
         auto bound = active_sessions().bound();
-        // It will be another one when the session is heard of again; until then the place is kept.
+        // The session gets another bound when it is connected again. Until then the claim keeps its place in the queue.
         if (!bound || bound->has_ended(lease_clock::now()))
             co_await wait_for(watches::of_node(state.node));
         grant(std::move(bound));
@@ -103,57 +104,57 @@ private:
 
     // The node.
 
-    /// Makes the folder if needed, creates the node, and lists the folder where others are expected there, in one
-    /// write. Afterwards there is no node if the folder was gone.
+    /// Creates the folder if needed, creates the node, and lists the folder if other nodes are expected there. All of
+    /// these requests are sent in one write. Afterwards there is no node if the folder was missing.
     coroutine create_node(progress& so_far, pending_reply& indexed, pending_reply& listed, bool& is_alone)
     {
         auto& state = state_of(*claim_);
         if (++so_far.attempts > max_attempts)
-            co_await give_up(so_far.is_worn);
+            co_await give_up(so_far.is_exhausted);
         requests& by = co_await connected();
-        if (so_far.makes_folder)
+        if (so_far.needs_folder)
             make_key_folder(by);
         if (is_grouped(config(), *claim_) && claim_->queues() && !indexed.is_expected())
             create_index_node(by, indexed);
         pending_reply created(*this);
-        send_creation(by, so_far.makes_folder, created);
-        if (!counts_children(so_far.makes_folder) || is_crowded())
+        send_creation(by, so_far.needs_folder, created);
+        if (!counts_children(so_far.needs_folder) || is_contended())
             by.shared_children(folder_, listed.expect());
 
         const reply& got = co_await created;
-        if (got.what == status::no_node && folder_trouble_.what != status::access_denied) {
+        if (got.what == status::no_node && folder_failure_.what != status::access_denied) {
             note_folder(folder_state::unknown);
-            so_far.makes_folder = true;
+            so_far.needs_folder = true;
             co_return;
         }
         if (!is_ours(got))
-            co_await fail_with(got.what == status::no_node ? folder_trouble_ : got);
-        created_in_ = 0;
+            co_await fail_with(got.what == status::no_node ? folder_failure_ : got);
+        unanswered_in_ = 0;
         state.node = got.text;
         state.fence = static_cast<std::uint64_t>(got.stat.created_in);
-        note_folder(got.crowd > 1 ? folder_state::crowded : folder_state::quiet);
-        // A node that was not made by `enter` is not counted.
-        is_alone = got.crowd == 1;
+        note_folder(got.child_count > 1 ? folder_state::contended : folder_state::uncontended);
+        // Only `enter` counts the nodes.
+        is_alone = got.child_count == 1;
     }
-    void send_creation(requests& by, bool makes_folder, pending_reply& created)
+    void send_creation(requests& by, bool needs_folder, pending_reply& created)
     {
-        created_in_ = active_sessions().number();
-        // The data of other libraries' folders is theirs.
+        unanswered_in_ = active_sessions().number();
+        // Nodes in the folders of other libraries do not contain data of this library.
         const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
-        if (counts_children(makes_folder))
-            by.enter(folder_, prefix_, data, with(), note_answer(created.expect()));
+        if (counts_children(needs_folder))
+            by.enter(folder_, prefix_, data, with(), note_failure(created.expect()));
         else
             by.create(
-                child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, note_answer(created.expect()));
+                child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, note_failure(created.expect()));
     }
-    /// Whether the creation of the node counts the children of its folder: it writes to the folder for that.
-    [[nodiscard]] bool counts_children(bool makes_folder) const noexcept
+    /// Whether the creation of the node counts the children of its folder, for which it writes to the folder.
+    [[nodiscard]] bool counts_children(bool needs_folder) const noexcept
     {
-        return config().standard() && !makes_folder;
+        return config().standard() && !needs_folder;
     }
-    [[nodiscard]] bool is_crowded() const noexcept
+    [[nodiscard]] bool is_contended() const noexcept
     {
-        return active_sessions().folders().recall(folder_) == folder_state::crowded;
+        return active_sessions().folders().recall(folder_) == folder_state::contended;
     }
     [[nodiscard]] bool is_ours(const reply& node) const noexcept
     {
@@ -171,13 +172,13 @@ private:
         state.enter(active_sessions());
     }
 
-    /// \param listed the list that was asked for together with the node, if it was
-    coroutine list_children(pending_reply& listed, standing& position)
+    /// \param listed the reply to the list, if the list was requested together with the node
+    coroutine list_children(pending_reply& listed, queue_position& position)
     {
         if (!listed.is_expected())
             (co_await connected()).shared_children(folder_, listed.expect());
         const reply& children = co_await listed;
-        // Others stand behind this node: what was lost is looked for as soon as possible.
+        // Other claims may wait behind this node, so the list is requested again as soon as possible.
         if (children.what == status::unanswered && claim_->queues())
             co_await begin_again();
         if (!children.ok() && children.what != status::no_node)
@@ -185,26 +186,28 @@ private:
         position = children.queue(config().layout).find(own_name(), claim_->max_holders());
     }
 
-    /// Only the answer of the creation itself says that there is no node, whatever is told before it, and though the
-    /// operation has begun again.
-    [[nodiscard]] replied note_answer(replied then)
+    /// Returns a completion that notes the failure of the creation. Only the reply to the creation itself proves that
+    /// there is no node. It counts even if the operation has begun again meanwhile.
+    [[nodiscard]] replied note_failure(replied then)
     {
-        return [self = boost::intrusive_ptr(this), number = ++creations_, told = std::move(then)](reply got) mutable {
-            if (!got.ok() && got.what != status::unanswered && number == self->creations_)
-                self->created_in_ = 0;
-            told(std::move(got));
-        };
+        return
+            [self = boost::intrusive_ptr(this), number = ++creation_count_, then = std::move(then)](reply got) mutable {
+                if (!got.ok() && got.what != status::unanswered && number == self->creation_count_)
+                    self->unanswered_in_ = 0;
+                then(std::move(got));
+            };
     }
-    /// The operation begins again, or ends, without having heard of its creation.
+    /// Notes that the operation begins again, or ends, before the creation was answered.
     void note_lost_create()
     {
-        if (const auto sent_in = std::exchange(created_in_, 0))
+        if (const auto sent_in = std::exchange(unanswered_in_, 0))
             state_of(*claim_).creates.add(sent_in);
     }
 
-    /// Finds the node of a creation whose answer was lost. Only a node of the session in use lasts as long as that
-    /// session. The doubt stays until all nodes that were found are known or gone.
-    coroutine find_lost_node()
+    /// Finds the node of a creation whose reply was lost. A node of another session is removed, because it does not
+    /// last as long as the current session. The creation stays in doubt until each node that was found is known or
+    /// removed.
+    coroutine find_own_node()
     {
         auto& state = state_of(*claim_);
         requests& by = co_await connected();
@@ -228,30 +231,30 @@ private:
                 (co_await connected()).remove(path, replied());
             }
         }
-        note_look(active_sessions(), *claim_);
+        settle_creations(active_sessions(), *claim_);
     }
 
     // The folder.
 
-    /// Sends the creation of the folder, and of those that it is in.
+    /// Sends the requests that create the folder and its parents.
     void make_key_folder(requests& by)
     {
-        make_once(by, bucket_folder(config(), claim_->key()));
+        make_folders(by, bucket_folder(config(), claim_->key()));
         make_container(by, folder_);
     }
-    /// And those that it is in. Those that come after it in this write need not ask for it.
-    void make_once(requests& by, const std::string& folder)
+    /// Creates a folder and its parents. Later requests of the same write do not create them again.
+    void make_folders(requests& by, const std::string& folder)
     {
         for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1))
-            make_one(by, folder.substr(0, end));
-        make_one(by, folder);
+            make_folder(by, folder.substr(0, end));
+        make_folder(by, folder);
     }
-    void make_one(requests& by, const std::string& folder)
+    void make_folder(requests& by, const std::string& folder)
     {
         if (active_sessions().folders().recall(folder) != folder_state::unknown)
             return;
         by.create(folder, {}, node_kind::persistent, then(&create_operation::folder_made, folder));
-        active_sessions().folders().note(folder, folder_state::quiet);
+        active_sessions().folders().note(folder, folder_state::uncontended);
     }
     void make_container(requests& by, const std::string& folder)
     {
@@ -259,34 +262,36 @@ private:
             then(&create_operation::folder_made, folder));
     }
 
-    /// What is known of a folder is noted by its own answer, whatever becomes of the node that stands behind it. A
-    /// server that puts off what has to wait carries out only the first of a write: each attempt must begin where the
-    /// last has ended.
+    /// Notes the state of a folder by the reply to its own creation, whatever the outcome of the node that follows it.
+    /// A server that delays requests may carry out only the first request of a write, so each attempt has to begin
+    /// where the last one has ended.
     void folder_made(const reply& got, const std::string& folder)
     {
         auto& folders = active_sessions().folders();
-        // Where we may make none it is there, or nothing of ours can be: asking again changes neither.
-        const bool is_there = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
-        folders.note(folder, is_there ? folder_state::quiet : folder_state::unknown);
-        // Any of those that it would be in.
+        // If access is denied, the folder exists, or no node of ours can exist in it. Another request would change
+        // neither.
+        const bool exists = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
+        folders.note(folder, exists ? folder_state::uncontended : folder_state::unknown);
+        // Any of its parents may be missing.
         for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
             end = folder.rfind('/', end - 1))
             folders.note(folder.substr(0, end), folder_state::unknown);
         if (got.what == status::refused && got.code == unimplemented)
             plain_folders_ = true;
-        else if (!got.ok() && got.what != status::node_exists && folder_trouble_.what == status::no_node)
-            folder_trouble_ = got;
+        else if (!got.ok() && got.what != status::node_exists && folder_failure_.what == status::no_node)
+            folder_failure_ = got;
     }
     void note_folder(folder_state how)
     {
         auto& folders = active_sessions().folders();
         folders.note(folder_, how);
-        // The one that it is in may be gone, too.
+        // The parent folder may be gone, too.
         if (how == folder_state::unknown)
             folders.note(bucket_folder(config(), claim_->key()), how);
     }
 
-    // The index of its group. What is told to be held is there. What waits may be there, until it is given back.
+    // The index of the claim's group. A lock that was reported as held has an index node. A claim that waits may have
+    // one until it is released.
 
     void create_index_node(requests& by, pending_reply& created)
     {
@@ -294,7 +299,7 @@ private:
         by.create(index_path(config(), *claim_), {}, node_kind::ephemeral, created.expect());
     }
 
-    /// \param first the creation that was sent together with the node, if it was
+    /// \param first the reply to the creation of the index node, if it was sent together with the node
     coroutine ensure_index_node(pending_reply& first)
     {
         const auto path = index_path(config(), *claim_);
@@ -303,7 +308,7 @@ private:
         reply got = co_await first;
         for (int attempts = 0; !got.ok(); ++attempts) {
             if (attempts == max_attempts)
-                co_await fail_with(got.what == status::node_exists ? folder_trouble_ : got);
+                co_await fail_with(got.what == status::node_exists ? folder_failure_ : got);
             requests& by = co_await connected();
             if (got.what == status::node_exists) {
                 pending_reply found(*this);
@@ -313,11 +318,11 @@ private:
                     co_return;
                 if (!node.ok() && node.what != status::no_node)
                     co_await fail_with(node);
-                // It is of another session, with which it may last a while.
+                // The index node belongs to another session, and may last as long as that session.
                 if (node.ok())
                     (co_await connected()).remove(path, replied());
             } else if (got.what == status::no_node) {
-                make_once(by, groups_folder(config()));
+                make_folders(by, groups_folder(config()));
                 make_container(by, group_folder(config(), claim_->owner().group));
             } else {
                 co_await fail_with(got);
@@ -330,16 +335,16 @@ private:
 
     // The lock.
 
-    /// The numbers of the folder are used up, and others may have the same number.
-    [[nodiscard]] bool has_worn_number() const
+    /// Whether the numbers of the folder are used up, so that other nodes may have the same number.
+    [[nodiscard]] bool has_exhausted_number() const
     {
         const auto name = own_name();
         const auto number = parse_number(name.substr(std::min(name.size(), prefix_.size())));
         return number && !is_sound(*number);
     }
-    /// A folder that is made again counts from zero. It can be made again as soon as no node is there: all who come to
-    /// be the first remove theirs.
-    coroutine remove_worn_node()
+    /// Removes the node, and then the folder. A new folder counts from zero, but a folder can be removed only when it
+    /// is empty. So each claim that becomes the first removes its node.
+    coroutine remove_exhausted_node()
     {
         pending_reply removed(*this);
         (co_await connected()).remove(state_of(*claim_).node, removed.expect());
@@ -353,28 +358,30 @@ private:
     void grant(std::shared_ptr<session_bound> bound)
     {
         auto& state = state_of(*claim_);
-        // One that is granted again is tied already, and others look at its lease.
+        // A claim that is granted again is already tied, and its lease may be read meanwhile.
         if (claim_->lease().session() != bound)
             claim_->lease().tie(std::move(bound));
         state.granted = true;
-        active_sessions().inside().note_granted(state.node);
+        active_sessions().users().note_granted(state.node);
         state.stop_waiting();
-        // Whatever was sent for it before is past: it was sent in this session, or in one that is over.
+        // All earlier requests of the claim have been carried out or never will be: they were sent in this session, or
+        // in one that has ended.
         if (state.creates.empty())
-            claim_->clear_taint();
+            claim_->clear_in_doubt();
         end();
         done_(create_outcome::granted(state.fence));
     }
 
     // The predecessor.
 
-    [[nodiscard]] std::string source_of(const standing& position) const
+    [[nodiscard]] std::string source_of(const queue_position& position) const
     {
-        return position.what == standing::kind::behind_one ? watches::of_node(child_path(folder_, position.predecessor))
-                                                           : watches::of_children(folder_);
+        return position.what == queue_position::kind::behind_one
+                   ? watches::of_node(child_path(folder_, position.predecessor))
+                   : watches::of_children(folder_);
     }
 
-    /// Ends the operation: the claim keeps its place, and waits. A single attempt keeps no place.
+    /// Ends the operation. A claim that queues keeps its place, and waits. A single attempt keeps no place.
     coroutine wait_for(std::string source)
     {
         auto& state = state_of(*claim_);
@@ -393,23 +400,24 @@ private:
         co_await stop();
     }
 
-    /// It stands in line, and waits for another node than its own, which its session's bound would be.
-    [[nodiscard]] bool watch_stands() const
+    /// Whether the claim is in the queue and its watch of another node is active. A watch of its own node does not
+    /// count: with this watch the claim waits for the session's bound.
+    [[nodiscard]] bool is_watch_active() const
     {
         const auto& state = state_of(*claim_);
         return !state.node.empty() && state.watched != watches::of_node(state.node) && state.source &&
                state.source->is_armed();
     }
 
-    /// A waiter looks from time to time, though its watch stands and has told nothing. A list of the folder would cost
-    /// as much as there are nodes in it, and everybody who waits asks as often. If all is as it was, the operation
-    /// ends.
+    /// Checks whether anything has changed, although the watch is active and has not fired. A list of the folder would
+    /// cost as much as there are nodes in it, and every waiter polls equally often. If nothing has changed, the
+    /// operation ends.
     coroutine poll()
     {
         const auto& state = state_of(*claim_);
         requests& by = co_await connected();
         if (watches::is_of_children(state.watched)) {
-            // When the folder was last listed, every waiter that has room was woken.
+            // Every waiter that has room was woken when the folder was last listed.
             const auto revision = state.source->revision();
             pending_reply found(*this);
             by.exists(folder_, found.expect());
@@ -417,7 +425,7 @@ private:
             if (!folder.ok() || static_cast<std::uint64_t>(folder.stat.children_modified_in) != revision)
                 co_return;
         } else {
-            // The own node may have been removed by an administrator, which no watch tells.
+            // The claim's own node may have been removed by an administrator, which no watch reports.
             pending_reply predecessor(*this);
             pending_reply own(*this);
             by.exists(state.watched, predecessor.expect());
@@ -428,15 +436,16 @@ private:
         co_await wait_for(state.watched);
     }
 
-    // The end without a lock.
+    // Failures.
 
-    [[nodiscard]] stop give_up(bool is_worn)
+    [[nodiscard]] stop give_up(bool is_exhausted)
     {
-        if (!is_worn)
-            return fail_with(folder_trouble_);
+        if (!is_exhausted)
+            return fail_with(folder_failure_);
         end();
-        failed(delivery::answered, make_failure(errc::unavailable, "the server has numbered as many nodes of this key "
-                                                                   "as it can, and begins again once none is there"));
+        failed(delivery::answered,
+            make_failure(errc::unavailable,
+                "the sequence numbers of this key are used up; the server begins again once the key has no nodes"));
         return {};
     }
 
@@ -444,9 +453,9 @@ private:
     {
         auto& state = state_of(*claim_);
         note_lost_create();
-        // A place in the line is something that was carried out.
-        const bool has_left_a_trace = !state.node.empty() || !state.creates.empty() || state.indexed;
-        if (!has_left_a_trace)
+        // A place in the queue is a change at the server, so the outcome is unknown.
+        const bool may_have_effect = !state.node.empty() || !state.creates.empty() || state.indexed;
+        if (!may_have_effect)
             state.leave(active_sessions());
         else if (why->code == errc::unavailable)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
@@ -458,12 +467,12 @@ private:
     const std::string folder_;
     const std::string prefix_;
     bool plain_folders_ = false;
-    /// The session in which a creation was sent that is not answered; 0: there is none.
-    remote::connection_number created_in_ = 0;
+    /// Session in which a creation was sent that is not answered; 0: there is none.
+    remote::connection_number unanswered_in_ = 0;
     /// Number of creations that were sent.
-    unsigned creations_ = 0;
-    /// Why there is no folder, by the first of those it would be in.
-    reply folder_trouble_{.what = status::no_node};
+    unsigned creation_count_ = 0;
+    /// Why the folder cannot be created: the first failure among the folder and its parents.
+    reply folder_failure_{.what = status::no_node};
 };
 
 } // namespace

@@ -28,7 +28,7 @@ private:
             done_({extend_status::not_held, nullptr});
             return;
         }
-        // Where the data is another library's, it stays as it is: the write alone says that the node is there.
+        // Nodes of other layouts contain no data of this library. The write then only proves that the node exists.
         if (auto* const by = ask())
             by->write(state->node, config().standard() ? to_text(*claim_, ttl_) : std::string(),
                 then(&extend_operation::written));
@@ -40,7 +40,7 @@ private:
             end_failed(got);
             return;
         }
-        // Requests of one session are carried out in order.
+        // The requests of one session are carried out in order, so no earlier request can still take effect.
         claim_->clear_late();
         end();
         done_({got.ok() ? extend_status::extended : extend_status::not_held, nullptr});

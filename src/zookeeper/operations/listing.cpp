@@ -3,7 +3,7 @@
 
 #include "remote/adapter/stored_time.hpp"
 #include "util/cursor.hpp"
-#include "zookeeper/driver/line.hpp"
+#include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/names.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
@@ -25,41 +25,41 @@ namespace {
 constexpr std::string_view digits = "0123456789abcdef";
 
 constexpr std::string_view cursor_name = "zookeeper";
-/// Of one page: each is listed, and whoever holds it is read.
-constexpr std::size_t most_keys = 256;
+/// Maximum number of keys of a page. The folder of each key is listed, and the node of each holder is read.
+constexpr std::size_t max_keys = 256;
 constexpr std::size_t folders_at_a_time = 16;
 
-/// One that stands at the front of a line.
+/// A node at the front of a lock queue.
 struct candidate
 {
     std::string key;
     std::string node;
     role wants;
-    /// How many readers stand before it.
+    /// Number of shared nodes before this one.
     std::size_t readers;
 };
 
-/// Nothing if it waits: for a semaphore that others fill.
+/// Returns nullopt if the node waits, because the other holders of a semaphore have taken all of its places.
 std::optional<lock_status> status_of(const candidate& which, const reply& node)
 {
     lock_status status;
     status.key = which.key;
     status.mode = which.wants == role::shared ? lock_mode::shared : lock_mode::exclusive;
-    // The server ends nothing by its ttl: nothing is said of what remains.
+    // The server removes no node because of its TTL, so no remaining time is reported.
     status.fence = static_cast<std::uint64_t>(node.stat.created_in);
     if (auto known = parse_node_data(node.text)) {
         if (known->max_holders > 0 && which.readers >= known->max_holders)
             return std::nullopt;
         remote::fill(status, std::move(known->who));
     }
-    // By the server's clock.
+    // Times by the server's clock.
     status.created = remote::stored_time(node.stat.created_ms);
     if (node.stat.version > 0)
         status.renewed = remote::stored_time(node.stat.modified_ms);
     return status;
 }
 
-/// Of some keys: who holds them, and what is done with that.
+/// Finds the holders of some keys, and inspects or removes them.
 ///
 /// This is a chain of callbacks, not a coroutine: the requests for hundreds of keys and their holders are in flight at
 /// the same time, and each reply leads to the next request of its own key.
@@ -72,25 +72,25 @@ public:
     }
 
 protected:
-    virtual void ask_for_keys(requests& by) = 0;
-    /// What is behind these keys.
+    virtual void request_keys(requests& by) = 0;
+    /// Returns the cursor of the next page; empty if there is none.
     [[nodiscard]] virtual std::string next() const = 0;
 
-    void look_at(requests& by, const std::string& key)
+    void list_holders(requests& by, const std::string& key)
     {
-        ++open_;
+        ++pending_count_;
         const auto folder = key_folder(config(), key);
         by.children(folder, then(&listing_operation::listed, key));
     }
-    void end_one()
+    void finish_one()
     {
-        if (--open_ > 0)
+        if (--pending_count_ > 0)
             return;
         end();
         done_({std::move(found_), nullptr, next()});
     }
-    /// False if the operation has ended with that.
-    [[nodiscard]] bool is_there(const reply& got)
+    /// Returns false if the operation has ended because of this reply.
+    [[nodiscard]] bool check_reply(const reply& got)
     {
         if (got.ok() || got.what == status::no_node)
             return true;
@@ -99,7 +99,7 @@ protected:
     }
 
     const filter which_;
-    std::size_t open_ = 0;
+    std::size_t pending_count_ = 0;
 
 private:
     void begin() override
@@ -108,20 +108,20 @@ private:
         if (!by)
             return;
         found_.clear();
-        open_ = 1;
+        pending_count_ = 1;
         by->sync(config().chroot(), then(&listing_operation::synced));
-        ask_for_keys(*by);
+        request_keys(*by);
     }
 
     void synced(const reply& got)
     {
-        if (is_there(got))
-            end_one();
+        if (check_reply(got))
+            finish_one();
     }
 
     void listed(const reply& got, const std::string& key)
     {
-        if (!is_there(got))
+        if (!check_reply(got))
             return;
         auto* const by = ask();
         if (!by)
@@ -130,25 +130,25 @@ private:
         for (const auto& name : got.queue(config().layout).front()) {
             const auto at = parse_node(config().layout, name);
             candidate each{key, child_path(key_folder(config(), key), name), at->wants, readers++};
-            ++open_;
+            ++pending_count_;
             const auto node = each.node;
             by->read(node, then(&listing_operation::read, std::move(each)));
         }
-        end_one();
+        finish_one();
     }
 
     void read(const reply& got, const candidate& which)
     {
-        if (!is_there(got))
+        if (!check_reply(got))
             return;
         auto status = got.ok() ? status_of(which, got) : std::nullopt;
         if (!status || !which_.matches(*status)) {
-            end_one();
+            finish_one();
             return;
         }
         if (purpose_ == key_purpose::inspect) {
             found_.push_back(std::move(*status));
-            end_one();
+            finish_one();
         } else if (auto* const by = ask()) {
             by->remove(which.node, then(&listing_operation::removed, std::move(*status)));
         }
@@ -156,11 +156,11 @@ private:
 
     void removed(const reply& got, const lock_status& of)
     {
-        if (!is_there(got))
+        if (!check_reply(got))
             return;
         if (got.ok())
             found_.push_back(of);
-        end_one();
+        finish_one();
     }
 
     void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
@@ -179,7 +179,7 @@ public:
     }
 
 private:
-    void ask_for_keys(requests& by) override { look_at(by, key_); }
+    void request_keys(requests& by) override { list_holders(by, key_); }
     [[nodiscard]] std::string next() const override { return {}; }
 
     const std::string key_;
@@ -194,29 +194,29 @@ public:
     }
 
 private:
-    void ask_for_keys(requests&) override {}
+    void request_keys(requests&) override {}
     [[nodiscard]] std::string next() const override { return {}; }
 };
 
 /// The first names of a folder.
-struct part_of_folder
+struct folder_page
 {
     std::vector<std::string> names{};
     bool has_more = false;
 };
 
-/// In their order; without those that are no key's.
-part_of_folder first_names(const std::vector<std::string>& all, const std::string& behind)
+/// Returns the names that follow `after`, in order, without names that are not keys.
+folder_page first_names(const std::vector<std::string>& all, const std::string& after)
 {
     std::vector<const std::string*> names;
     for (const auto& name : all) {
-        if (name > behind && decode_key(name))
+        if (name > after && decode_key(name))
             names.push_back(&name);
     }
-    const auto count = std::min(names.size(), most_keys);
+    const auto count = std::min(names.size(), max_keys);
     const auto end = names.begin() + static_cast<std::ptrdiff_t>(count);
     std::ranges::partial_sort(names, end, {}, [](const std::string* name) -> const std::string& { return *name; });
-    part_of_folder part{.has_more = count < names.size()};
+    folder_page part{.has_more = count < names.size()};
     std::for_each(names.begin(), end, [&](const std::string* name) { part.names.push_back(*name); });
     return part;
 }
@@ -231,55 +231,55 @@ public:
     }
 
 private:
-    void ask_for_keys(requests& by) override
+    void request_keys(requests& by) override
     {
-        const auto ahead = from_.behind.empty() ? folders_at_a_time : std::size_t{1};
+        const auto ahead = from_.after.empty() ? folders_at_a_time : std::size_t{1};
         folders_.assign(std::min(ahead, all_folders() - from_.bucket), {});
-        unlisted_ = folders_.size();
+        unlisted_count_ = folders_.size();
         for (std::size_t i = 0; i < folders_.size(); ++i) {
-            ++open_;
+            ++pending_count_;
             by.children(path_of(from_.bucket + i), then(&page_operation::keys_listed, i));
         }
     }
 
     void keys_listed(const reply& got, const std::size_t& which)
     {
-        if (!is_there(got))
+        if (!check_reply(got))
             return;
-        folders_[which] = first_names(got.names(), which == 0 ? from_.behind : std::string());
-        if (--unlisted_ == 0) {
+        folders_[which] = first_names(got.names(), which == 0 ? from_.after : std::string());
+        if (--unlisted_count_ == 0) {
             auto* const by = ask();
             if (!by)
                 return;
-            look_at_keys(*by);
+            list_keys(*by);
         }
-        end_one();
+        finish_one();
     }
 
-    void look_at_keys(requests& by)
+    void list_keys(requests& by)
     {
-        std::size_t left = most_keys;
+        std::size_t left = max_keys;
         next_ = from_;
         for (const auto& part : folders_) {
             const auto count = std::min(left, part.names.size());
             for (std::size_t i = 0; i < count; ++i) {
                 const auto key = decode_key(part.names[i]);
                 if (!which_.key_prefix || key->starts_with(*which_.key_prefix))
-                    look_at(by, *key);
+                    list_holders(by, *key);
             }
             left -= count;
             if (count < part.names.size() || part.has_more) {
                 if (count > 0)
-                    next_.behind = part.names[count - 1];
+                    next_.after = part.names[count - 1];
                 return;
             }
             ++next_.bucket;
-            next_.behind.clear();
+            next_.after.clear();
         }
     }
 
     [[nodiscard]] std::string next() const override { return next_.bucket < all_folders() ? next_.text() : ""; }
-    /// Other layouts have no buckets.
+    /// Layouts other than the standard one have no buckets.
     [[nodiscard]] std::size_t all_folders() const noexcept { return config().standard() ? page_start::buckets : 1; }
     [[nodiscard]] std::string path_of(std::size_t bucket) const
     {
@@ -288,12 +288,13 @@ private:
 
     const page_start from_;
     page_start next_;
-    std::vector<part_of_folder> folders_;
-    /// Of which the server has not told yet.
-    std::size_t unlisted_ = 0;
+    std::vector<folder_page> folders_;
+    /// Number of folders whose list has not arrived yet.
+    std::size_t unlisted_count_ = 0;
 };
 
-/// Of the keys that the index of a group names. What is in the index belongs to the claims, and goes with them.
+/// Removes the holders of the keys that the index of a group names. The nodes of the index belong to the claims, which
+/// remove them.
 class group_operation final : public listing_operation
 {
 public:
@@ -306,15 +307,15 @@ public:
     }
 
 private:
-    void ask_for_keys(requests& by) override
+    void request_keys(requests& by) override
     {
-        ++open_;
+        ++pending_count_;
         by.children(folder_, then(&group_operation::index_listed));
     }
 
     void index_listed(const reply& got)
     {
-        if (!is_there(got))
+        if (!check_reply(got))
             return;
         auto* const by = ask();
         if (!by)
@@ -325,8 +326,8 @@ private:
                 keys.insert(std::move(*key));
         }
         for (const auto& key : keys)
-            look_at(*by, key);
-        end_one();
+            list_holders(*by, key);
+        finish_one();
     }
 
     [[nodiscard]] std::string next() const override { return {}; }
@@ -354,7 +355,7 @@ std::string page_start::name_of(std::size_t bucket)
 
 std::string page_start::text() const
 {
-    return colock::detail::make_cursor(cursor_name, name_of(bucket) + behind);
+    return colock::detail::make_cursor(cursor_name, name_of(bucket) + after);
 }
 
 std::optional<page_start> page_start::from(std::string_view cursor, std::size_t folders)

@@ -15,24 +15,24 @@
 
 namespace colock::zookeeper::detail {
 
-/// The folder of all folders of keys, or of some of them.
+/// Returns the folder that contains the folder of the key.
 [[nodiscard]] std::string bucket_folder(const settings& config, std::string_view key);
-/// The folder of a key, in which its holders and those who wait stand.
+/// Returns the folder of a key, which contains the nodes of its holders and waiters.
 [[nodiscard]] std::string key_folder(const settings& config, std::string_view key);
 [[nodiscard]] role role_of(const claim& of) noexcept;
-/// What the names of a claim's nodes begin with.
+/// Returns the common prefix of the names of a claim's nodes.
 [[nodiscard]] std::string claim_prefix(const settings& config, const claim& of);
-/// The folder of a group's index, and the one that all of those are in.
+/// Return the folder that contains the indexes of all groups, and the folder of one group's index.
 [[nodiscard]] std::string groups_folder(const settings& config);
 [[nodiscard]] std::string group_folder(const settings& config, std::string_view id);
-/// Whether a claim has an index node, and where. The data of other layouts' nodes names no group.
+/// Return whether a claim has an index node, and its path. In other layouts the data of a node names no group.
 [[nodiscard]] bool is_grouped(const settings& config, const claim& of) noexcept;
 [[nodiscard]] std::string index_path(const settings& config, const claim& of);
-/// The key in such a node's name; nothing for what is not ours.
+/// Returns the key in the name of an index node; nullopt if the name is not one of an index node.
 [[nodiscard]] std::optional<std::string> indexed_key(std::string_view name);
 [[nodiscard]] std::string child_path(std::string_view folder, std::string_view name);
 
-/// What a node of ours holds.
+/// Data of a node.
 struct node_data
 {
     /// 0: until released.
@@ -41,7 +41,7 @@ struct node_data
     remote::stored_owner who{};
 };
 [[nodiscard]] std::string to_text(const claim& of, std::chrono::milliseconds ttl);
-/// Nothing for what is not ours.
+/// Returns nullopt if the data was not written by this library.
 [[nodiscard]] std::optional<node_data> parse_node_data(std::string_view text);
 
 } // namespace colock::zookeeper::detail

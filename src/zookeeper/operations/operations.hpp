@@ -21,11 +21,11 @@ using remote::key_purpose;
 using remote::operation_ptr;
 using remote::promise;
 
-// What an adapter asks for: one file for each.
+// The operations of an adapter, each in a source file of its own.
 
 [[nodiscard]] operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done);
 
-[[nodiscard]] operation_ptr make_give_back(
+[[nodiscard]] operation_ptr make_release(
     client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
 
 [[nodiscard]] operation_ptr make_extend(
@@ -36,29 +36,29 @@ using remote::promise;
 [[nodiscard]] operation_ptr make_key_listing(
     client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
 
-/// In which bucket a page begins, and behind which name there.
+/// Where a page begins: the bucket, and the name in this bucket after which it begins.
 struct page_start
 {
     std::size_t bucket = 0;
-    std::string behind{};
+    std::string after{};
 
     static constexpr std::size_t buckets = 256;
     [[nodiscard]] static std::string name_of(std::size_t bucket);
 
     [[nodiscard]] std::string text() const;
-    /// \param cursor as `text` has told; empty: the first
-    /// \param folders how many the layout has
-    /// \return nothing for what it has not
+    /// \param cursor a text that `text` has returned; empty: the first page
+    /// \param folders number of folders of the layout
+    /// \return nullopt if the cursor is not valid
     [[nodiscard]] static std::optional<page_start> from(std::string_view cursor, std::size_t folders);
 };
 
-/// The holders of some keys.
+/// Lists the holders of the keys of a page.
 [[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);
 
-/// Nothing expires at the server; but one that is away has not said so.
-/// Of all that hold something under that id.
+/// Releases all locks of a group.
 [[nodiscard]] operation_ptr make_group_release(client& owner, std::string id, completion<group_outcome> done);
 
+/// Removes nothing, because nothing expires at the server. Fails if the server does not answer.
 [[nodiscard]] operation_ptr make_purge(client& owner, completion<list_outcome> done);
 
 } // namespace colock::zookeeper::detail

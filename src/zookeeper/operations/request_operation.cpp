@@ -10,16 +10,16 @@ failure_ptr failure_of(const reply& answer)
     const auto code = " (the driver's code is " + std::to_string(answer.code) + ')';
     switch (answer.what) {
     case status::unanswered:
-        return make_failure(errc::outcome_unknown, "the connection was lost before this was answered");
+        return make_failure(errc::outcome_unknown, "the connection was lost before the request was answered");
     case status::access_denied:
-        return make_failure(errc::access_denied, "the server does not let us work on this node" + code);
+        return make_failure(errc::access_denied, "the server denies access to the node" + code);
     case status::refused:
-        // By us.
+        // This client has refused the request, because it was too large.
         if (answer.code == 0)
-            return make_failure(errc::invalid_key, "with its key this would be more than a server takes");
-        return make_failure(errc::misconfigured_backend, "the server refuses this" + code);
+            return make_failure(errc::invalid_key, "the request with this key would exceed the server's limit");
+        return make_failure(errc::misconfigured_backend, "the server refused the request" + code);
     default:
-        return make_failure(errc::unavailable, "the server could not do this now" + code);
+        return make_failure(errc::unavailable, "the server could not carry out the request now" + code);
     }
 }
 

@@ -13,11 +13,11 @@ namespace colock::zookeeper::detail {
 using remote::delivery;
 using remote::operation_ptr;
 
-/// Why a request has failed.
+/// Returns why a request has failed.
 [[nodiscard]] failure_ptr failure_of(const reply& answer);
 
-/// One whose answers come to members of its own, until it has ended. An operation of a single request is written so;
-/// one of several requests is a `coroutine_operation`.
+/// An operation whose replies are passed to its member functions, until it has ended. An operation with a sequence of
+/// requests is a `coroutine_operation`.
 class request_operation : public remote::operation
 {
 public:
@@ -30,67 +30,69 @@ public:
     }
     void fail(delivery how, failure_ptr why) final
     {
-        over_ = true;
+        has_ended_ = true;
         failed(how, std::move(why));
     }
 
 protected:
-    /// Anew, if it could not be sent: what is known stands in the claim's state.
+    /// Begins the operation, or begins it again if it could not be sent. What has to survive this is kept in the
+    /// claim's state.
     virtual void begin() = 0;
-    /// It has ended.
+    /// Reports the failure. The operation has already ended.
     virtual void failed(delivery how, failure_ptr why) = 0;
 
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
     [[nodiscard]] sessions& active_sessions() const noexcept { return owner_->active_sessions(); }
-    /// Null: it cannot go on for now, and begins anew when it can.
+    /// Returns null if no request can be sent now. The operation then begins again when one can be sent.
     [[nodiscard]] requests* ask()
     {
         auto* const by = active_sessions().ask();
         if (!by)
-            begin_anew();
+            restart();
         return by;
     }
-    /// The answer of a request goes there, with what it was asked for; not if another round has begun since.
+    /// Returns a completion that calls `member` with the reply and with `context`, unless another round has begun or
+    /// the operation has ended.
     template <class Operation, class... Context>
-    [[nodiscard]] replied then(void (Operation::*member)(const reply&, const Context&...), Context... asked)
+    [[nodiscard]] replied then(void (Operation::*member)(const reply&, const Context&...), Context... context)
     {
         return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member, round = round_,
-                   ... asked = std::move(asked)](const reply& got) {
-            if (self->takes(got, round))
-                (self.get()->*member)(got, asked...);
+                   ... context = std::move(context)](const reply& got) {
+            if (self->accepts(got, round))
+                (self.get()->*member)(got, context...);
         };
     }
-    /// Number of the current round: an answer to a request of an earlier one is not looked at.
+    /// Number of the current round. Replies to requests of earlier rounds are ignored.
     [[nodiscard]] unsigned round() const noexcept { return round_; }
-    /// Returns whether the operation goes on with this answer. Otherwise it has ended, or begins again.
-    [[nodiscard]] bool takes(const reply& got, unsigned round)
+    /// Returns whether the operation continues with this reply. Otherwise it has ended, or begins again.
+    [[nodiscard]] bool accepts(const reply& got, unsigned round)
     {
-        if (over_ || round_ != round)
+        if (has_ended_ || round_ != round)
             return false;
-        // The driver has codes of its own for what it cannot send at all.
+        // A request that the driver cannot send at all has a code of the driver, and would fail again.
         if ((got.what == status::unsent && got.code == 0) || got.what == status::ended) {
-            begin_anew();
+            restart();
             return false;
         }
         if (got.what == status::batch_aborted) {
-            with_ = batching::none;
+            with_ = batching::forbidden;
             start();
             return false;
         }
         return true;
     }
-    /// In which its requests may go.
+    /// Whether the requests may share a transaction with others.
     [[nodiscard]] batching with() const noexcept { return with_; }
-    /// As soon as requests can be sent again, before its deadline.
-    void begin_anew()
+    /// Begins again as soon as requests can be sent, but not after the deadline.
+    void restart()
     {
         ++round_;
         owner_->queue().again(*this);
     }
-    /// Before anybody is told.
+    /// Ends the operation. Called before the outcome is reported.
     void end()
     {
-        over_ = true;
+        has_ended_ = true;
         owner_->queue().ended(*this);
     }
     void end_failed(const reply& answer)
@@ -104,8 +106,8 @@ protected:
 
 private:
     unsigned round_ = 0;
-    batching with_ = batching::welcome;
-    bool over_ = false;
+    batching with_ = batching::allowed;
+    bool has_ended_ = false;
 };
 
 } // namespace colock::zookeeper::detail

@@ -31,10 +31,10 @@ private:
         if (!by)
             return;
         by->sync(state->node, replied());
-        by->exists(state->node, then(&valid_operation::told));
+        by->exists(state->node, then(&valid_operation::on_reply));
     }
 
-    void told(const reply& got)
+    void on_reply(const reply& got)
     {
         if (!got.ok() && got.what != status::no_node) {
             end_failed(got);

@@ -9,36 +9,36 @@
 
 namespace colock::zookeeper::detail {
 
-/// How folders of keys were found when they were last looked at. Forgets, and takes one for another now and then, and
-/// they change: what rests on it may cost a request more, and nothing else.
+/// Caches the state in which folders were last seen. Entries get lost, a folder may get the entry of another folder
+/// with the same hash, and folders change. A wrong entry costs at most an additional request.
 ///
 /// Thread safety: none.
 class folder_cache
 {
 public:
-    enum class found : unsigned char
+    enum class state : unsigned char
     {
         unknown,
-        /// There, with one node of ours at most.
-        quiet,
-        /// With several nodes.
-        crowded,
+        /// The folder exists, with at most one node of this client.
+        uncontended,
+        /// The folder exists, with several nodes.
+        contended,
     };
 
-    void note(std::string_view folder, found how)
+    void note(std::string_view folder, state how)
     {
         if (table_.empty())
             table_.resize(size);
         const auto hash = std::hash<std::string_view>()(folder);
         table_[hash % size] = sign_of(hash) | static_cast<std::uint32_t>(how);
     }
-    [[nodiscard]] found recall(std::string_view folder) const noexcept
+    [[nodiscard]] state recall(std::string_view folder) const noexcept
     {
         if (table_.empty())
-            return found::unknown;
+            return state::unknown;
         const auto hash = std::hash<std::string_view>()(folder);
         const auto entry = table_[hash % size];
-        return (entry & ~kinds) == sign_of(hash) ? static_cast<found>(entry & kinds) : found::unknown;
+        return (entry & ~kinds) == sign_of(hash) ? static_cast<state>(entry & kinds) : state::unknown;
     }
 
 private:

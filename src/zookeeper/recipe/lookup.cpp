@@ -17,7 +17,7 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Kept by what is still to end.
+/// State of one lookup, which is shared by the requests that have not ended.
 struct search
 {
     explicit search(completion<lookup::result> then) : done(std::move(then)) {}
@@ -43,48 +43,51 @@ struct search
 
 } // namespace
 
-struct lookup::memory
+struct lookup::known_servers
 {
     std::vector<asio::ip::tcp::endpoint> known{};
     bool searching = false;
 };
 
-lookup::lookup(const asio::any_io_executor& executor) : before_(std::make_shared<memory>()), names_(executor) {}
+lookup::lookup(const asio::any_io_executor& executor)
+    : previous_(std::make_shared<known_servers>()), resolver_(executor)
+{
+}
 
 void lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
 {
-    before_->searching = true;
-    const auto begun = std::make_shared<search>([before = before_, done = std::move(done)](result found) mutable {
-        before->searching = false;
-        before->known = found.servers;
+    previous_->searching = true;
+    const auto state = std::make_shared<search>([previous = previous_, done = std::move(done)](result found) mutable {
+        previous->searching = false;
+        previous->known = found.servers;
         std::ranges::shuffle(found.servers, std::random_device());
         done(std::move(found));
     });
     for (const auto& [host, port] : hosts) {
         // Only a name needs the resolver, which starts a thread.
         if (const auto known = remote::numeric_endpoint(host, port)) {
-            begun->known.servers.push_back(*known);
+            state->known.servers.push_back(*known);
             continue;
         }
-        ++begun->open;
-        names_.async_resolve(
-            host, port, [begun, host](const boost::system::error_code& failed, const remote::addresses& found) {
-                begun->add(host, failed, found);
-                begun->end_one();
+        ++state->open;
+        resolver_.async_resolve(
+            host, port, [state, host](const boost::system::error_code& failed, const remote::addresses& found) {
+                state->add(host, failed, found);
+                state->end_one();
             });
     }
-    asio::post(names_.get_executor(), [begun] { begun->end_one(); });
+    asio::post(resolver_.get_executor(), [state] { state->end_one(); });
 }
 
 void lookup::find_others(const std::vector<endpoint>& hosts, completion<result> done)
 {
     const bool are_numeric = std::ranges::all_of(
         hosts, [](const auto& each) { return remote::numeric_endpoint(each.host, each.port).has_value(); });
-    if (are_numeric || before_->searching)
+    if (are_numeric || previous_->searching)
         return;
-    find(hosts, [old = before_->known, before = before_, done = std::move(done)](result found) mutable {
+    find(hosts, [old = previous_->known, previous = previous_, done = std::move(done)](result found) mutable {
         if (found.servers.empty())
-            before->known = std::move(old);
+            previous->known = std::move(old);
         else if (!std::ranges::is_permutation(old, found.servers))
             done(std::move(found));
     });

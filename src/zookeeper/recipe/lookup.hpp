@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 
 namespace colock::zookeeper::detail {
 
-/// Finds the addresses of servers.
+/// Resolves the addresses of servers.
 ///
 /// Thread safety: none.
 class lookup
@@ -28,23 +28,24 @@ public:
     struct result
     {
         std::vector<asio::ip::tcp::endpoint> servers{};
-        /// Why one was not found.
+        /// Why a name could not be resolved.
         detail::trouble trouble{};
     };
 
     explicit lookup(const asio::any_io_executor& executor);
 
-    /// Ends later, with what is known of all of them, in no order: not all clients should begin with the same.
+    /// Completes later, with all addresses that were found. Their order is random, so that not all clients begin with
+    /// the same server.
     void find(const std::vector<endpoint>& hosts, completion<result> done);
-    /// Tells of addresses only if they are others than were found before.
+    /// Completes only if the addresses differ from those that were found before.
     void find_others(const std::vector<endpoint>& hosts, completion<result> done);
-    void cancel() { names_.cancel(); }
+    void cancel() { resolver_.cancel(); }
 
 private:
-    struct memory;
+    struct known_servers;
 
-    const std::shared_ptr<memory> before_;
-    asio::ip::basic_resolver<asio::ip::tcp, asio::any_io_executor> names_;
+    const std::shared_ptr<known_servers> previous_;
+    asio::ip::basic_resolver<asio::ip::tcp, asio::any_io_executor> resolver_;
 };
 
 } // namespace colock::zookeeper::detail

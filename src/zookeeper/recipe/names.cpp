@@ -15,29 +15,29 @@ namespace colock::zookeeper::detail {
 namespace {
 
 constexpr std::string_view hex_digits = "0123456789ABCDEF";
-/// Of base64url; what stands for itself is among them.
+/// The alphabet of base64url, which consists of the characters that are not percent-encoded.
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr char base64_mark = '~';
 
-/// By byte.
-constexpr auto stand_for_themselves = [] {
+/// Whether a byte is not percent-encoded.
+constexpr auto unreserved_bytes = [] {
     std::array<bool, 256> found{};
     for (const char c : alphabet)
         found[static_cast<unsigned char>(c)] = true;
     return found;
 }();
 
-bool stands_for_itself(char c)
+bool is_unreserved(char c)
 {
-    return stand_for_themselves[static_cast<unsigned char>(c)];
+    return unreserved_bytes[static_cast<unsigned char>(c)];
 }
 
 std::string to_percent(std::string_view key)
 {
     std::string text;
-    text.reserve(key.size() + 2 * static_cast<std::size_t>(std::ranges::count_if(key, std::not_fn(stands_for_itself))));
+    text.reserve(key.size() + 2 * static_cast<std::size_t>(std::ranges::count_if(key, std::not_fn(is_unreserved))));
     for (const char c : key) {
-        if (stands_for_itself(c)) {
+        if (is_unreserved(c)) {
             text += c;
         } else {
             const auto byte = static_cast<unsigned char>(c);
@@ -100,7 +100,7 @@ std::optional<std::string> from_base64(std::string_view text)
     return key;
 }
 
-/// What stands before the number.
+/// Text before the sequence number, and the role that it stands for.
 struct marker
 {
     std::string_view text;
@@ -155,7 +155,7 @@ std::string encode_key(std::string_view key)
 std::optional<std::string> decode_key(std::string_view component)
 {
     auto key = component.starts_with(base64_mark) ? from_base64(component.substr(1)) : from_percent(component);
-    // What another spelling of a key would be is nobody's.
+    // Each key has only one valid encoding.
     if (!key || key->empty() || encode_key(*key) != component)
         return std::nullopt;
     return key;
@@ -194,7 +194,7 @@ std::optional<std::int32_t> parse_number(std::string_view digits)
 std::optional<place> parse_node(layout how, std::string_view name)
 {
     for (const auto& each : markers_of(how)) {
-        // The last one: Curator looks at no more than what is behind it.
+        // The last occurrence counts, because Curator only reads the text after it.
         const auto at = name.rfind(each.text);
         if (at == std::string_view::npos || (how == layout::standard && !is_id(name.substr(0, at))))
             continue;

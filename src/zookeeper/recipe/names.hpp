@@ -11,13 +11,14 @@
 
 namespace colock::zookeeper::detail {
 
-/// A key as one component of a path: percent-encoded, or, where that is longer, '~' and base64url. All but letters,
-/// digits, '_' and '-' is encoded, so that nothing of ours that begins with a '.' is taken for a key.
+/// Encodes a key as one component of a path: percent-encoded, or, if this is longer, as '~' and base64url. All
+/// characters but letters, digits, '_' and '-' are encoded, so that no node of ours that begins with a '.' is taken for
+/// a key.
 [[nodiscard]] std::string encode_key(std::string_view key);
-/// Nothing for what is not the name of any key.
+/// Returns nullopt if the component is not the encoding of a key.
 [[nodiscard]] std::optional<std::string> decode_key(std::string_view component);
 
-/// Two hexadecimal digits, the same in every build: a folder for a part of the keys.
+/// Returns the name of the folder for a part of the keys: two hexadecimal digits, which are the same in every build.
 [[nodiscard]] std::string bucket_of(std::string_view key);
 
 using zookeeper::layout;
@@ -28,34 +29,35 @@ enum class role : unsigned char
     shared,
 };
 
-/// One that stands in line for a key.
+/// Role and sequence number of a node in a lock queue.
 struct place
 {
     role wants;
-    /// The server's, which goes on at its lowest number after its highest.
+    /// The server's sequence number. In the order of numbers, the lowest one follows the highest one.
     std::int32_t number;
 
     friend bool operator==(const place&, const place&) = default;
 };
 
-/// False for numbers that several may have: a server has none after its highest, and gives that, or its lowest, to all
-/// that come later.
+/// Returns false for numbers that several nodes may have. After its highest number a server counts no further, and
+/// gives this number, or the lowest one, to all later nodes.
 [[nodiscard]] constexpr bool is_sound(std::int32_t number) noexcept
 {
     return number >= 0 && number < std::numeric_limits<std::int32_t>::max();
 }
 
-/// The name of a node without its number, which the server appends.
+/// Returns the name of a node without the number that the server appends.
 /// \param id 32 hexadecimal digits
 [[nodiscard]] std::string node_prefix(layout how, std::string_view id, role wants);
 
-/// What stands behind that; nothing if it is no number.
+/// Parses the number after the prefix; returns nullopt if the text is not a number.
 [[nodiscard]] std::optional<std::int32_t> parse_number(std::string_view digits);
 
-/// Nothing for a name that is none of that layout's.
+/// Returns nullopt if the name does not belong to the layout.
 [[nodiscard]] std::optional<place> parse_node(layout how, std::string_view name);
 
-/// Curator's writers may read too: under the number of their own write, which then comes first.
+/// Returns whether `one` is ahead of `other`. With equal numbers a write is ahead of a read, because Curator lets a
+/// writer read under the number of its write.
 [[nodiscard]] bool is_before(place one, place other) noexcept;
 
 } // namespace colock::zookeeper::detail

@@ -8,19 +8,19 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Of those behind the culprit.
+/// Code of the members after the culprit.
 constexpr int runtime_inconsistency = -2;
 
-/// One that takes more.
-class open_part
+/// The transaction that is being filled.
+class open_batch
 {
 public:
-    explicit open_part(const part_limits& limits) noexcept : limits_(limits) {}
+    explicit open_batch(const batch_limits& limits) noexcept : limits_(limits) {}
 
     [[nodiscard]] bool takes(const batch_item& each) const
     {
-        return members_.size() < limits_.parcels && operations_ + each.operations <= limits_.operations &&
-               bytes_ + each.bytes <= limits_.bytes &&
+        return members_.size() < limits_.max_items && operations_ + each.operations <= limits_.max_operations &&
+               bytes_ + each.bytes <= limits_.max_bytes &&
                !(each.creates && std::ranges::find(parents_, each.parent) != parents_.end());
     }
     void add(std::size_t index, const batch_item& each)
@@ -28,7 +28,7 @@ public:
         members_.push_back(index);
         operations_ += each.operations;
         bytes_ += each.bytes;
-        // At most as many as a part has parcels.
+        // At most max_items entries, so that a linear search is fast.
         if (each.creates)
             parents_.push_back(each.parent);
     }
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    part_limits limits_;
+    batch_limits limits_;
     std::vector<std::size_t> members_;
     std::vector<std::string_view> parents_;
     std::size_t operations_ = 0;
@@ -50,24 +50,24 @@ private:
 
 } // namespace
 
-std::vector<std::vector<std::size_t>> in_parts(std::span<const batch_item> ready, part_limits limits)
+std::vector<std::vector<std::size_t>> make_batches(std::span<const batch_item> ready, batch_limits limits)
 {
-    std::vector<std::vector<std::size_t>> parts;
-    open_part open(limits);
+    std::vector<std::vector<std::size_t>> batches;
+    open_batch open(limits);
     const auto close = [&] {
         if (auto members = open.take(); !members.empty())
-            parts.push_back(std::move(members));
+            batches.push_back(std::move(members));
     };
     for (std::size_t i = 0; i < ready.size(); ++i) {
         const auto& each = ready[i];
-        if (each.by_itself || !open.takes(each))
+        if (each.is_alone || !open.takes(each))
             close();
         open.add(i, each);
-        if (each.by_itself)
+        if (each.is_alone)
             close();
     }
     close();
-    return parts;
+    return batches;
 }
 
 multi_outcome outcome_of(int code, std::span<const int> codes)
@@ -75,7 +75,8 @@ multi_outcome outcome_of(int code, std::span<const int> codes)
     if (code == 0)
         return {.done = true};
     const auto at = std::ranges::find_if(codes, [](int each) { return each != 0 && each != runtime_inconsistency; });
-    // Where the whole call failed, as with its connection, all members have its code, and none is to blame.
+    // If the whole call has failed, for example with its connection, all members have its code, and none is the
+    // culprit.
     if (at == codes.end() || std::ranges::count(codes, *at) > 1)
         return {.done = false};
     return {.done = false, .culprit = static_cast<std::size_t>(at - codes.begin())};

@@ -9,42 +9,43 @@
 
 namespace colock::zookeeper::detail {
 
-/// What could travel in one transaction with others: the creation of a node, its removal, or a removal and a creation
-/// that must not be parted.
+/// A request that can share a transaction with others: the creation of a node, its removal, or a removal and a creation
+/// that must not be separated.
 struct batch_item
 {
-    /// Where the node is.
+    /// The folder of the node.
     std::string_view parent;
     bool creates = true;
-    /// One, or two where they must not be parted.
+    /// Number of operations, which must not be separated.
     std::size_t operations = 1;
     std::size_t bytes = 0;
-    /// It may fail for reasons of its own, and would take the others with it.
-    bool by_itself = false;
+    /// Sent alone, because the request may fail for reasons of its own and would make the others fail.
+    bool is_alone = false;
 };
 
-struct part_limits
+struct batch_limits
 {
-    std::size_t parcels = 8;
-    std::size_t operations = 32;
-    std::size_t bytes = std::size_t{256} * 1024;
+    std::size_t max_items = 8;
+    std::size_t max_operations = 32;
+    std::size_t max_bytes = std::size_t{256} * 1024;
 };
 
-/// Which go together, in their order. All creations of a transaction share one number, from which fences are made: no
-/// part has two for one parent.
-[[nodiscard]] std::vector<std::vector<std::size_t>> in_parts(
-    std::span<const batch_item> ready, part_limits limits = {});
+/// Returns which items share a transaction, in their order. All creations of a transaction share one transaction
+/// number, from which fencing tokens are made. So no transaction contains two creations in one folder.
+[[nodiscard]] std::vector<std::vector<std::size_t>> make_batches(
+    std::span<const batch_item> ready, batch_limits limits = {});
 
-/// What has become of a transaction: of all of it, or of nothing.
+/// Outcome of a transaction, which is carried out completely or not at all.
 struct multi_outcome
 {
     bool done;
-    /// Whose fault it is, if that was told.
+    /// Index of the member that has failed, if it is known.
     std::optional<std::size_t> culprit{};
 };
-/// \param code of the call; where it is no success no member has happened, whatever its own code says: members before
-/// the culprit are called successful although they were rolled back, and those behind it inconsistent.
-/// \param codes of the members; 0 is success
+/// \param code code of the call. If it is not 0, no member has taken effect, whatever its own code is: members before
+/// the culprit have the code of success although they were rolled back, and members after it have the code of an
+/// inconsistency.
+/// \param codes codes of the members; 0 is success
 [[nodiscard]] multi_outcome outcome_of(int code, std::span<const int> codes);
 
 } // namespace colock::zookeeper::detail

@@ -14,25 +14,26 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// A quarter of what a server takes unless it was told otherwise: one that is more cuts the connection of everybody.
-constexpr std::size_t largest = std::size_t{256} * 1024;
+/// Maximum size of a request: a quarter of what a server accepts by default. A server closes the connection, which all
+/// requests share, if a request is too large.
+constexpr std::size_t max_request_size = std::size_t{256} * 1024;
 
-/// The driver takes some microseconds for each.
-constexpr std::ptrdiff_t most_sent = 256;
+/// Maximum number of requests that are sent at once, because the driver takes some microseconds for each.
+constexpr std::ptrdiff_t max_sent_per_flush = 256;
 
-/// What was told of one that was sent with others.
-reply same_for_all(const reply& got)
+/// Returns the outcome of a transaction as the reply to one of its members.
+reply outcome_only(const reply& got)
 {
     return {.what = got.what, .code = got.code};
 }
 
 } // namespace
 
-/// Some that travel as one transaction, and who is told of each.
-class requests::joint
+/// Requests that are sent as one transaction, and their completions.
+class requests::batch
 {
 public:
-    joint(std::int64_t session, std::size_t members) : session_(session)
+    batch(std::int64_t session, std::size_t members) : session_(session)
     {
         members_.reserve(members);
         changes_.reserve(2 * members);
@@ -40,7 +41,7 @@ public:
 
     void add(pending_request& each)
     {
-        members_.push_back({.first = changes_.size(), .what = each.what, .done = std::move(each.asked->done)});
+        members_.push_back({.first = changes_.size(), .what = each.what, .done = std::move(each.driver_request->done)});
         if (each.what == kind::leave) {
             changes_.push_back({.what = change::kind::remove, .path = std::move(each.path)});
             return;
@@ -48,8 +49,8 @@ public:
         changes_.push_back({.what = change::kind::create,
             .path = each.path + '/' + each.name,
             .data = std::move(each.data),
-            .lives = node_kind::ephemeral_sequential});
-        // What tells how many there are, and the number of the transaction.
+            .lifetime = node_kind::ephemeral_sequential});
+        // The reply to this write contains the number of nodes in the folder and the number of the transaction.
         changes_.push_back({.what = change::kind::write, .path = std::move(each.path)});
     }
     [[nodiscard]] std::vector<change> take_changes() noexcept { return std::exchange(changes_, {}); }
@@ -57,29 +58,29 @@ public:
     void operator()(reply got)
     {
         if (got.ok())
-            all_done(got);
+            complete_successful(got);
         else if (got.what < status::unsent)
-            nothing_done(got);
+            complete_failed(got);
         else
             for (auto& each : members_)
-                tell(each, same_for_all(got));
+                complete(each, outcome_only(got));
     }
 
 private:
     struct member
     {
-        /// Of its changes.
+        /// Index of the first change of this member.
         std::size_t first;
         kind what;
         replied done;
     };
 
-    static void tell(member& which, reply answer)
+    static void complete(member& which, reply answer)
     {
         if (which.done)
             which.done(std::move(answer));
     }
-    void all_done(reply& got)
+    void complete_successful(reply& got)
     {
         for (auto& each : members_) {
             reply own{.what = status::ok};
@@ -87,12 +88,12 @@ private:
                 const auto& folder = got.members[each.first + 1].stat;
                 own.text = std::move(got.members[each.first].text);
                 own.stat = {.created_in = folder.modified_in, .ephemeral_owner = session_};
-                own.crowd = folder.children;
+                own.child_count = folder.children;
             }
-            tell(each, std::move(own));
+            complete(each, std::move(own));
         }
     }
-    void nothing_done(const reply& got)
+    void complete_failed(const reply& got)
     {
         std::vector<int> codes;
         for (const auto& each : got.members)
@@ -101,11 +102,11 @@ private:
         for (std::size_t i = 0; i < members_.size(); ++i) {
             const auto end = i + 1 < members_.size() ? members_[i + 1].first : codes.size();
             if (culprit && *culprit >= members_[i].first && *culprit < end)
-                tell(members_[i], same_for_all(got.members[*culprit]));
+                complete(members_[i], outcome_only(got.members[*culprit]));
             else if (members_.size() == 1)
-                tell(members_[i], same_for_all(got));
+                complete(members_[i], outcome_only(got));
             else
-                tell(members_[i], {.what = status::batch_aborted});
+                complete(members_[i], {.what = status::batch_aborted});
         }
     }
 
@@ -117,33 +118,33 @@ private:
 void requests::submit(pending_request added, replied done)
 {
     constexpr std::array writing{kind::enter, kind::leave, kind::create, kind::remove, kind::write, kind::multi};
-    // Not a sync: it is answered through the leader, but by one, too, that has lost its followers.
+    // A sync is not a write: the leader answers it even if it has lost its followers.
     const bool writes = std::ranges::find(writing, added.what) != writing.end();
-    added.asked = std::make_unique<request>(std::move(done), writes);
+    added.driver_request = std::make_unique<request>(std::move(done), writes);
     std::size_t size = added.path.size() + added.name.size() + added.data.size();
     for (const auto& each : added.changes)
         size += each.path.size() + each.data.size();
-    if (size > largest)
-        refuse(std::move(added.asked), status::refused);
-    else if (to_.take_request())
+    if (size > max_request_size)
+        refuse(std::move(added.driver_request), status::refused);
+    else if (outlet_.take_request())
         waiting_.push_back(std::move(added));
     else
-        refuse(std::move(added.asked), status::unsent);
+        refuse(std::move(added.driver_request), status::unsent);
 }
 
 void requests::refuse(std::unique_ptr<request> unsent, status why)
 {
     unsent->answer.what = why;
-    to_.tell_later(std::move(unsent));
+    outlet_.complete_later(std::move(unsent));
 }
 
 void requests::refuse_all()
 {
     for (auto& each : std::exchange(waiting_, {}))
-        refuse(std::move(each.asked), status::unsent);
-    unsent_lists_ = 0;
+        refuse(std::move(each.driver_request), status::unsent);
+    waiting_list_count_ = 0;
     for (auto& [path, list] : lists_) {
-        for (auto& each : std::exchange(list.asked, {}))
+        for (auto& each : std::exchange(list.waiting, {}))
             refuse(std::move(each), status::unsent);
     }
     std::erase_if(lists_, [](const auto& each) { return !each.second.is_in_flight; });
@@ -151,54 +152,54 @@ void requests::refuse_all()
 
 void requests::shared_children(const std::string& path, replied done)
 {
-    auto asked = std::make_unique<request>(std::move(done), false);
-    if (path.size() > largest)
-        return refuse(std::move(asked), status::refused);
-    if (!to_.take_request())
-        return refuse(std::move(asked), status::unsent);
+    auto added = std::make_unique<request>(std::move(done), false);
+    if (path.size() > max_request_size)
+        return refuse(std::move(added), status::refused);
+    if (!outlet_.take_request())
+        return refuse(std::move(added), status::unsent);
     auto& list = lists_[path];
-    if (list.asked.empty() && !list.is_in_flight)
-        ++unsent_lists_;
-    list.asked.push_back(std::move(asked));
+    if (list.waiting.empty() && !list.is_in_flight)
+        ++waiting_list_count_;
+    list.waiting.push_back(std::move(added));
 }
 
 void requests::send_lists(zk_client& by)
 {
-    if (unsent_lists_ == 0)
+    if (waiting_list_count_ == 0)
         return;
-    unsent_lists_ = 0;
+    waiting_list_count_ = 0;
     for (auto& [path, list] : lists_) {
-        if (list.asked.empty() || std::exchange(list.is_in_flight, true))
+        if (list.waiting.empty() || std::exchange(list.is_in_flight, true))
             continue;
-        // The session calls this only while it exists, and these requests are a part of it.
-        auto answered = [this, folder = path, asked = std::exchange(list.asked, {})](
-                            const reply& got) mutable { list_answered(folder, std::move(asked), got); };
+        // The session owns these requests, and calls this only while it exists.
+        auto answered = [this, folder = path, waiting = std::exchange(list.waiting, {})](
+                            const reply& got) mutable { list_answered(folder, std::move(waiting), got); };
         by.children(path, false, std::make_unique<request>(std::move(answered), false));
     }
 }
 
-/// Callers that share the list receive it in parts, so that a crowd does not block the event loop.
-void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> asked, const reply& got)
+/// Callers that share the list receive it in parts, so that a large number of callers does not block the event loop.
+void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got)
 {
     const auto found = lists_.find(path);
     found->second.is_in_flight = false;
-    if (found->second.asked.empty()) {
+    if (found->second.waiting.empty()) {
         lists_.erase(found);
-    } else if (to_.take_request()) {
-        ++unsent_lists_;
+    } else if (outlet_.take_request()) {
+        ++waiting_list_count_;
     } else {
-        for (auto& each : std::exchange(found->second.asked, {}))
+        for (auto& each : std::exchange(found->second.waiting, {}))
             refuse(std::move(each), status::unsent);
         lists_.erase(found);
     }
-    if (asked.size() == 1) {
-        if (asked.front()->done)
-            asked.front()->done(got);
+    if (waiting.size() == 1) {
+        if (waiting.front()->done)
+            waiting.front()->done(got);
         return;
     }
-    for (auto& each : asked) {
+    for (auto& each : waiting) {
         each->answer = got;
-        to_.tell_later(std::move(each));
+        outlet_.complete_later(std::move(each));
     }
 }
 
@@ -206,20 +207,20 @@ bool requests::flush()
 {
     if (empty())
         return false;
-    auto* const by = to_.sender();
+    auto* const by = outlet_.sender();
     if (!by) {
         refuse_all();
         return false;
     }
     auto all = std::exchange(waiting_, {});
-    if (std::ssize(all) > most_sent) {
-        const auto rest = all.begin() + most_sent;
+    if (std::ssize(all) > max_sent_per_flush) {
+        const auto rest = all.begin() + max_sent_per_flush;
         waiting_.assign(std::move_iterator(rest), std::move_iterator(all.end()));
         all.erase(rest, all.end());
     }
-    send_joint(*by, all);
+    send_batches(*by, all);
     for (auto& each : all) {
-        if (!may_join(each))
+        if (!is_batchable(each))
             send(*by, each);
     }
     all.clear();
@@ -231,37 +232,37 @@ bool requests::flush()
     return false;
 }
 
-told_list requests::take_unsent() noexcept
+driver_report_list requests::take_unsent() noexcept
 {
-    told_list all;
+    driver_report_list all;
     for (auto& each : waiting_)
-        all.push_back(*each.asked.release());
+        all.push_back(*each.driver_request.release());
     waiting_.clear();
     for (auto& [path, list] : lists_) {
-        for (auto& each : list.asked)
+        for (auto& each : list.waiting)
             all.push_back(*each.release());
-        list.asked.clear();
+        list.waiting.clear();
     }
-    unsent_lists_ = 0;
+    waiting_list_count_ = 0;
     return all;
 }
 
-bool requests::may_join(const pending_request& which) noexcept
+bool requests::is_batchable(const pending_request& which) noexcept
 {
     return which.what == kind::enter || which.what == kind::leave;
 }
 
-void requests::send_joint(zk_client& by, std::vector<pending_request>& all)
+void requests::send_batches(zk_client& by, std::vector<pending_request>& all)
 {
-    if (all.size() == 1 && may_join(all.front())) {
-        send_part(by, all, std::array{std::size_t{0}});
+    if (all.size() == 1 && is_batchable(all.front())) {
+        send_batch(by, all, std::array{std::size_t{0}});
         return;
     }
     std::vector<std::size_t> which;
     std::vector<batch_item> ready;
     for (std::size_t i = 0; i < all.size(); ++i) {
         const auto& each = all[i];
-        if (!may_join(each))
+        if (!is_batchable(each))
             continue;
         const bool enters = each.what == kind::enter;
         which.push_back(i);
@@ -269,60 +270,60 @@ void requests::send_joint(zk_client& by, std::vector<pending_request>& all)
             .creates = enters,
             .operations = enters ? std::size_t{2} : std::size_t{1},
             .bytes = 2 * each.path.size() + each.name.size() + each.data.size(),
-            .by_itself = each.with == batching::none});
+            .is_alone = each.with == batching::forbidden});
     }
-    for (auto& part : in_parts(ready)) {
-        for (auto& each : part)
+    for (auto& members : make_batches(ready)) {
+        for (auto& each : members)
             each = which[each];
-        send_part(by, all, part);
+        send_batch(by, all, members);
     }
 }
 
-void requests::send_part(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> part)
+void requests::send_batch(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> members)
 {
-    auto& first = all[part.front()];
-    if (part.size() == 1 && first.what == kind::leave) {
-        by.remove(first.path, std::move(first.asked));
+    auto& first = all[members.front()];
+    if (members.size() == 1 && first.what == kind::leave) {
+        by.remove(first.path, std::move(first.driver_request));
         return;
     }
-    joint together(by.session_id(), part.size());
-    for (const auto i : part)
-        together.add(all[i]);
-    const auto changes = together.take_changes();
-    auto asked = std::make_unique<request>(std::move(together), true);
-    asked->size = static_cast<int>(part.size());
-    by.multi(changes, std::move(asked));
+    batch joined(by.session_id(), members.size());
+    for (const auto i : members)
+        joined.add(all[i]);
+    const auto changes = joined.take_changes();
+    auto driver_request = std::make_unique<request>(std::move(joined), true);
+    driver_request->size = static_cast<int>(members.size());
+    by.multi(changes, std::move(driver_request));
 }
 
 void requests::send(zk_client& by, pending_request& which)
 {
-    auto& asked = which.asked;
+    auto& sent = which.driver_request;
     switch (which.what) {
     case kind::create:
-        by.create(which.path, which.data, which.lives, std::move(asked));
+        by.create(which.path, which.data, which.lifetime, std::move(sent));
         return;
     case kind::remove:
-        by.remove(which.path, std::move(asked));
+        by.remove(which.path, std::move(sent));
         return;
     case kind::write:
-        by.write(which.path, which.data, std::move(asked));
+        by.write(which.path, which.data, std::move(sent));
         return;
     case kind::read:
     case kind::read_and_watch:
-        by.read(which.path, which.what == kind::read_and_watch, std::move(asked));
+        by.read(which.path, which.what == kind::read_and_watch, std::move(sent));
         return;
     case kind::children:
     case kind::children_and_watch:
-        by.children(which.path, which.what == kind::children_and_watch, std::move(asked));
+        by.children(which.path, which.what == kind::children_and_watch, std::move(sent));
         return;
     case kind::exists:
-        by.exists(which.path, std::move(asked));
+        by.exists(which.path, std::move(sent));
         return;
     case kind::sync:
-        by.sync(which.path, std::move(asked));
+        by.sync(which.path, std::move(sent));
         return;
     case kind::multi:
-        by.multi(which.changes, std::move(asked));
+        by.multi(which.changes, std::move(sent));
         return;
     case kind::enter:
     case kind::leave:
@@ -342,9 +343,9 @@ void requests::leave(const std::string& path, batching with, replied done)
     submit({.what = kind::leave, .with = with, .path = path}, std::move(done));
 }
 
-void requests::create(const std::string& path, std::string_view data, node_kind lives, replied done)
+void requests::create(const std::string& path, std::string_view data, node_kind lifetime, replied done)
 {
-    submit({.what = kind::create, .lives = lives, .path = path, .data = std::string(data)}, std::move(done));
+    submit({.what = kind::create, .lifetime = lifetime, .path = path, .data = std::string(data)}, std::move(done));
 }
 
 void requests::remove(const std::string& path, replied done)
@@ -389,7 +390,7 @@ void requests::sync(const std::string& path, replied done)
 
 void requests::multi(std::vector<change> changes, replied done)
 {
-    // The driver frees what it never had if one is no path.
+    // If a path is not valid, the driver frees memory that it has not allocated.
     const bool is_sound = std::ranges::all_of(changes, [](const change& each) { return is_path(each.path); });
     if (changes.empty() || !is_sound)
         refuse(std::make_unique<request>(std::move(done), false), status::refused);

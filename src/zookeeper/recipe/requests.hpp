@@ -15,66 +15,70 @@
 
 namespace colock::zookeeper::detail {
 
-/// Whether a request may be joined with others of its turn: it is carried out with all of them, or is `parted`.
+/// Whether a request may share a transaction with other requests. Its status is `batch_aborted` if another request of
+/// the transaction fails.
 enum class batching : unsigned char
 {
-    welcome,
-    none,
+    allowed,
+    forbidden,
 };
 
-/// What may be asked of a session. What is asked in one turn goes out at its end in one write, or in one for each few
-/// hundred: first those that may be joined, in few transactions, which cost the server as much as few requests; then
-/// the others, and shared lists last. Each kind keeps its order. It is sent while the session is connected, or not at
-/// all. Its completion is called later, on the strand; if it was cut off meanwhile, with `unanswered`.
+/// The requests of a session. Requests that are made in one event-loop iteration are sent at its end, in one write for
+/// each few hundred. Requests that may share a transaction are sent first: few transactions cost the server as much as
+/// few requests. The other requests follow, and shared lists are sent last. Each kind keeps its order.
+///
+/// A request is sent while the session is connected, or not at all. Its completion is called later, on the strand. The
+/// status is `unanswered` if the connection was lost meanwhile.
 ///
 /// Thread safety: none.
 class requests
 {
 public:
-    /// Where they go.
+    /// Interface of the session that sends the requests.
     class outlet
     {
     public:
-        /// False: none can be sent now. Else `flush` is called at the end of this turn.
+        /// Returns false if no request can be sent now. Otherwise `flush` is called at the end of this event-loop
+        /// iteration.
         [[nodiscard]] virtual bool take_request() = 0;
-        /// Null: none can be sent any more.
+        /// Returns null if no request can be sent any more.
         [[nodiscard]] virtual zk_client* sender() = 0;
-        /// It has its answer, or was not sent: to be told later.
-        virtual void tell_later(std::unique_ptr<request> answered) = 0;
+        /// Completes a request later. The request has been answered, or was not sent.
+        virtual void complete_later(std::unique_ptr<request> answered) = 0;
 
     protected:
         ~outlet() = default;
     };
 
-    explicit requests(outlet& to) noexcept : to_(to) {}
+    explicit requests(outlet& to) noexcept : outlet_(to) {}
 
-    /// An ephemeral sequential node in a folder whose data is nobody's. The answer tells how many nodes the folder has
-    /// then, which is counted in the same transaction.
+    /// Creates an ephemeral sequential node in a folder. Also writes to the folder, which must have no data of its own.
+    /// The reply contains the number of nodes in the folder, counted in the same transaction.
     void enter(const std::string& folder, std::string_view name, std::string_view data, batching with, replied done);
     void leave(const std::string& path, batching with, replied done);
 
-    void create(const std::string& path, std::string_view data, node_kind lives, replied done);
+    void create(const std::string& path, std::string_view data, node_kind lifetime, replied done);
     void remove(const std::string& path, replied done);
     void write(const std::string& path, std::string_view data, replied done);
     void read(const std::string& path, replied done);
-    /// The next change is told; a node that is not there is not watched.
+    /// The next change is reported. A node that does not exist is not watched.
     void read_and_watch(const std::string& path, replied done);
     void children(const std::string& path, replied done);
     void children_and_watch(const std::string& path, replied done);
     /// Lists the children of a folder, after all requests that were made until now. Calls for the same folder share one
-    /// request until it is sent. Only one such request for each folder is in flight, and calls meanwhile share the
-    /// next, so that the cost of a crowd in one folder grows with time, not with the number of its members.
+    /// request until it is sent. Only one such request for each folder is in flight, and calls meanwhile share the next
+    /// one. So the cost of many waiters in one folder grows with time, not with their number.
     void shared_children(const std::string& path, replied done);
     void exists(const std::string& path, replied done);
-    /// What is read after it is no older than this.
+    /// Reads after this request return a state that is not older than the request.
     void sync(const std::string& path, replied done);
     void multi(std::vector<change> changes, replied done);
 
-    [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && unsent_lists_ == 0; }
-    /// Sends what was asked for. True if there is more, which is for another turn.
+    [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && waiting_list_count_ == 0; }
+    /// Sends the requests. Returns true if there are more, which have to be sent by another handler.
     [[nodiscard]] bool flush();
-    /// What was asked for, and is not sent: to be told so.
-    [[nodiscard]] told_list take_unsent() noexcept;
+    /// Returns the requests that were not sent, which the caller has to complete.
+    [[nodiscard]] driver_report_list take_unsent() noexcept;
 
 private:
     enum class kind : unsigned char
@@ -95,44 +99,44 @@ private:
     struct pending_request
     {
         kind what;
-        batching with = batching::none;
-        node_kind lives = node_kind::persistent;
-        /// Of one that enters: the folder.
+        batching with = batching::forbidden;
+        node_kind lifetime = node_kind::persistent;
+        /// Path of the node, or of its folder if the request is `enter`.
         std::string path{};
         std::string name{};
         std::string data{};
         std::vector<change> changes{};
-        std::unique_ptr<request> asked{};
+        std::unique_ptr<request> driver_request{};
     };
-    class joint;
+    class batch;
 
-    /// A request of a folder's children that several share.
+    /// A request for the children of a folder, which several callers share.
     struct shared_list
     {
-        /// To be answered by the next one.
-        std::vector<std::unique_ptr<request>> asked{};
+        /// Requests that the next list answers.
+        std::vector<std::unique_ptr<request>> waiting{};
         bool is_in_flight = false;
     };
 
     void submit(pending_request added, replied done);
     void send_lists(zk_client& by);
-    void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> asked, const reply& got);
+    void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got);
     void refuse(std::unique_ptr<request> unsent, status why);
     void refuse_all();
-    [[nodiscard]] static bool may_join(const pending_request& which) noexcept;
-    void send_joint(zk_client& by, std::vector<pending_request>& all);
-    /// \param part which of them
-    static void send_part(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> part);
+    [[nodiscard]] static bool is_batchable(const pending_request& which) noexcept;
+    void send_batches(zk_client& by, std::vector<pending_request>& all);
+    /// \param members indexes of the requests in `all`
+    static void send_batch(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> members);
     static void send(zk_client& by, pending_request& which);
 
-    outlet& to_;
+    outlet& outlet_;
     std::vector<pending_request> waiting_;
     std::map<std::string, shared_list> lists_;
-    /// Number of folders whose children are asked for, and that have no request in flight.
-    std::size_t unsent_lists_ = 0;
+    /// Number of folders that have to be listed and have no request in flight.
+    std::size_t waiting_list_count_ = 0;
 };
 
-/// Those that a node is in, and the node; what is there already stays. Nobody is told.
+/// Creates a node and its parents, as far as they do not exist. Reports nothing.
 void make_nodes(requests& by, const std::string& path);
 
 } // namespace colock::zookeeper::detail

@@ -9,29 +9,29 @@
 
 namespace colock::zookeeper::detail {
 
-/// Who has a node in the session in use, or may have, and which nodes hold a lock.
+/// Tracks whether any claim has, or may have, a node in the current session, and which nodes hold a lock.
 ///
 /// Thread safety: none; belongs to the strand.
 class session_users
 {
 public:
-    /// A session is not closed while somebody keeps one of its.
+    /// The session is not closed while one of these exists.
     using session_ref = std::shared_ptr<const void>;
 
-    [[nodiscard]] session_ref enter() const noexcept { return stays_; }
-    [[nodiscard]] bool any() const noexcept { return stays_.use_count() > 1; }
+    [[nodiscard]] session_ref enter() const noexcept { return references_; }
+    [[nodiscard]] bool is_used() const noexcept { return references_.use_count() > 1; }
 
-    /// It holds a lock, until it is gone.
+    /// Notes that the node holds a lock, until the node is gone.
     void note_granted(const std::string& node) { granted_.insert(node); }
     void forget_granted(const std::string& node) noexcept { granted_.erase(node); }
 
-    /// All that hold a lock hold it no more, whatever they may think at the server.
-    void lose()
+    /// Notes that all locks are lost, although their nodes may still exist at the server.
+    void mark_lost()
     {
         if (!granted_.empty())
             lost_.push_back(std::exchange(granted_, {}));
     }
-    /// One of those; empty: there is none.
+    /// Returns the node of a lost lock; empty if there is none.
     [[nodiscard]] std::string take_lost()
     {
         if (lost_.empty())
@@ -42,21 +42,21 @@ public:
             lost_.pop_front();
         return taken;
     }
-    [[nodiscard]] bool any_lost() const noexcept { return !lost_.empty(); }
+    [[nodiscard]] bool has_lost() const noexcept { return !lost_.empty(); }
 
-    /// What was in the session is over with it.
+    /// Forgets a session that has ended.
     void clear()
     {
-        stays_ = std::make_shared<int>();
+        references_ = std::make_shared<int>();
         granted_.clear();
         lost_.clear();
     }
 
 private:
-    session_ref stays_ = std::make_shared<int>();
-    /// Not hashed: a table that grows moves all of it at once.
+    session_ref references_ = std::make_shared<int>();
+    /// Not hashed, because a hash table that grows moves all of its elements at once.
     std::set<std::string> granted_;
-    /// Those of one loss after the other; none is empty.
+    /// Nodes of lost locks, one set for each loss. No set is empty.
     std::deque<std::set<std::string>> lost_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace colock::zookeeper::detail {
 
-/// What the driver watches. It asks for all of that again in one packet when a connection is another one, and a packet
-/// that is too large cuts that.
+/// The nodes that the driver watches. On another connection the driver sets all of its watches again in one packet, and
+/// the server closes the connection if the packet is too large.
 ///
 /// Thread safety: none.
 class watched_nodes
@@ -28,7 +28,7 @@ public:
         if (all_.emplace(path, what).second)
             size_ += path.size();
     }
-    /// It has changed, and is watched no longer.
+    /// Notes that a node has changed, and is not watched any more.
     void changed(std::string_view path)
     {
         for (const auto what : {kind::data, kind::children}) {
@@ -36,8 +36,8 @@ public:
                 size_ -= path.size();
         }
     }
-    /// Half of what a server takes unless it was told otherwise.
-    [[nodiscard]] bool too_many() const noexcept { return size_ > std::size_t{512} * 1024; }
+    /// The limit is half of the packet size that a server accepts by default.
+    [[nodiscard]] bool is_too_large() const noexcept { return size_ > std::size_t{512} * 1024; }
     [[nodiscard]] std::set<entry> take_all() noexcept
     {
         size_ = 0;

@@ -17,55 +17,56 @@
 
 namespace colock::zookeeper::detail {
 
-using remote::most_per_turn;
+using remote::max_per_handler;
 
 void watches::wake(remote::wait_sources::completions ended)
 {
-    const bool is_waking = !ended_.empty();
-    std::ranges::move(ended, std::back_inserter(ended_));
+    const bool is_waking = !ended_waits_.empty();
+    std::ranges::move(ended, std::back_inserter(ended_waits_));
     if (!is_waking)
         wake_some();
 }
 
 void watches::wake_some()
 {
-    for (std::size_t left = most_per_turn; left > 0 && !ended_.empty(); --left) {
-        // It stays in the list until it was told: those that end meanwhile are told after it.
-        std::exchange(ended_.front(), {})(woken{});
-        ended_.pop_front();
+    for (std::size_t left = max_per_handler; left > 0 && !ended_waits_.empty(); --left) {
+        // The wait stays in the list until it is completed, so that waits which end meanwhile are completed after it.
+        std::exchange(ended_waits_.front(), {})(woken{});
+        ended_waits_.pop_front();
     }
-    if (!ended_.empty())
+    if (!ended_waits_.empty())
         asio::post(strand_, [self = owner_.keep(*this)] { self->wake_some(); });
 }
 
-bool watches::ask_some(requests& by, remote::connection_number session)
+bool watches::set_some(requests& by, remote::connection_number session)
 {
     forget_unused();
-    const auto asked = sources_.take_idle(most_per_turn);
+    const auto asked = sources_.take_idle(max_per_handler);
     for (const auto& each : asked) {
         auto done = [self = owner_.keep(*this), each, session](
-                        const reply& answer) { self->answered(each, session, answer); };
+                        const reply& answer) { self->on_reply(each, session, answer); };
         if (is_of_children(each->name))
             by.children_and_watch(each->name.substr(0, each->name.size() - 1), std::move(done));
         else
             by.read_and_watch(each->name, std::move(done));
     }
-    return asked.size() == most_per_turn;
+    return asked.size() == max_per_handler;
 }
 
-void watches::answered(
+void watches::on_reply(
     const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer)
 {
-    // What is cut off is asked for again in the next round. What was refused, or is not there, may have changed:
-    // whoever waits for it looks.
+    // A request that was cut off is sent again in the next round. If the request was refused, or the node does not
+    // exist, something may have changed, so the waiters check again.
     if (answer.what >= status::unsent)
         return;
-    // A folder that is not there is not watched, but may be made at any time; a node has its name once.
+    // A folder that does not exist is not watched, but may be created at any time. A node that is gone never comes
+    // back.
     if (answer.what == status::no_node && is_of_children(which->name))
         wake(sources_.disarmed({which->name}));
     else if (answer.ok() && is_of_children(which->name))
         folder_listed(which, session, answer);
-    // Whoever waits for its end has seen it there.
+    // The node exists, as its waiters have already seen.
     else if (answer.ok())
         wake(sources_.arm_unchanged(which, session));
     else
@@ -79,7 +80,7 @@ void watches::folder_listed(
     std::unordered_map<std::string_view, std::size_t> places;
     for (const auto& name : front)
         places.emplace(std::string_view(name).substr(0, 2 * token::size), places.size());
-    // One that does not stand there has lost its node, or stands behind an exclusive one.
+    // A claim that is not at the front has lost its node, or waits behind an exclusive one.
     const auto concerns = [&](const claim& who) {
         const auto place = places.find(who.token().hex());
         return place == places.end() || place->second < who.max_holders();
@@ -100,7 +101,7 @@ bool watches::changed(std::string_view path)
 
 void watches::forget_unused()
 {
-    static_cast<void>(sources_.forget_unused(lease_clock::now(), lease_clock::duration::zero(), most_per_turn));
+    static_cast<void>(sources_.forget_unused(lease_clock::now(), lease_clock::duration::zero(), max_per_handler));
 }
 
 } // namespace colock::zookeeper::detail

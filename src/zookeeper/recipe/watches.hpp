@@ -13,42 +13,43 @@
 
 namespace colock::zookeeper::detail {
 
-/// The nodes that somebody waits for, and the server's watches of them, each of which fires once.
+/// The nodes that claims wait for, and the server's watches of them, each of which fires once.
 ///
 /// Thread safety: none; belongs to the strand.
 class watches
 {
 public:
-    /// \param how the layout of the folders that are watched
+    /// \param how layout of the folders that are watched
     watches(const asio::any_io_executor& strand, remote::client_base& owner, remote::wait_sources& sources, layout how)
         : strand_(strand), owner_(owner), sources_(sources), layout_(how)
     {
     }
 
-    /// What a source of events is called.
+    /// Names of event sources.
     [[nodiscard]] static std::string of_node(std::string path) { return path; }
     [[nodiscard]] static std::string of_children(std::string path) { return std::move(path) += '/'; }
     [[nodiscard]] static bool is_of_children(std::string_view source) { return source.ends_with('/'); }
 
-    /// Has the server watch some that it does not watch yet, in that session. True: there may be more.
-    [[nodiscard]] bool ask_some(requests& by, remote::connection_number session);
-    /// Some of those that nobody is interested in any more need no watch; one that stands dies with its node.
+    /// Sets some of the missing watches, in that session. Returns true if there may be more.
+    [[nodiscard]] bool set_some(requests& by, remote::connection_number session);
+    /// Forgets some of the nodes that no claim is interested in. Their watches are not removed: a watch ends with its
+    /// node.
     void forget_unused();
-    /// \param path empty: any
-    /// \return whether there is something to be watched again at once
+    /// \param path the node that has changed; empty: any node
+    /// \return whether a watch has to be set again at once
     [[nodiscard]] bool changed(std::string_view path);
-    /// What is watched on another connection, or in another session, is looked at again.
+    /// Marks all watches as missing, because the connection or the session is another one.
     void begin_round() noexcept { sources_.begin_round(); }
 
 private:
-    void answered(
+    void on_reply(
         const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer);
 
-    /// Wakes those who wait for any of several nodes to make room, as far as there is room.
+    /// Wakes the claims that wait for any of several nodes, as far as there is room.
     void folder_listed(
         const remote::wait_sources::source_ptr& which, remote::connection_number session, const reply& answer);
 
-    /// Ends waits, at most so many in one handler: thousands may wait for one node.
+    /// Ends waits, a limited number in one handler, because thousands of claims may wait for one node.
     void wake(remote::wait_sources::completions ended);
     void wake_some();
 
@@ -56,8 +57,8 @@ private:
     remote::client_base& owner_;
     remote::wait_sources& sources_;
     const layout layout_;
-    /// Waits that have ended, and that are still to be told.
-    std::deque<completion<woken>> ended_;
+    /// Waits that have ended and are not completed yet.
+    std::deque<completion<woken>> ended_waits_;
 };
 
 } // namespace colock::zookeeper::detail

@@ -9,45 +9,47 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of a session's timeout.
-constexpr int turns = 24;
-constexpr int beats = 6;
+/// Number of turns and of beats per session timeout.
+constexpr int turns_per_timeout = 24;
+constexpr int beats_per_timeout = 6;
 
-/// A connect or a handshake: a sixth of the timeout. A beat: a third, after the sixth that it came after.
-constexpr remote::liveness::limits patience{.greeting = turns / 6, .silence = turns / beats + turns / 3};
+/// Limits in turns. A connect or a handshake may take a sixth of the timeout. A beat may take a third, in addition to
+/// the sixth that passes before the beat.
+constexpr remote::liveness::limits beat_limits{
+    .greeting = turns_per_timeout / 6, .silence = turns_per_timeout / beats_per_timeout + turns_per_timeout / 3};
 
-/// Kept writes are at least this part of half a tick apart.
-constexpr int distance = 8;
+/// Minimum distance of recorded writes, as a fraction of half a tick.
+constexpr int writes_per_half_tick = 8;
 
 } // namespace
 
-heartbeat::heartbeat(terms agreed) noexcept : agreed_(agreed), life_(patience) {}
+heartbeat::heartbeat(terms agreed) noexcept : agreed_(agreed), liveness_(beat_limits) {}
 
 heartbeat::duration heartbeat::pace() const noexcept
 {
-    return std::max<duration>(agreed_.session_timeout / turns, 1ms);
+    return std::max<duration>(agreed_.session_timeout / turns_per_timeout, 1ms);
 }
 
 void heartbeat::opening() noexcept
 {
     phase_ = phase::opening;
-    life_ = remote::liveness(patience);
-    heard_ = 0;
+    liveness_ = remote::liveness(beat_limits);
+    reply_count_ = 0;
 }
 
 void heartbeat::opened(time_point sent, terms agreed)
 {
-    // What the terms from before have proven, these need not keep.
+    // What the old terms have proven does not hold for weaker terms.
     if (agreed.session_timeout < agreed_.session_timeout || agreed.server_tick > agreed_.server_tick)
         valid_until_ = time_point::min();
     agreed_ = agreed;
     phase_ = phase::open;
-    life_ = remote::liveness(patience);
-    heard_ = 1;
-    beats_ = false;
-    beat_due_ = time_point::min();
+    liveness_ = remote::liveness(beat_limits);
+    reply_count_ = 1;
+    is_beat_in_flight_ = false;
+    next_beat_ = time_point::min();
     unconfirmed_.clear();
-    // The server asks the leader, who begins to count anew.
+    // The handshake is a request to the leader, which restarts the session's timeout.
     prove(sent);
 }
 
@@ -59,31 +61,31 @@ void heartbeat::lost() noexcept
 
 void heartbeat::answered(time_point sent, time_point now)
 {
-    ++heard_;
-    const auto until_told = agreed_.server_tick / 2;
-    while (!unconfirmed_.empty() && unconfirmed_.front().answered + until_told <= sent) {
+    ++reply_count_;
+    const auto until_ping = agreed_.server_tick / 2;
+    while (!unconfirmed_.empty() && unconfirmed_.front().answered + until_ping <= sent) {
         prove(unconfirmed_.front().sent);
         unconfirmed_.pop_front();
     }
-    if (unconfirmed_.empty() || sent - unconfirmed_.back().sent >= until_told / distance)
+    if (unconfirmed_.empty() || sent - unconfirmed_.back().sent >= until_ping / writes_per_half_tick)
         unconfirmed_.push_back({sent, now});
 }
 
 void heartbeat::beat_ended(time_point now) noexcept
 {
-    beats_ = false;
-    beat_due_ = now + agreed_.session_timeout / beats;
+    is_beat_in_flight_ = false;
+    next_beat_ = now + agreed_.session_timeout / beats_per_timeout;
 }
 
 heartbeat::action heartbeat::turn(time_point now) noexcept
 {
     if (phase_ == phase::closed)
         return action::none;
-    if (life_.turn(heard_, true) == remote::liveness::action::give_up)
+    if (liveness_.turn(reply_count_, true) == remote::liveness::action::give_up)
         return action::cut;
-    if (phase_ == phase::opening || beats_ || now < beat_due_)
+    if (phase_ == phase::opening || is_beat_in_flight_ || now < next_beat_)
         return action::none;
-    beats_ = true;
+    is_beat_in_flight_ = true;
     return action::beat;
 }
 

@@ -10,13 +10,14 @@
 
 namespace colock::zookeeper::detail {
 
-/// How long a session lives for certain, when it has to prove that it does, and when its connection is given up. Does
-/// none of it, and reads no clock: it is told what happens, and answers what to do.
+/// Decides until when a session certainly lives, when a heartbeat is due, and when the connection is given up. Performs
+/// no I/O and reads no clock: the caller reports events, and carries out the returned actions.
 ///
-/// A follower that was cut off from its leader goes on answering reads and pings, while the leader counts the session
-/// out and gives its locks to others. So only what went through the leader proves anything: a *beat*, which is a
-/// write, any other write, and a handshake. And the leader's own count for the session is moved by the follower's next
-/// ping, up to half a tick after the answer: a write counts once another one is answered that was sent after that.
+/// A follower that is cut off from its leader still answers reads and pings, while the leader lets the session expire
+/// and other clients get its locks. So only requests that go through the leader prove anything: a *beat*, which is a
+/// write, any other write, and a handshake. The leader restarts the timeout of the session when it receives the
+/// follower's next ping, up to half a tick after the reply. So a write counts only once a second write has been
+/// answered that was sent at least half a tick after the first reply.
 ///
 /// Thread safety: none.
 class heartbeat
@@ -27,29 +28,29 @@ public:
 
     struct terms
     {
-        /// The smallest timeout that any server may grant, which may be less than this one has granted.
+        /// The smallest timeout that any server may grant. The current server may have granted more.
         duration session_timeout;
-        /// The server's unit of time. The session's bound counts on it: it must not be shorter than the server's.
+        /// The server's tickTime. The session's bound depends on it: it must not be shorter than the server's.
         duration server_tick;
     };
     enum class action : unsigned char
     {
         none,
-        /// Send a write, and tell `beat_ended` when it was answered or has failed.
+        /// Send a write, and call `beat_ended` when the write was answered or has failed.
         beat,
-        /// Nothing was heard for so long that another server may do better.
+        /// Nothing was received for so long that another server may do better.
         cut,
     };
 
     explicit heartbeat(terms agreed) noexcept;
 
-    /// How often `turn` is to be called. All waits are counted in these turns, never in time that has passed: while
-    /// the event loop stands still nothing is read, and no turn is missed.
+    /// Interval in which `turn` has to be called. Waiting times are counted in these calls, not by a clock: while the
+    /// event loop does not run, nothing is read, and no turn is counted as missed.
     [[nodiscard]] duration pace() const noexcept;
 
-    /// A connection is being made.
+    /// A connection attempt has begun.
     void opening() noexcept;
-    /// The server has answered the handshake that was sent then.
+    /// The server has answered the handshake that was sent at `sent`.
     void opened(time_point sent, terms agreed);
     void lost() noexcept;
 
@@ -59,7 +60,8 @@ public:
 
     [[nodiscard]] action turn(time_point now) noexcept;
 
-    /// time_point::min() before the first handshake. Goes back only where a handshake has brought a shorter timeout.
+    /// Returns the time until which the session certainly lives; time_point::min() before the first handshake.
+    /// Decreases only if a handshake has brought a shorter timeout or a longer tick.
     [[nodiscard]] time_point valid_until() const noexcept { return valid_until_; }
 
 private:
@@ -79,13 +81,14 @@ private:
 
     terms agreed_;
     phase phase_ = phase::closed;
-    remote::liveness life_;
-    /// Handshake and answered writes of this connection.
-    std::uint64_t heard_ = 0;
-    bool beats_ = false;
-    time_point beat_due_{};
+    remote::liveness liveness_;
+    /// Number of replies on this connection: the handshake and the writes.
+    std::uint64_t reply_count_ = 0;
+    bool is_beat_in_flight_ = false;
+    time_point next_beat_{};
     time_point valid_until_ = time_point::min();
-    /// Answered, and not confirmed by a later one; oldest first, with a distance, so that they are few.
+    /// Answered writes that no later write has confirmed, oldest first. They have a minimum distance, so that they are
+    /// few.
     std::deque<write> unconfirmed_;
 };
 

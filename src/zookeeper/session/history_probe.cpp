@@ -38,14 +38,14 @@ void history_probe::write()
 
 void history_probe::written(const reply& got)
 {
-    // The session itself has written before, and makes the nodes that were missing.
+    // The session's own heartbeat was sent before, and creates missing nodes.
     if (got.what == status::no_node && session_ && !std::exchange(is_repeated_, true))
         write();
     else
-        finish(got.ok() ? got.stat.modified_in : 0);
+        report(got.ok() ? got.stat.modified_in : 0);
 }
 
-void history_probe::finish(std::int64_t transaction)
+void history_probe::report(std::int64_t transaction)
 {
     if (done_)
         std::exchange(done_, {})(transaction);

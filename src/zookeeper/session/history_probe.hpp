@@ -15,39 +15,39 @@
 
 namespace colock::zookeeper::detail {
 
-/// Opens a session of its own, writes `.clock` in it, and tells the number of the transaction that did.
+/// Opens a separate session, writes `.clock` in it, and reports the number of this transaction.
 ///
 /// A server refuses a session that has seen later transactions than the server has, by closing its connection. A
 /// follower that lags behind and a server without a leader close connections, too, so a refusal proves nothing. A new
-/// session has seen nothing, and is not refused. What it writes goes through the leader and has a new number, which is
-/// above all numbers that were seen before, unless the ensemble has lost its history.
+/// session has seen no transaction, and is not refused. Its write goes through the leader and gets a new number. This
+/// number is higher than all numbers seen before, unless the ensemble has lost its history.
 ///
 /// Thread safety: none; belongs to the strand.
 class history_probe final : public session_events, public std::enable_shared_from_this<history_probe>
 {
 public:
-    /// \param done is told the number, or 0 if the write has failed; once
+    /// \param done called once, with the number, or with 0 if the write has failed
     [[nodiscard]] static std::shared_ptr<history_probe> start(
         const asio::any_io_executor& strand, const session_settings& settings, completion<std::int64_t> done);
     explicit history_probe(const std::string& chroot, completion<std::int64_t> done);
 
-    /// Its session, which the caller ends. Nobody is told any more.
+    /// Returns the session, which the caller has to end. `done` is not called any more.
     [[nodiscard]] std::shared_ptr<session> stop() noexcept;
 
     void on_connected() noexcept override;
-    void on_suspended() noexcept override { finish(0); }
-    /// It goes on.
+    void on_suspended() noexcept override { report(0); }
+    /// The session continues to try.
     void on_unreachable(const trouble&) noexcept override {}
     void on_outlived() noexcept override {}
-    void on_expired() noexcept override { finish(0); }
-    void on_denied() noexcept override { finish(0); }
+    void on_expired() noexcept override { report(0); }
+    void on_denied() noexcept override { report(0); }
     void on_changed(std::string_view) noexcept override {}
     void on_log(std::string_view) noexcept override {}
 
 private:
     void write();
     void written(const reply& got);
-    void finish(std::int64_t transaction);
+    void report(std::int64_t transaction);
 
     const std::string path_;
     completion<std::int64_t> done_;

@@ -11,7 +11,7 @@ std::string server_list(const std::vector<asio::ip::tcp::endpoint>& servers)
     const auto entries = servers.empty() ? 0 : servers.size() | 1;
     for (std::size_t i = 0; i < entries; ++i) {
         const auto& each = servers[i % servers.size()];
-        // An IPv6 address without brackets: the client cuts at the last colon.
+        // IPv6 addresses have no brackets here, because the C client splits at the last colon.
         (list += list.empty() ? "" : ",") += each.address().to_string() + ':' + std::to_string(each.port());
     }
     return list;

@@ -12,8 +12,8 @@ namespace asio = boost::asio;
 
 namespace colock::zookeeper::detail {
 
-/// The C client's list of servers. After a failure the client goes two steps on: the list has an odd number of
-/// entries, one of them twice if need be, so that none is left out for ever.
+/// Returns the list of servers for the C client. After a failure the C client advances by two entries. So the list has
+/// an odd number of entries, one of them twice if needed, so that no server is left out forever.
 [[nodiscard]] std::string server_list(const std::vector<asio::ip::tcp::endpoint>& servers);
 
 } // namespace colock::zookeeper::detail

@@ -3,9 +3,9 @@
 
 #include "remote/policy/backoff.hpp"
 #include "util/jitter.hpp"
-#include "zookeeper/driver/closing.hpp"
 #include "zookeeper/driver/driver_socket.hpp"
 #include "zookeeper/driver/greeting.hpp"
+#include "zookeeper/driver/session_closer.hpp"
 #include "zookeeper/recipe/lookup.hpp"
 #include "zookeeper/session/servers.hpp"
 
@@ -23,45 +23,47 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Answers that are read in one go, before others have their turn.
-constexpr int most_reads = 64;
-/// Answers that leave time for what they lead to.
-constexpr int few_told = 16;
-/// An ensemble that chooses a leader serves nobody until it has one.
-constexpr lease_clock::duration longest_rest = std::chrono::milliseconds(400);
+/// Maximum number of replies that are read before other handlers can run.
+constexpr int max_reads = 64;
+/// Number of delivered items up to which new requests are sent by the same handler.
+constexpr int max_delivered_before_send = 16;
+/// Maximum delay before the servers are tried again. An ensemble that elects a leader serves no client until it has
+/// one.
+constexpr lease_clock::duration max_retry_delay = std::chrono::milliseconds(400);
 
 } // namespace
 
-/// What has to go before the context does.
+/// Asio objects and other state, destroyed when the execution context shuts down.
 struct session::runtime
 {
     explicit runtime(const asio::any_io_executor& executor)
-        : strand(executor), names(executor), line(executor), turns(executor), retry(executor), closer(executor)
+        : strand(executor), resolver(executor), socket(executor), turn_timer(executor), retry_timer(executor),
+          close_timer(executor)
     {
     }
 
     asio::any_io_executor strand;
-    lookup names;
-    driver_socket line;
-    asio::steady_timer turns;
-    asio::steady_timer retry;
-    remote::backoff delays{};
+    lookup resolver;
+    driver_socket socket;
+    asio::steady_timer turn_timer;
+    asio::steady_timer retry_timer;
+    remote::backoff back_off{};
 
-    /// A step is posted already; one is under way.
-    bool posted = false;
-    bool stepping = false;
-    /// What is asked for goes out in a handler that is posted, unless it does before.
-    bool sends_soon = false;
-    /// Whoever asks says when all is asked.
-    bool is_asked = false;
-    /// Between two rounds through the list of servers.
-    bool resting = false;
+    /// Whether a call of `step` is posted, and whether one is running.
+    bool is_step_posted = false;
+    bool is_stepping = false;
+    /// A handler is posted that sends the requests, unless they are sent earlier.
+    bool is_send_posted = false;
+    /// The requests are followed by a call of `send`, so that no handler is posted for them.
+    bool is_send_announced = false;
+    /// The session waits between two passes through the list of servers.
+    bool is_waiting_to_retry = false;
 
-    asio::steady_timer closer;
-    closing farewell{};
-    /// Told when all else was.
-    completion<bool> closed{};
-    bool proven = false;
+    asio::steady_timer close_timer;
+    session_closer closer{};
+    /// Completion of `close`, called after all other completions.
+    completion<bool> on_closed{};
+    bool is_proven = false;
 };
 
 std::shared_ptr<session> session::make(
@@ -88,7 +90,7 @@ bool session::connected() const noexcept
 void session::start()
 {
     phase_ = phase::resolving;
-    runtime_->names.find(settings_.where.servers, [self = shared_from_this()](lookup::result found) {
+    runtime_->resolver.find(settings_.where.servers, [self = shared_from_this()](lookup::result found) {
         if (self->phase_ != phase::resolving || !self->runtime_)
             return;
         if (!found.servers.empty()) {
@@ -96,9 +98,9 @@ void session::start()
             return;
         }
         self->dispatcher_.set_trouble(std::move(found.trouble));
-        self->dispatcher_.add(session_event_dispatcher::news::unreachable);
-        self->retry_in(self->runtime_->delays.next());
-        self->tell();
+        self->dispatcher_.add(session_event_dispatcher::event::unreachable);
+        self->retry_in(self->runtime_->back_off.next());
+        self->deliver();
     });
 }
 
@@ -112,10 +114,11 @@ void session::open(const std::string& servers)
     step(false, false);
 }
 
-/// None of its servers can be reached: their names may lead elsewhere by now, or some that led nowhere may lead there.
-void session::look_up_again()
+/// Resolves the servers' names again, because no server can be reached: a name may have other addresses now, or may
+/// have become resolvable.
+void session::resolve_again()
 {
-    runtime_->names.find_others(settings_.where.servers, [self = shared_from_this()](const lookup::result& found) {
+    runtime_->resolver.find_others(settings_.where.servers, [self = shared_from_this()](const lookup::result& found) {
         if (self->phase_ == phase::driving && !self->life_.connected())
             self->zk_client_->use_servers(server_list(found.servers));
     });
@@ -123,14 +126,14 @@ void session::look_up_again()
 
 void session::turn()
 {
-    runtime_->turns.expires_after(life_.heart().pace());
-    runtime_->turns.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
+    runtime_->turn_timer.expires_after(life_.heart().pace());
+    runtime_->turn_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
         if (failed || self->phase_ != phase::driving)
             return;
         self->turn();
         switch (self->life_.heart().turn(lease_clock::now())) {
         case heartbeat::action::none:
-            // The driver has deadlines of its own, which it looks at when it is asked what it wants.
+            // The driver checks its own deadlines when it is asked what it waits for.
             self->step(false, false);
             return;
         case heartbeat::action::beat:
@@ -139,7 +142,7 @@ void session::turn()
             return;
         case heartbeat::action::cut:
             self->dispatcher_.cut_silent();
-            self->runtime_->line.socket().cut();
+            self->runtime_->socket.waiter().cut();
             self->step(true, true);
             return;
         }
@@ -148,14 +151,14 @@ void session::turn()
 
 void session::retry_in(lease_clock::duration delay)
 {
-    runtime_->retry.expires_after(delay);
-    runtime_->retry.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
+    runtime_->retry_timer.expires_after(delay);
+    runtime_->retry_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
         if (failed || !self->runtime_)
             return;
-        self->runtime_->resting = false;
+        self->runtime_->is_waiting_to_retry = false;
         if (self->phase_ == phase::resolving)
             return self->start();
-        self->look_up_again();
+        self->resolve_again();
         self->step(false, false);
     });
 }
@@ -163,12 +166,12 @@ void session::retry_in(lease_clock::duration delay)
 void session::post_step()
 {
     auto& run = *runtime_;
-    if (std::exchange(run.posted, true))
+    if (std::exchange(run.is_step_posted, true))
         return;
     asio::post(run.strand, [self = shared_from_this()] {
         if (!self->runtime_)
             return;
-        self->runtime_->posted = false;
+        self->runtime_->is_step_posted = false;
         self->step(false, false);
     });
 }
@@ -178,171 +181,173 @@ void session::step(bool reads, bool writes)
     const auto self = shared_from_this();
     bool has_only_read = false;
     if (phase_ == phase::driving) {
-        runtime_->stepping = true;
+        runtime_->is_stepping = true;
         if (reads || writes)
             has_only_read = process(reads, writes) && !writes;
-        collect();
+        collect_reports();
     }
-    const auto told = tell();
+    const auto delivered = deliver();
     if (!runtime_ || phase_ != phase::driving)
         return;
-    runtime_->stepping = false;
-    // Last: whoever was told something has asked for more. Many have asked for more than this turn has time for.
-    if (told > few_told)
-        send_soon();
-    else if (has_only_read && asked_.empty())
-        listen(false); // The driver said what it wants when it was given what it has answered now.
+    runtime_->is_stepping = false;
+    // Requests are sent last, because the completions have made new ones. After many completions another handler sends
+    // them, so that this one does not take too long.
+    if (delivered > max_delivered_before_send)
+        post_send();
+    else if (has_only_read && requests_.empty())
+        listen(false); // What the driver waits for has not changed since the requests were sent.
     else
         send();
 }
 
-void session::begin_asking() noexcept
+void session::announce_requests() noexcept
 {
     if (runtime_)
-        runtime_->is_asked = true;
+        runtime_->is_send_announced = true;
 }
 
 void session::send()
 {
     if (runtime_)
-        runtime_->is_asked = false;
-    if (!runtime_ || phase_ != phase::driving || runtime_->stepping)
+        runtime_->is_send_announced = false;
+    if (!runtime_ || phase_ != phase::driving || runtime_->is_stepping)
         return;
-    runtime_->sends_soon = false;
-    const bool has_more = asked_.flush();
-    runtime_->line.release_in_background();
-    // Or what the driver refuses at once.
-    if (has_more || zk_client_->has_told())
+    runtime_->is_send_posted = false;
+    const bool has_more = requests_.flush();
+    runtime_->socket.uncork();
+    // The driver may have refused a request at once.
+    if (has_more || zk_client_->has_reports())
         post_step();
-    arm();
+    wait_for_socket();
 }
 
-void session::send_soon()
+void session::post_send()
 {
-    if (std::exchange(runtime_->sends_soon, true))
+    if (std::exchange(runtime_->is_send_posted, true))
         return;
     asio::post(runtime_->strand, [self = shared_from_this()] {
-        if (self->runtime_ && self->runtime_->sends_soon)
+        if (self->runtime_ && self->runtime_->is_send_posted)
             self->send();
     });
 }
 
-bool session::takes_greeting()
+bool session::may_read_greeting()
 {
-    auto& socket = runtime_->line.socket();
-    std::array<std::byte, longest_greeting> room{};
-    const auto came = socket.peek(room);
-    // In the child of a fork, packets of the parent's connection may wake us.
-    if (!came)
+    auto& socket = runtime_->socket.waiter();
+    std::array<std::byte, max_greeting_size> room{};
+    const auto received = socket.peek(room);
+    // In the child of a fork, packets of the parent's connection may wake this client.
+    if (!received)
         return false;
-    const auto what = judge_greeting(*came, life_.id() != 0);
-    const auto wanted = what == greeting::part ? size_of_greeting(*came) : 1;
-    const bool has_more = wanted > socket.wakes_at();
-    socket.wake_at(wanted);
-    if (what == greeting::part && has_more)
+    const auto what = check_greeting(*received, life_.id() != 0);
+    const auto wanted = what == greeting::incomplete ? greeting_size(*received) : 1;
+    const bool has_more = wanted > socket.low_watermark();
+    socket.set_low_watermark(wanted);
+    if (what == greeting::incomplete && has_more)
         return false;
-    // The rest of a part does not come any more.
-    if (what != greeting::sound)
-        refuse_greeting(socket);
-    if (what == greeting::strange)
-        dispatcher_.met_a_stranger();
+    // An incomplete greeting is refused here, because its rest does not arrive any more.
+    if (what != greeting::valid)
+        reject_greeting(socket);
+    if (what == greeting::invalid)
+        dispatcher_.note_foreign_server();
     return true;
 }
 
 bool session::process(bool reads, bool writes)
 {
-    const bool stood = life_.connected();
-    auto& socket = runtime_->line.socket();
-    if (reads && life_.seen() == zk_client::phase::greeting && !takes_greeting()) {
+    const bool was_connected = life_.connected();
+    auto& socket = runtime_->socket.waiter();
+    if (reads && life_.phase() == zk_client::phase::greeting && !may_read_greeting()) {
         if (!writes)
             return false;
         reads = false;
     }
-    for (int i = 0; i < most_reads; ++i) {
+    for (int i = 0; i < max_reads; ++i) {
         const auto before = lease_clock::now();
         const auto made = zk_client_->process(reads, writes);
-        look(before);
+        note_phase(before);
         if (made == zk_client::progress::failed) {
             socket.drop();
             return false;
         }
         writes = false;
-        // What comes unasked, now or later, is heard of in its own turn.
+        // Data that arrives without a request is read by a later handler.
         if (made == zk_client::progress::nothing || !reads || zk_client_->unanswered() == 0)
-            return stood && life_.connected();
+            return was_connected && life_.connected();
     }
     post_step();
     return false;
 }
 
-void session::look(lease_clock::time_point before)
+void session::note_phase(lease_clock::time_point before)
 {
-    const auto seen = life_.saw(zk_client_->now(), before);
+    const auto seen = life_.note_phase(zk_client_->current_phase(), before);
     if (seen == session_life::change::suspended) {
-        zk_client_->forget_watches();
-        dispatcher_.add(session_event_dispatcher::news::suspended);
+        zk_client_->drop_excessive_watches();
+        dispatcher_.add(session_event_dispatcher::event::suspended);
     }
     if (seen != session_life::change::connected)
         return;
-    runtime_->delays.reset();
-    dispatcher_.met_a_server();
-    if (!life_.greeted(zk_client_->session_id(), zk_client_->session_timeout()))
-        dispatcher_.add(session_event_dispatcher::news::outlived);
-    dispatcher_.add(session_event_dispatcher::news::connected);
-    // Proof that it lives, and that it may write, should not wait for the next turn.
+    runtime_->back_off.reset();
+    dispatcher_.note_valid_server();
+    if (!life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout()))
+        dispatcher_.add(session_event_dispatcher::event::outlived);
+    dispatcher_.add(session_event_dispatcher::event::connected);
+    // The proof that the session lives, and that it may write, should not wait for the next turn.
     if (life_.heart().turn(lease_clock::now()) == heartbeat::action::beat)
         send_beat();
 }
 
-void session::arm()
+void session::wait_for_socket()
 {
     auto& run = *runtime_;
-    if (run.resting)
+    if (run.is_waiting_to_retry)
         return;
-    if (zk_client_->has_hung_up() && life_.connected()) {
+    if (zk_client_->has_closed_socket() && life_.connected()) {
         fail_requests();
         return;
     }
-    const bool stood = life_.connected();
+    const bool was_connected = life_.connected();
     const auto before = lease_clock::now();
-    const auto wanted = zk_client_->wants();
-    look(before);
-    if (life_.seen() == zk_client::phase::expired || life_.seen() == zk_client::phase::denied) {
-        dispatcher_.add(life_.seen() == zk_client::phase::expired ? session_event_dispatcher::news::expired
-                                                                  : session_event_dispatcher::news::denied);
-        release_in_background();
+    const auto wanted = zk_client_->current_interest();
+    note_phase(before);
+    if (life_.phase() == zk_client::phase::expired || life_.phase() == zk_client::phase::denied) {
+        dispatcher_.add(life_.phase() == zk_client::phase::expired ? session_event_dispatcher::event::expired
+                                                                   : session_event_dispatcher::event::denied);
+        shut_down();
         post_step();
         return;
     }
     if (wanted.failed || wanted.descriptor == -1) {
-        run.line.socket().drop();
+        run.socket.waiter().drop();
         life_.heart().lost();
         if (!wanted.failed) {
-            dispatcher_.add(session_event_dispatcher::news::unreachable);
-            run.resting = true;
-            // All clients of an ensemble that returns should not be there at once, and none long after it.
-            retry_in(std::min(run.delays.next(), colock::detail::spread(longest_rest, 0.5)));
+            dispatcher_.add(session_event_dispatcher::event::unreachable);
+            run.is_waiting_to_retry = true;
+            // Randomized, so that the clients of an ensemble that comes back do not connect all at once, and none comes
+            // much later.
+            retry_in(std::min(run.back_off.next(), colock::detail::spread(max_retry_delay, 0.5)));
         }
         post_step();
         return;
     }
-    if (run.line.follow(wanted.descriptor, stood && life_.connected())) {
+    if (run.socket.follow(wanted.descriptor, was_connected && life_.connected())) {
         life_.heart().opening();
-        run.line.socket().wake_at(shortest_greeting);
+        run.socket.waiter().set_low_watermark(min_greeting_size);
     }
-    if (run.line.socket().open())
+    if (run.socket.waiter().is_open())
         listen(wanted.wants_write);
 }
 
 void session::listen(bool writes)
 {
-    // Not before the connection stands: the driver, told that one which fails can be read, would lose what it reads
-    // into.
-    const bool is_there = life_.seen() != zk_client::phase::connecting;
-    runtime_->line.listen(is_there, writes, [self = shared_from_this()](bool reads) {
-        // It may have begun to close since.
+    // The driver must not read before the connection is established. It would leak its read buffer if the attempt has
+    // failed.
+    const bool is_there = life_.phase() != zk_client::phase::connecting;
+    runtime_->socket.listen(is_there, writes, [self = shared_from_this()](bool reads) {
+        // The session may have begun to close meanwhile.
         if (self->phase_ == phase::closing)
-            self->go_on_closing(reads);
+            self->continue_closing(reads);
         else
             self->step(reads, !reads);
     });
@@ -350,78 +355,78 @@ void session::listen(bool writes)
 
 void session::fail_requests()
 {
-    runtime_->line.socket().drop();
+    runtime_->socket.waiter().drop();
     zk_client_->fail_all();
-    look(lease_clock::now());
-    collect();
+    note_phase(lease_clock::now());
+    collect_reports();
     post_step();
 }
 
-void session::collect()
+void session::collect_reports()
 {
-    auto fresh = zk_client_->take_told();
-    if (!life_.answered(fresh, lease_clock::now()))
-        dispatcher_.add(session_event_dispatcher::news::outlived);
+    auto fresh = zk_client_->take_reports();
+    if (!life_.note_reports(fresh, lease_clock::now()))
+        dispatcher_.add(session_event_dispatcher::event::outlived);
     dispatcher_.add(fresh);
 }
 
-int session::tell()
+int session::deliver()
 {
     const auto owner = owner_.lock();
     if (zk_client_ && owner)
-        dispatcher_.tell_notes(*zk_client_, *owner);
+        dispatcher_.report_log(*zk_client_, *owner);
     if (owner)
-        dispatcher_.tell_news(*owner);
-    const auto told = dispatcher_.tell_some(owner.get());
+        dispatcher_.deliver_events(*owner);
+    const auto delivered = dispatcher_.deliver_some(owner.get());
     if (!runtime_)
-        return told;
+        return delivered;
     if (!dispatcher_.empty())
         post_step();
-    else if (phase_ == phase::over && runtime_->closed)
-        std::exchange(runtime_->closed, {})(runtime_->proven);
-    return told;
+    else if (phase_ == phase::over && runtime_->on_closed)
+        std::exchange(runtime_->on_closed, {})(runtime_->is_proven);
+    return delivered;
 }
 
-/// Shows that it may write where we are, too.
+/// Sends a heartbeat: a write, which also checks that the user may write below the chroot.
 void session::send_beat()
 {
     const auto clock = settings_.where.chroot + "/.clock";
-    asked_.write(clock, {}, [self = shared_from_this(), clock](const reply& answer) {
+    requests_.write(clock, {}, [self = shared_from_this(), clock](const reply& answer) {
         self->life_.heart().beat_ended(lease_clock::now());
         if (answer.what == status::no_node)
-            make_nodes(self->asked_, clock);
+            make_nodes(self->requests_, clock);
         if (answer.what != status::access_denied)
             return;
-        self->dispatcher_.add(session_event_dispatcher::news::denied);
+        self->dispatcher_.add(session_event_dispatcher::event::denied);
         self->post_step();
     });
 }
 
 bool session::take_request()
 {
-    if (!connected() || zk_client_->has_hung_up())
+    if (!connected() || zk_client_->has_closed_socket())
         return false;
-    if (!runtime_->stepping && !runtime_->is_asked)
-        send_soon();
+    if (!runtime_->is_stepping && !runtime_->is_send_announced)
+        post_send();
     return true;
 }
 
 zk_client* session::sender()
 {
-    if (!connected() || zk_client_->has_hung_up())
+    if (!connected() || zk_client_->has_closed_socket())
         return nullptr;
-    runtime_->line.hold_back();
+    runtime_->socket.cork();
     return zk_client_.get();
 }
 
-void session::tell_later(std::unique_ptr<request> answered)
+void session::complete_later(std::unique_ptr<request> answered)
 {
     dispatcher_.add(std::move(answered));
     if (runtime_)
         post_step();
 }
 
-// The end.
+// Shutdown.
 
 void session::close(lease_clock::duration deadline, completion<bool> done)
 {
@@ -429,49 +434,49 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
         done(phase_ == phase::over);
         return;
     }
-    const bool can_ask = connected() && !zk_client_->has_hung_up();
-    while (asked_.flush()) {
+    const bool can_ask = connected() && !zk_client_->has_closed_socket();
+    while (requests_.flush()) {
     }
-    runtime_->closed = std::move(done);
-    // Without a session there is nothing to be closed.
+    runtime_->on_closed = std::move(done);
+    // Without a session there is nothing to close.
     const bool has_none = life_.id() == 0;
     phase_ = phase::closing;
     if (!can_ask) {
         asio::post(runtime_->strand, [self = shared_from_this(), has_none] {
             if (self->runtime_)
-                self->end_close(has_none);
+                self->finish_close(has_none);
         });
         return;
     }
-    runtime_->closer.expires_after(deadline);
-    runtime_->closer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
+    runtime_->close_timer.expires_after(deadline);
+    runtime_->close_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
         if (!failed && self->runtime_)
-            self->end_close(false);
+            self->finish_close(false);
     });
-    runtime_->turns.cancel();
-    asio::post(runtime_->strand, [self = shared_from_this()] { self->go_on_closing(false); });
+    runtime_->turn_timer.cancel();
+    asio::post(runtime_->strand, [self = shared_from_this()] { self->continue_closing(false); });
 }
 
-void session::go_on_closing(bool reads)
+void session::continue_closing(bool reads)
 {
     if (!runtime_ || phase_ != phase::closing || !zk_client_)
         return;
     auto& run = *runtime_;
-    run.line.release_in_background();
-    auto& socket = run.line.socket();
-    const auto made = reads ? run.farewell.read_rest(socket) : run.farewell.flush(*zk_client_, socket);
-    if (made == closing::progress::proven || made == closing::progress::failed)
-        end_close(made == closing::progress::proven);
+    run.socket.uncork();
+    auto& socket = run.socket.waiter();
+    const auto made = reads ? run.closer.read_rest(socket) : run.closer.flush(*zk_client_, socket);
+    if (made == session_closer::progress::confirmed || made == session_closer::progress::failed)
+        finish_close(made == session_closer::progress::confirmed);
     else
-        listen(made == closing::progress::writes);
+        listen(made == session_closer::progress::wants_write);
 }
 
-void session::end_close(bool proven)
+void session::finish_close(bool proven)
 {
     const auto self = shared_from_this();
-    runtime_->proven = proven;
-    release_in_background();
-    tell();
+    runtime_->is_proven = proven;
+    shut_down();
+    deliver();
 }
 
 void session::abandon()
@@ -479,34 +484,34 @@ void session::abandon()
     if (!runtime_ || phase_ == phase::over)
         return;
     const auto self = shared_from_this();
-    release_in_background();
-    tell_rest();
+    shut_down();
+    deliver_rest();
 }
 
-void session::tell_rest()
+void session::deliver_rest()
 {
-    if (!dispatcher_.empty() || runtime_->closed)
+    if (!dispatcher_.empty() || runtime_->on_closed)
         post_step();
 }
 
-void session::release_in_background() noexcept
+void session::shut_down() noexcept
 {
     phase_ = phase::over;
-    auto unsent = asked_.take_unsent();
+    auto unsent = requests_.take_unsent();
     dispatcher_.add(unsent);
     life_.end();
     if (runtime_) {
-        runtime_->turns.cancel();
-        runtime_->retry.cancel();
-        runtime_->closer.cancel();
-        runtime_->names.cancel();
-        // On a connection that stands the driver would wait for an answer.
-        runtime_->line.socket().cut();
-        runtime_->line.socket().drop();
+        runtime_->turn_timer.cancel();
+        runtime_->retry_timer.cancel();
+        runtime_->close_timer.cancel();
+        runtime_->resolver.cancel();
+        // On an open connection the driver would wait for a reply.
+        runtime_->socket.waiter().cut();
+        runtime_->socket.waiter().drop();
     }
     if (zk_client_) {
         zk_client_->close();
-        auto rest = zk_client_->take_told();
+        auto rest = zk_client_->take_reports();
         dispatcher_.add(rest);
         zk_client_.reset();
     }
@@ -515,7 +520,7 @@ void session::release_in_background() noexcept
 void session::context_shutdown() noexcept
 {
     const auto self = shared_from_this();
-    release_in_background();
+    shut_down();
     dispatcher_.drop();
     runtime_.reset();
 }
@@ -524,10 +529,10 @@ void session::context_forked() noexcept
 {
     if (!runtime_ || phase_ == phase::over)
         return;
-    // The parent's: nothing more may be sent on it, nor may it be shut down.
-    runtime_->line.socket().disown();
-    release_in_background();
-    tell_rest();
+    // The connection belongs to the parent: nothing may be sent on it, and it may not be shut down.
+    runtime_->socket.waiter().detach_after_fork();
+    shut_down();
+    deliver_rest();
 }
 
 } // namespace colock::zookeeper::detail

@@ -26,21 +26,22 @@ namespace colock::zookeeper::detail {
 struct session_settings
 {
     location where{};
-    /// Of what is created; empty: everything to the user, or to everybody where there is none.
+    /// Access rights of created nodes; empty: all rights for the user, or for everybody if there is no user.
     std::vector<access_right> access{};
-    /// Asked for; the server decides.
+    /// Requested timeout; the server decides.
     std::chrono::milliseconds session_timeout{15'000};
-    /// Default: 2 s, or half the timeout that leases count on if that is less.
+    /// The servers' tickTime. Default: 2 s, or half of the timeout that leases count on if that is less.
     std::optional<std::chrono::milliseconds> server_tick{};
-    /// That any server may grant. Default: what was granted.
+    /// The smallest timeout that any server may grant. Default: the timeout that was granted.
     std::optional<std::chrono::milliseconds> smallest_timeout{};
 };
 
-/// One session with an ensemble: connects, proves that it lives, goes on at another server when a connection ends, and
-/// is over when the server says so. It never comes back: then a new one is made. Knows no locks.
+/// One session with an ensemble: connects, proves that the session lives, and moves to another server when a connection
+/// ends. The session is over when the server reports so. It never comes back, so a new object has to be created. Knows
+/// nothing of locks.
 ///
-/// Thread safety: none; belongs to the strand that it was made with, and keeps itself alive until it has ended or was
-/// closed, or its context is gone.
+/// Thread safety: none; belongs to the strand that it was created with. Keeps itself alive until it has ended or was
+/// closed, or until its context is gone.
 class session final : public std::enable_shared_from_this<session>, public context_member, private requests::outlet
 {
 public:
@@ -49,21 +50,22 @@ public:
     session(const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner);
     ~session() override;
 
-    /// Looks up its servers, and goes on from there. Once.
+    /// Resolves the servers' names, and connects. May be called once.
     void start();
 
-    /// Requests can be sent.
+    /// Whether requests can be sent.
     [[nodiscard]] bool connected() const noexcept;
     [[nodiscard]] const session_life& life() const noexcept { return life_; }
-    [[nodiscard]] requests& ask() noexcept { return asked_; }
-    /// What is asked from now on is sent by `send`, which follows in this turn.
-    void begin_asking() noexcept;
-    /// What was asked until now is sent now, not at the end of this turn: nothing more is to come.
+    [[nodiscard]] requests& ask() noexcept { return requests_; }
+    /// Announces requests that are sent by a call of `send`, which follows in the same event-loop iteration.
+    void announce_requests() noexcept;
+    /// Sends the requests now, not at the end of the event-loop iteration, because no more requests follow.
     void send();
 
-    /// Ends it at the server. True: the server says so, nothing of it is left and nothing of it can still arrive.
+    /// Ends the session at the server. Completes with true if the server has confirmed this. Then no node of the
+    /// session is left, and no request of the session can still arrive.
     void close(lease_clock::duration deadline, completion<bool> done);
-    /// Lets go of it. What it holds stays until the server counts it out.
+    /// Ends the session only here. Its nodes stay until the server lets the session expire.
     void abandon();
 
     void context_shutdown() noexcept override;
@@ -74,7 +76,7 @@ private:
     enum class phase : unsigned char
     {
         fresh,
-        /// Looks up its servers, and waits to do so again.
+        /// Resolves the servers' names, or waits for the next attempt to do so.
         resolving,
         driving,
         closing,
@@ -82,33 +84,33 @@ private:
     };
 
     void open(const std::string& servers);
-    void look_up_again();
+    void resolve_again();
     void turn();
     void retry_in(lease_clock::duration delay);
     void post_step();
-    void send_soon();
+    void post_send();
     void step(bool reads, bool writes);
-    /// False: more of it is to come, and the driver must not read it before. What must not be read at all is thrown
-    /// away.
-    [[nodiscard]] bool takes_greeting();
-    /// True if the connection stood before and stands still, and nothing more is there.
+    /// Returns false if the rest of the greeting has to arrive before the driver may read it. Discards a greeting that
+    /// the driver must not read at all.
+    [[nodiscard]] bool may_read_greeting();
+    /// Returns true if the connection existed before and still exists, and there is nothing more to read.
     bool process(bool reads, bool writes);
-    void look(lease_clock::time_point before);
-    void arm();
+    void note_phase(lease_clock::time_point before);
+    void wait_for_socket();
     void listen(bool writes);
     void fail_requests();
-    void collect();
-    int tell();
+    void collect_reports();
+    int deliver();
     void send_beat();
     [[nodiscard]] bool take_request() override;
     [[nodiscard]] zk_client* sender() override;
-    void tell_later(std::unique_ptr<request> answered) override;
+    void complete_later(std::unique_ptr<request> answered) override;
 
-    void go_on_closing(bool reads);
-    void end_close(bool proven);
-    void release_in_background() noexcept;
-    /// After its end: what is still to be told, also to whoever closes it.
-    void tell_rest();
+    void continue_closing(bool reads);
+    void finish_close(bool proven);
+    void shut_down() noexcept;
+    /// Delivers, after the end of the session, the remaining items and the completion of `close`.
+    void deliver_rest();
 
     const session_settings settings_;
     const std::weak_ptr<session_events> owner_;
@@ -117,7 +119,7 @@ private:
     phase phase_ = phase::fresh;
     session_life life_;
     session_event_dispatcher dispatcher_;
-    requests asked_{*this};
+    requests requests_{*this};
 };
 
 } // namespace colock::zookeeper::detail

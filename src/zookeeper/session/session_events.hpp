@@ -7,24 +7,24 @@
 
 namespace colock::zookeeper::detail {
 
-/// What a session tells its owner, on its strand.
+/// Events that a session reports to its owner, on the strand of the session.
 class session_events
 {
 public:
-    /// A server has taken it on: the first, or another after a suspension.
+    /// A server has accepted the session: the first one, or another one after a suspension.
     virtual void on_connected() noexcept = 0;
     virtual void on_suspended() noexcept = 0;
-    /// Every server was tried in vain.
+    /// All servers were tried without success.
     virtual void on_unreachable(const trouble& why) noexcept = 0;
-    /// It was away for so long that all that it held counts as lost, and yet the server still knows it: what is granted
-    /// from now on is tied to another bound.
+    /// The session was disconnected for so long that all of its locks count as lost, but the server still knows the
+    /// session. Later grants are tied to another bound.
     virtual void on_outlived() noexcept = 0;
-    /// The server says that it is over.
+    /// The server reports that the session has ended.
     virtual void on_expired() noexcept = 0;
-    /// The server says that the user is not the one he says he is, or may not write where we are; the session goes on
-    /// in the second case.
+    /// The server does not accept the user's password, or does not let the user write below the chroot. In the second
+    /// case the session continues.
     virtual void on_denied() noexcept = 0;
-    /// A node that was watched; empty: any.
+    /// A watched node has changed; an empty path means any node.
     virtual void on_changed(std::string_view path) noexcept = 0;
     virtual void on_log(std::string_view text) noexcept = 0;
 

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The number of the transaction that a write was carried out in; 0: the answer does not tell.
+/// Returns the number of the transaction that carried out a write; 0 if the reply does not contain it.
 std::int64_t transaction_of(const reply& written) noexcept
 {
     auto newest = std::max(written.stat.created_in, written.stat.modified_in);
@@ -39,71 +39,71 @@ heartbeat::terms session_life::terms() const noexcept
     return {.session_timeout = timeout, .server_tick = server_tick_ ? heartbeat::duration(*server_tick_) : otherwise};
 }
 
-bool session_life::is_short() const noexcept
+bool session_life::has_few_ticks() const noexcept
 {
-    constexpr int least_ticks = 4;
+    constexpr int min_ticks = 4;
     const auto agreed = terms();
-    return agreed.session_timeout < least_ticks * agreed.server_tick;
+    return agreed.session_timeout < min_ticks * agreed.server_tick;
 }
 
-session_life::change session_life::saw(zk_client::phase now, time_point before) noexcept
+session_life::change session_life::note_phase(zk_client::phase current, time_point before) noexcept
 {
-    const auto was = std::exchange(seen_, now);
-    if (was == seen_)
+    const auto previous = std::exchange(phase_, current);
+    if (previous == phase_)
         return change::none;
-    if (seen_ == zk_client::phase::greeting)
-        greeted_ = before;
+    if (phase_ == zk_client::phase::greeting)
+        greeting_sent_ = before;
     if (connected())
         return change::connected;
-    if (was != zk_client::phase::connected)
+    if (previous != zk_client::phase::connected)
         return change::none;
     heart_.lost();
     return change::suspended;
 }
 
-bool session_life::greeted(std::int64_t id, std::chrono::milliseconds timeout)
+bool session_life::note_greeting(std::int64_t id, std::chrono::milliseconds timeout)
 {
     const bool is_shorter = smallest_timeout_ && timeout < *smallest_timeout_;
     timeout_ = timeout;
     smallest_timeout_ = counted_timeout();
     id_ = id;
-    heart_.opened(greeted_, terms());
+    heart_.opened(greeting_sent_, terms());
     if (bound_ && is_shorter)
         bound_->end();
-    return raise();
+    return extend_bound();
 }
 
-bool session_life::answered(const told_list& fresh, time_point now)
+bool session_life::note_reports(const driver_report_list& fresh, time_point now)
 {
     bool proves = false;
     for (const auto& each : fresh) {
-        if (each.what != told::kind::answer)
+        if (each.what != driver_report::kind::answer)
             continue;
-        const auto& asked = static_cast<const request&>(each);
-        // What a follower without its leader, or a leader without its followers, could not have answered.
-        if (!asked.writes || asked.answer.what > status::bad_version)
+        const auto& sent = static_cast<const request&>(each);
+        // Only replies that a follower without its leader, or a leader without its followers, could not have given.
+        if (!sent.writes || sent.answer.what > status::bad_version)
             continue;
-        heart_.answered(asked.sent, now);
-        if (asked.answer.ok())
-            newest_transaction_ = std::max(newest_transaction_, transaction_of(asked.answer));
+        heart_.answered(sent.sent, now);
+        if (sent.answer.ok())
+            newest_transaction_ = std::max(newest_transaction_, transaction_of(sent.answer));
         proves = true;
     }
-    return !proves || !connected() || raise();
+    return !proves || !connected() || extend_bound();
 }
 
-bool session_life::raise()
+bool session_life::extend_bound()
 {
     const auto until = heart_.valid_until();
-    const bool lives = bound_ && bound_->raise(until);
-    const bool outlived = bound_ && !lives;
-    if (!lives)
+    const bool is_extended = bound_ && bound_->raise(until);
+    const bool outlived = bound_ && !is_extended;
+    if (!is_extended)
         bound_ = std::make_shared<session_bound>(until);
     return !outlived;
 }
 
 void session_life::end() noexcept
 {
-    seen_ = zk_client::phase::disconnected;
+    phase_ = zk_client::phase::disconnected;
     heart_.lost();
     if (bound_)
         bound_->end();

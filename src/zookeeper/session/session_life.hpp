@@ -14,8 +14,8 @@
 
 namespace colock::zookeeper::detail {
 
-/// What is known of one session: who it is to the server, how its connection stands, and what its leases are tied to.
-/// How long it lives for certain, `heartbeat` decides. Does no I/O, and reads no clock.
+/// State of one session: its id, the state of its connection, and the bound that its leases are tied to. `heartbeat`
+/// decides until when the session certainly lives. Performs no I/O and reads no clock.
 ///
 /// Thread safety: none.
 class session_life
@@ -29,50 +29,51 @@ public:
         suspended,
     };
 
-    /// \param session_timeout asked for; the server decides
-    /// \param server_tick default: 2 s, or half the timeout that leases count on if that is less
-    /// \param smallest_timeout that any server may grant, as far as is known
+    /// \param session_timeout requested timeout; the server decides
+    /// \param server_tick default: 2 s, or half of the timeout that leases count on if that is less
+    /// \param smallest_timeout the smallest timeout that any server may grant, as far as it is known
     session_life(std::chrono::milliseconds session_timeout, std::optional<std::chrono::milliseconds> server_tick,
         std::optional<std::chrono::milliseconds> smallest_timeout = {});
 
     [[nodiscard]] std::int64_t id() const noexcept { return id_; }
-    /// What the server has granted.
+    /// The timeout that the server has granted.
     [[nodiscard]] std::chrono::milliseconds timeout() const noexcept { return timeout_; }
     /// The timeout that leases count on: the smallest that any server may grant. A server shortens the session when it
-    /// receives the request to go on with it, and the answer that would tell us may be lost.
+    /// receives the request to resume it, and the reply with the new timeout may be lost.
     [[nodiscard]] std::chrono::milliseconds counted_timeout() const noexcept;
-    /// The highest number of a transaction of ours that the server has told in this session; 0 before the first.
+    /// The highest number of a transaction that the server has reported in this session; 0 before the first one.
     [[nodiscard]] std::int64_t newest_transaction() const noexcept { return newest_transaction_; }
-    /// So few ticks of the server's that leases are much shorter than that.
-    [[nodiscard]] bool is_short() const noexcept;
-    /// What a grant of now is tied to; null before it was connected.
+    /// Whether the timeout has so few ticks of the server that leases are much shorter than the timeout.
+    [[nodiscard]] bool has_few_ticks() const noexcept;
+    /// The bound of new grants; null before the first connection.
     [[nodiscard]] const std::shared_ptr<session_bound>& bound() const noexcept { return bound_; }
-    [[nodiscard]] zk_client::phase seen() const noexcept { return seen_; }
-    [[nodiscard]] bool connected() const noexcept { return seen_ == zk_client::phase::connected; }
+    [[nodiscard]] zk_client::phase phase() const noexcept { return phase_; }
+    [[nodiscard]] bool connected() const noexcept { return phase_ == zk_client::phase::connected; }
 
-    /// When beats are due, and when a connection is given up.
+    /// Decides when beats are due, and when a connection is given up.
     [[nodiscard]] heartbeat& heart() noexcept { return heart_; }
 
-    /// \param before the driver was asked to do something
-    [[nodiscard]] change saw(zk_client::phase now, time_point before) noexcept;
-    /// False if it was away for too long, or if leases counted on more time than is granted: the bound is another one.
-    [[nodiscard]] bool greeted(std::int64_t id, std::chrono::milliseconds timeout);
-    /// False as above.
-    [[nodiscard]] bool answered(const told_list& fresh, time_point now);
+    /// \param before a time before the driver was called
+    [[nodiscard]] change note_phase(zk_client::phase current, time_point before) noexcept;
+    /// Returns false if the session was disconnected for too long, or if leases counted on more time than is granted
+    /// now. The bound is then another one.
+    [[nodiscard]] bool note_greeting(std::int64_t id, std::chrono::milliseconds timeout);
+    /// Returns false in the cases of `note_greeting`.
+    [[nodiscard]] bool note_reports(const driver_report_list& fresh, time_point now);
     void end() noexcept;
 
 private:
     [[nodiscard]] heartbeat::terms terms() const noexcept;
-    [[nodiscard]] bool raise();
+    [[nodiscard]] bool extend_bound();
 
     const std::optional<std::chrono::milliseconds> server_tick_;
     std::chrono::milliseconds timeout_;
     std::optional<std::chrono::milliseconds> smallest_timeout_;
     std::int64_t id_ = 0;
     std::int64_t newest_transaction_ = 0;
-    zk_client::phase seen_ = zk_client::phase::disconnected;
-    /// When the handshake was sent.
-    time_point greeted_{};
+    zk_client::phase phase_ = zk_client::phase::disconnected;
+    /// Time at which the handshake was sent.
+    time_point greeting_sent_{};
     heartbeat heart_;
     std::shared_ptr<session_bound> bound_;
 };

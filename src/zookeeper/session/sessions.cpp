@@ -16,23 +16,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What a server that is well needs for the end of a session is a write.
-constexpr lease_clock::duration close_patience = 5s;
-/// Once the time is over that whoever closes has given.
-constexpr lease_clock::duration last_patience = 250ms;
-/// Of nodes, in one turn.
-constexpr int most_removed = 256;
-/// Most outages are shorter than this, and need no probe. A shorter session is probed within its time, too.
-constexpr lease_clock::duration longest_first_probe_delay = 5s;
+/// Time for the end of a session at the server, which is one write.
+constexpr lease_clock::duration close_timeout = 5s;
+/// The same, once the caller's time for the close of the client is over.
+constexpr lease_clock::duration late_close_timeout = 250ms;
+/// Maximum number of nodes that are removed in one event-loop iteration.
+constexpr int max_removed = 256;
+/// Most outages are shorter than this, and need no probe. A session with a short timeout is probed before it expires.
+constexpr lease_clock::duration max_first_probe_delay = 5s;
 
 lease_clock::duration first_probe_delay(const session_life& life)
 {
-    return std::min<lease_clock::duration>(life.counted_timeout() / 3, longest_first_probe_delay);
+    return std::min<lease_clock::duration>(life.counted_timeout() / 3, max_first_probe_delay);
 }
 
 } // namespace
 
-/// Of one session; deaf once that is another's turn.
+/// Forwards the events of one session. Events are ignored once a newer session has replaced it.
 class sessions::listener final : public session_events
 {
 public:
@@ -40,64 +40,64 @@ public:
 
     void on_connected() noexcept override
     {
-        hear([](sessions& all) {
-            all.silent_since_.reset();
+        forward([](sessions& all) {
+            all.unreachable_since_.reset();
             all.end_probe();
             all.note_timeout();
-            all.warn_of_short();
-            all.remove_lost();
-            // An event may have passed meanwhile.
+            all.warn_of_few_ticks();
+            all.remove_lost_nodes();
+            // Events may have been missed while the session was disconnected.
             all.watches_.begin_round();
             all.opened();
         });
     }
     void on_suspended() noexcept override
     {
-        hear([](sessions& all) {
+        forward([](sessions& all) {
             all.set_problem(make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset));
-            all.silent_since_ = lease_clock::now();
+            all.unreachable_since_ = lease_clock::now();
             all.on(event::lost, asio::error::connection_reset);
-            if (all.client_)
-                all.probe_history_in(first_probe_delay(all.client_->life()));
+            if (all.session_)
+                all.probe_history_in(first_probe_delay(all.session_->life()));
         });
     }
     void on_unreachable(const trouble& why) noexcept override
     {
-        hear([&why](sessions& all) { all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause)); });
+        forward([&why](sessions& all) { all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause)); });
     }
     void on_outlived() noexcept override
     {
-        hear([](sessions& all) {
-            all.inside_.lose();
-            all.remove_lost();
-            // Whoever was first while nothing was certain waits for news of the session.
+        forward([](sessions& all) {
+            all.users_.mark_lost();
+            all.remove_lost_nodes();
+            // A claim that became the first while the bound had ended waits for an event of the session.
             static_cast<void>(all.watches_.changed({}));
         });
     }
     void on_expired() noexcept override
     {
-        hear([](sessions& all) { all.expired(); });
+        forward([](sessions& all) { all.expired(); });
     }
     void on_denied() noexcept override
     {
-        hear([](sessions& all) { all.denied(); });
+        forward([](sessions& all) { all.denied(); });
     }
     void on_changed(std::string_view path) noexcept override
     {
-        hear([path](sessions& all) {
+        forward([path](sessions& all) {
             auto* const by = all.watches_.changed(path) ? all.ask() : nullptr;
-            // The remaining watches are set when a waiter comes, or in the next turn of the timer.
+            // The remaining watches are set when a new waiter comes, or in the next turn of the timer.
             if (by)
-                static_cast<void>(all.watches_.ask_some(*by, all.number_));
+                static_cast<void>(all.watches_.set_some(*by, all.number_));
         });
     }
     void on_log(std::string_view) noexcept override {}
 
 private:
     template <class Then>
-    void hear(Then then) noexcept
+    void forward(Then then) noexcept
     {
-        if (const auto all = all_.lock(); all && all->client_ && all->number_ == number_)
+        if (const auto all = all_.lock(); all && all->session_ && all->number_ == number_)
             then(*all);
     }
 
@@ -106,76 +106,77 @@ private:
 };
 
 sessions::sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::event_reporter& told, watches& watched)
-    : connection_loop(strand, owner, told, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
-      watches_(watched), probe_timer_(strand), smallest_timeout_(config.session.smallest_timeout)
+    remote::event_reporter& reporter, watches& all_watches)
+    : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
+      watches_(all_watches), probe_timer_(strand), smallest_timeout_(config.session.smallest_timeout)
 {
 }
 
 requests* sessions::ask() noexcept
 {
-    return client_ && client_->connected() && plan().takes_requests() ? &client_->ask() : nullptr;
+    return session_ && session_->connected() && plan().takes_requests() ? &session_->ask() : nullptr;
 }
 
-void sessions::begin_asking() noexcept
+void sessions::announce_requests() noexcept
 {
     note_use();
-    client_->begin_asking();
+    session_->announce_requests();
 }
 
 void sessions::send()
 {
-    if (client_)
-        client_->send();
+    if (session_)
+        session_->send();
 }
 
 std::int64_t sessions::id() const noexcept
 {
-    return client_ ? client_->life().id() : 0;
+    return session_ ? session_->life().id() : 0;
 }
 
 std::shared_ptr<session_bound> sessions::bound() const noexcept
 {
-    return client_ ? client_->life().bound() : nullptr;
+    return session_ ? session_->life().bound() : nullptr;
 }
 
 bool sessions::in_use() const noexcept
 {
-    if (!inside_.any() || plan().retired())
+    if (!users_.is_used() || plan().retired())
         return false;
-    // Handles of locks that are lost may outlive a shutdown, after which nobody gives anything back.
-    const auto lives_in = bound();
-    return !plan().closes() || !lives_in || !lives_in->has_ended(lease_clock::now());
+    // Lock objects may outlive a shutdown, although their locks are lost. Nothing is released after the shutdown.
+    const auto current_bound = bound();
+    return !plan().closes() || !current_bound || !current_bound->has_ended(lease_clock::now());
 }
 
 void sessions::connect()
 {
-    if (client_)
+    if (session_)
         return;
-    if (!silent_since_)
-        silent_since_ = lease_clock::now();
+    if (!unreachable_since_)
+        unreachable_since_ = lease_clock::now();
     ++number_;
-    inside_.clear();
+    users_.clear();
     listener_ = std::make_shared<listener>(owner_.keep(*this), number_);
     auto session_config = config_.session;
     session_config.smallest_timeout = smallest_timeout_;
-    client_ = session::make(strand_, std::move(session_config), listener_);
-    client_->start();
+    session_ = session::make(strand_, std::move(session_config), listener_);
+    session_->start();
 }
 
-/// Whoever held those has been told that they are lost; and yet they stand in the way of everybody, those first who ask
-/// us now.
-void sessions::remove_lost()
+/// Removes the nodes of lost locks. Their holders have been notified, but the nodes still block other claims, first of
+/// all those of this client.
+void sessions::remove_lost_nodes()
 {
-    for (int room = most_removed; inside_.any_lost() && client_->connected(); --room) {
+    for (int room = max_removed; users_.has_lost() && session_->connected(); --room) {
         if (room > 1) {
-            client_->ask().remove(inside_.take_lost(), replied());
+            session_->ask().remove(users_.take_lost(), replied());
             continue;
         }
-        // The more are unanswered, the longer it takes to tell all of them that the connection has ended.
-        client_->ask().remove(inside_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
-            if (self->client_ && self->number_ == of)
-                self->remove_lost();
+        // The rest is removed after this reply: the more requests are unanswered, the longer it takes to complete all
+        // of them when the connection ends.
+        session_->ask().remove(users_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
+            if (self->session_ && self->number_ == of)
+                self->remove_lost_nodes();
         });
         return;
     }
@@ -183,7 +184,7 @@ void sessions::remove_lost()
 
 void sessions::note_timeout()
 {
-    const auto counted = client_->life().counted_timeout();
+    const auto counted = session_->life().counted_timeout();
     if (smallest_timeout_ && counted < *smallest_timeout_)
         reports_.warn_once("a server grants sessions of " + colock::detail::in_words(counted) + ", less than the " +
                            colock::detail::in_words(*smallest_timeout_) +
@@ -193,25 +194,25 @@ void sessions::note_timeout()
     smallest_timeout_ = counted;
 }
 
-void sessions::warn_of_short()
+void sessions::warn_of_few_ticks()
 {
-    if (client_->life().is_short())
-        reports_.warn_once("leases count on sessions of " +
-                           colock::detail::in_words(client_->life().counted_timeout()) +
-                           ", less than four of its ticks: leases last for a part of that only; give a longer "
-                           "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
+    if (session_->life().has_few_ticks())
+        reports_.warn_once(
+            "leases count on sessions of " + colock::detail::in_words(session_->life().counted_timeout()) +
+            ", less than four of the server's ticks, so leases last only for a part of this time; give a longer "
+            "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
 }
 
 void sessions::expired()
 {
-    go_on_in_another(make_failure(errc::unavailable, "the session has expired"));
+    replace_session(make_failure(errc::unavailable, "the session has expired"));
 }
 
-void sessions::go_on_in_another(failure_ptr why)
+void sessions::replace_session(failure_ptr why)
 {
     end_probe();
-    client_ = nullptr;
-    inside_.clear();
+    session_ = nullptr;
+    users_.clear();
     set_problem(std::move(why));
     switch (plan().current()) {
     case plan_type::phase::connecting:
@@ -231,11 +232,12 @@ void sessions::go_on_in_another(failure_ptr why)
 }
 
 // A server refuses a session that has seen later transactions than the server has. If the ensemble was restored from a
-// backup, or has lost its data, all of its servers do, and the session would never end: not even its expiry is told.
+// backup, or has lost its data, all of its servers refuse the session. The session would never end, because not even
+// its expiry would be reported.
 
 void sessions::probe_history_in(lease_clock::duration delay)
 {
-    // All clients of an ensemble are cut off at the same time.
+    // Randomized, because all clients of an ensemble are disconnected at the same time.
     probe_timer_.expires_after(colock::detail::spread(delay, 0.25));
     probe_timer_.async_wait([self = owner_.keep(*this), delay, of = number_](const error_code& code) {
         if (!code && self->number_ == of)
@@ -245,7 +247,7 @@ void sessions::probe_history_in(lease_clock::duration delay)
 
 void sessions::probe_history(lease_clock::duration delay)
 {
-    if (!client_ || client_->connected() || probe_)
+    if (!session_ || session_->connected() || probe_)
         return;
     auto done = [all = std::weak_ptr(owner_.keep(*this)), delay](std::int64_t written_in) {
         if (const auto self = all.lock())
@@ -257,14 +259,14 @@ void sessions::probe_history(lease_clock::duration delay)
 void sessions::history_probed(std::int64_t written_in, lease_clock::duration delay)
 {
     end_probe();
-    if (!client_ || client_->connected())
+    if (!session_ || session_->connected())
         return;
-    if (written_in != 0 && written_in <= client_->life().newest_transaction()) {
+    if (written_in != 0 && written_in <= session_->life().newest_transaction()) {
         history_lost(written_in);
         return;
     }
-    // The delay is spread by a quarter, and may not exceed the timeout.
-    probe_history_in(std::min<lease_clock::duration>(2 * delay, client_->life().counted_timeout() * 3 / 4));
+    // The delay is randomized by a quarter, and may not exceed the timeout.
+    probe_history_in(std::min<lease_clock::duration>(2 * delay, session_->life().counted_timeout() * 3 / 4));
 }
 
 void sessions::end_probe()
@@ -276,33 +278,34 @@ void sessions::end_probe()
 
 void sessions::history_lost(std::int64_t written_in)
 {
-    const auto old = client_;
+    const auto old = session_;
     const auto why = "the servers have lost their history: transaction " +
                      std::to_string(old->life().newest_transaction()) + " was seen, and a new one has the number " +
                      std::to_string(written_in) + "; the session is given up, and its locks are lost";
     reports_.warn_once(why);
-    // What was sent in the session may still arrive where an older history has it.
+    // Requests of the session may still arrive at a server with an older history, which contains the session.
     lost_.add(number_, {.id = old->life().id()});
     folders_ = {};
     old->abandon();
-    go_on_in_another(make_failure(errc::unavailable, why));
+    replace_session(make_failure(errc::unavailable, why));
 }
 
-bool sessions::is_out_of_reach() const noexcept
+bool sessions::is_presumed_expired() const noexcept
 {
-    // A server may have granted more than was asked for.
-    const auto granted = client_ ? client_->life().timeout() : config_.session.session_timeout;
-    return silent_since_ && lease_clock::now() - *silent_since_ >= std::max(granted, config_.session.session_timeout);
+    // A server may have granted a longer timeout than was requested.
+    const auto granted = session_ ? session_->life().timeout() : config_.session.session_timeout;
+    return unreachable_since_ &&
+           lease_clock::now() - *unreachable_since_ >= std::max(granted, config_.session.session_timeout);
 }
 
 void sessions::leave_to_expire()
 {
-    if (!client_ || client_->life().id() == 0)
+    if (!session_ || session_->life().id() == 0)
         return;
-    const auto old = client_;
+    const auto old = session_;
     lost_.add(number_, {.id = old->life().id()});
     old->abandon();
-    go_on_in_another(problem());
+    replace_session(problem());
 }
 
 void sessions::denied()
@@ -315,10 +318,10 @@ void sessions::denied()
 void sessions::disconnect()
 {
     end_probe();
-    const auto old = std::exchange(client_, nullptr);
+    const auto old = std::exchange(session_, nullptr);
     if (!old)
         return;
-    inside_.clear();
+    users_.clear();
     lost_.add(number_, {.id = old->life().id()});
     close_at_server(old, number_);
 }
@@ -326,8 +329,8 @@ void sessions::disconnect()
 void sessions::close_at_server(const std::shared_ptr<session>& old, remote::connection_number number)
 {
     closing_.push_back(old);
-    const auto patience = plan().out_of_time(lease_clock::now()) ? last_patience : close_patience;
-    old->close(patience, [self = owner_.keep(*this), which = old.get(), number](bool proven) {
+    const auto timeout = plan().out_of_time(lease_clock::now()) ? late_close_timeout : close_timeout;
+    old->close(timeout, [self = owner_.keep(*this), which = old.get(), number](bool proven) {
         std::erase_if(self->closing_, [which](const auto& each) { return each.get() == which; });
         if (proven)
             self->lost_.closed_by_server(number);
@@ -338,20 +341,20 @@ void sessions::close_at_server(const std::shared_ptr<session>& old, remote::conn
 
 void sessions::give_up()
 {
-    // They have been asked, and what answers them can only be late.
+    // These sessions have been asked to close, and their replies would come too late.
     for (const auto& each : std::vector(closing_))
         each->abandon();
     if (plan().open())
         on(event::given_up);
 }
 
-void sessions::forked()
+void sessions::drop_after_fork()
 {
     lost_.inherit(number_);
-    client_ = nullptr;
+    session_ = nullptr;
     probe_ = nullptr;
     probe_timer_.cancel();
-    inside_.clear();
+    users_.clear();
     on(event::forked);
 }
 

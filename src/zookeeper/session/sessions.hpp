@@ -25,70 +25,69 @@
 
 namespace colock::zookeeper::detail {
 
-/// Our sessions with the ensemble, one after the other: made when somebody needs one, made anew when one has expired,
-/// and closed when nothing is in it. The connection of the loop is the one to a server: a session goes on without it,
-/// and finds the next server by itself.
+/// The sessions of a client with an ensemble, one after the other. A session is created when it is needed, replaced by
+/// another one when it has expired, and closed when no claim uses it. The connection of the loop is the connection to a
+/// server: a session outlives its connection, and finds the next server by itself.
 ///
 /// Thread safety: none; belongs to the strand.
 class sessions final : public remote::connection_loop
 {
 public:
     sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-        remote::event_reporter& told, watches& watched);
+        remote::event_reporter& reporter, watches& all_watches);
 
-    /// Null: no request can be sent now.
+    /// Returns null if no request can be sent now.
     [[nodiscard]] requests* ask() noexcept;
-    /// The session in use, or that was last.
+    /// Number of the current session, or of the last one.
     [[nodiscard]] remote::connection_number number() const noexcept { return number_; }
-    /// By which the server knows it.
+    /// The server's id of the session.
     [[nodiscard]] std::int64_t id() const noexcept;
-    /// What a grant of now is tied to. Null while there is none.
+    /// The bound of new grants; null while there is none.
     [[nodiscard]] std::shared_ptr<session_bound> bound() const noexcept;
-    /// Who is in the session in use.
-    [[nodiscard]] session_users& inside() noexcept { return inside_; }
+    /// Users of the current session.
+    [[nodiscard]] session_users& users() noexcept { return users_; }
     [[nodiscard]] folder_cache& folders() noexcept { return folders_; }
-    /// Of the session in use.
-    /// Somebody has a node in it, and may still give that back.
+    /// Whether a claim has a node in the current session, and may still release it.
     [[nodiscard]] bool in_use() const noexcept;
-    /// Which sessions have ended, and are not known to be over.
+    /// Sessions that have ended, and are not proven to have ended at the server.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
-    /// Some are being closed.
-    [[nodiscard]] bool closing() const noexcept { return !closing_.empty(); }
-    /// No server has answered for as long as one keeps a session that it does not hear of.
-    [[nodiscard]] bool is_out_of_reach() const noexcept;
-    /// Gives the session in use up: the servers end it by themselves. What is needed goes on in another.
+    /// Whether sessions are being closed.
+    [[nodiscard]] bool is_closing() const noexcept { return !closing_.empty(); }
+    /// Whether no server has answered for at least a session timeout.
+    [[nodiscard]] bool is_presumed_expired() const noexcept;
+    /// Abandons the current session, which then expires at the servers. Opens another session if one is needed.
     void leave_to_expire();
-    /// Something is asked, and sent in this turn.
-    void begin_asking() noexcept;
-    /// It need not wait for more.
+    /// Announces requests that are sent by a call of `send`, which follows in the same event-loop iteration.
+    void announce_requests() noexcept;
+    /// Sends the announced requests.
     void send();
 
-    /// Whoever closes waits no longer: what is unanswered does not keep the one in use, and those that were being
-    /// closed are let go of.
+    /// Called when the time that the caller of `close` has given is over: the current session does not wait for
+    /// unanswered requests, and the sessions that are being closed are abandoned.
     void give_up();
 
-    /// In the child of a fork: they are the parent's.
-    void forked();
+    /// In the child of a fork: drops the sessions, which belong to the parent.
+    void drop_after_fork();
 
 private:
     class listener;
 
     void connect() override;
     void disconnect() override;
-    /// The session stays: it may come back before the next attempt, or hear that it is over.
+    /// Keeps the session: it may be resumed before the next attempt, or be reported as expired.
     void disconnect_for_retry() override {}
     [[nodiscard]] std::string address() const override { return config_.address(); }
-    /// \param number by which its unanswered requests are known; 0: it has none
+    /// \param number number of the session in `lost_`; 0: the session is not there
     void close_at_server(const std::shared_ptr<session>& old, remote::connection_number number);
-    void remove_lost();
+    void remove_lost_nodes();
     void note_timeout();
-    void warn_of_short();
+    void warn_of_few_ticks();
     void expired();
-    /// The session in use is over; the next one is made where it is needed.
-    void go_on_in_another(failure_ptr why);
+    /// Drops the current session, which has ended. Opens another one if it is needed.
+    void replace_session(failure_ptr why);
     void denied();
 
-    /// Probes the history after that time, unless the session is connected again before.
+    /// Probes the history after `delay`, unless the session is connected again before.
     void probe_history_in(lease_clock::duration delay);
     void probe_history(lease_clock::duration delay);
     void history_probed(std::int64_t written_in, lease_clock::duration delay);
@@ -99,18 +98,18 @@ private:
     const settings& config_;
     watches& watches_;
     asio::steady_timer probe_timer_;
-    std::shared_ptr<session> client_;
+    std::shared_ptr<session> session_;
     std::shared_ptr<listener> listener_;
     remote::connection_number number_ = 0;
-    session_users inside_;
+    session_users users_;
     folder_cache folders_;
-    /// While the session in use is refused: finds out whether the ensemble has lost its history.
+    /// Finds out whether the ensemble has lost its history, while the current session is refused.
     std::shared_ptr<history_probe> probe_;
     std::vector<std::shared_ptr<session>> closing_;
-    /// Since when no server has answered; empty while one does, and before the first attempt.
-    std::optional<lease_clock::time_point> silent_since_;
+    /// Time since which no server has answered; empty while a server answers, and before the first attempt.
+    std::optional<lease_clock::time_point> unreachable_since_;
     remote::lost_requests lost_;
-    /// The smallest session timeout that any server may grant, as far as is known.
+    /// The smallest session timeout that any server may grant, as far as it is known.
     std::optional<std::chrono::milliseconds> smallest_timeout_;
 };
 

@@ -30,7 +30,7 @@ COLOCK_SCENE(memory_scene, a_limited_number_of_shared_locks)
     colock::lock first = co_await locker.acquire("resource2", at_most_two);
     colock::lock second = co_await locker.acquire("resource2", at_most_two);
     BOOST_TEST(!co_await locker.try_acquire("resource2", at_most_two));
-    // The limit is the claim's own.
+    // Each claim has its own limit.
     BOOST_TEST(!!co_await locker.try_acquire("resource2", {.mode = colock::lock_mode::shared, .max_holders = 3}));
 }
 
@@ -40,7 +40,7 @@ COLOCK_SCENE(memory_scene, a_lock_id_is_a_group)
     co_await group.acquire("resource1", {.ttl = 0ms, .retry = colock::retry_policy::never()});
     co_await group.acquire("resource2", {.mode = colock::lock_mode::shared});
     BOOST_TEST((co_await other.list({.group = "abcd1234"})).size() == 2U);
-    // Another handle of that id is another holder.
+    // Another handle with the same id is another holder.
     colock::lock_group theirs = other.group("abcd1234");
     co_await theirs.acquire("resource2", {.mode = colock::lock_mode::shared});
     BOOST_TEST((co_await other.list({.group = "abcd1234"})).size() == 3U);
@@ -68,7 +68,7 @@ COLOCK_SCENE(memory_scene, unlock)
     co_await group.acquire("resource1");
     co_await pass(1s);
     co_await group.acquire("resource2");
-    // In another process.
+    // As another process would do it.
     std::vector<colock::lock_report> unlocked = co_await other.group("abcd1234").release();
     std::ranges::sort(unlocked, std::greater(), [](const auto& each) { return each.before.created; });
     BOOST_TEST((keys_of(unlocked) == std::vector<std::string>{"resource2", "resource1"}));
@@ -158,7 +158,7 @@ COLOCK_SCENE(memory_scene, filters)
         std::ranges::sort(keys);
         co_return keys;
     };
-    // GCC 14 stops with an internal error at a list of several strings in an expression with co_await.
+    // GCC 14 fails with an internal error for a list of several strings in an expression with co_await.
     using keys = std::vector<std::string>;
     const keys resources{"resource1", "resource2"};
     const keys all{"other", "resource1", "resource2"};
@@ -214,7 +214,7 @@ COLOCK_SCENE(memory_scene, purge_with_the_rest_of_each_group)
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1", {.ttl = 10s});
     co_await group.acquire("resource2", {.ttl = 1h});
-    // Nobody gives it back, as after a crash.
+    // The lock is not released, as after a crash.
     const std::string ticket = co_await group.take("resource1").detach();
     co_await pass(11s);
     for (const colock::lock_status& expired : co_await other.purge())

@@ -5,7 +5,7 @@
 
 #include <colock/mongo/adapter.hpp>
 
-/// With a collection of its own.
+/// A scene with its own collection.
 struct mongodb_scene : served_scene
 {
     const std::string url = colock::testing::from_environment("COLOCK_TEST_MONGODB", "") + "/?directConnection=true";

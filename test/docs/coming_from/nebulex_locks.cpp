@@ -56,7 +56,7 @@ COLOCK_SCENE(memory_scene, the_global_lock)
                 errc::retry_exhausted));
     BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire_all(std::vector<std::string>{})) ==
                 errc::invalid_options));
-    // It stands for itself alone.
+    // The global lock does not lock other keys.
     colock::lock key = co_await other.acquire("key1");
     BOOST_TEST(key.held());
 }
@@ -151,7 +151,7 @@ COLOCK_SCENE(memory_scene, memory_sweeps_stale_locks)
     for (int i = 0; i < 100; ++i)
         stale.push_back(co_await locks.acquire("key" + std::to_string(i), {.ttl = 1s}));
     co_await pass(6min);
-    // Any operation sweeps others' keys, too: then there is nothing left to purge.
+    // Any operation also removes expired locks of other keys, so the purge finds none.
     colock::lock one = co_await locks.acquire("another");
     BOOST_TEST((co_await locks.purge()).empty());
 }

@@ -5,7 +5,7 @@
 
 #include <colock/redis/adapter.hpp>
 
-/// With a prefix of its own.
+/// A scene with its own key prefix.
 struct redis_scene : served_scene
 {
     const std::string url = colock::testing::from_environment("COLOCK_TEST_REDIS", "");

@@ -23,13 +23,15 @@
 #include <utility>
 #include <vector>
 
-// What docs/coming-from.md shows and says. scripts/named_tests.sh compares the lines in its tables with these tests.
+// Compiles and runs the code of docs/coming-from.md. scripts/named_tests.sh compares the lines in the tables of that
+// page with these tests.
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using colock::errc;
 
-/// A test case whose body is a coroutine, and a member of a scene of its own; beside the name, decorators.
+/// Defines a test case whose body is a coroutine and a member function of its own scene. The arguments after the name
+/// are decorators.
 #define COLOCK_SCENE(scene, name, ...)                                                                                 \
     struct name##_scene : scene                                                                                        \
     {                                                                                                                  \
@@ -42,7 +44,7 @@ using colock::errc;
     }                                                                                                                  \
     asio::awaitable<void> name##_scene::body()
 
-/// The code of the exception of that type that a verb throws; none if it ends well.
+/// Returns the code of the exception of type Error that `verb` throws, or no error if it throws none.
 template <class Error = boost::system::system_error, class T>
 asio::awaitable<colock::error_code> code_of(asio::awaitable<T> verb)
 {
@@ -71,21 +73,21 @@ inline std::vector<std::string> keys_of(const auto& locks)
     return keys;
 }
 
-/// Locks in memory, and a clock that goes on as soon as nothing else is to be done.
+/// Locks in memory. The clock advances as soon as nothing else is left to do.
 struct memory_scene
 {
     colock::testing::virtual_clock clock;
     asio::io_context io{1};
     std::shared_ptr<colock::adapter> backend = colock::memory::make_adapter(io.get_executor());
     colock::locker locker{backend};
-    /// To ours what another process is.
+    /// The locker of another process, from the view of `locker`.
     colock::locker other{backend};
 
     void run(asio::awaitable<void> body)
     {
         auto test = colock::testing::start(io, std::move(body));
         colock::testing::run_ready(io);
-        // In steps that grow, so that a test of hours is not a test of patience.
+        // The steps grow, so that a test of hours of virtual time is short.
         for (colock::lease_clock::duration passed{0}, step{0}; !test.done() && passed < 24h; passed += step) {
             step = std::clamp<colock::lease_clock::duration>(passed / 100, 10ms, 1s);
             clock.advance(io, step);
@@ -94,7 +96,7 @@ struct memory_scene
     }
 };
 
-/// A precondition: the server that this variable names. ctest reports the suite as skipped otherwise.
+/// Precondition of a suite: this environment variable names a server. Otherwise ctest reports the suite as skipped.
 inline auto is_served(const char* variable)
 {
     return boost::unit_test::precondition([variable](boost::unit_test::test_unit_id suite) {
@@ -107,17 +109,18 @@ inline auto is_served(const char* variable)
     });
 }
 
-/// On a server that tests share, in real time.
+/// A server that is shared by tests, in real time.
 struct served_scene
 {
     asio::io_context io{1};
-    /// What is called so is this test's alone.
+    /// A name that only this test uses.
     const std::string mine = colock::token::generate().hex();
 
     void run(asio::awaitable<void> body) { colock::testing::run_coro(io, std::move(body)); }
 };
 
-/// Of all backends: an extension fails once the lock has expired or was taken, and takes nothing back.
+/// For all backends: an extension fails if the lock has expired or was taken by another holder, and does not acquire it
+/// again.
 inline asio::awaitable<void> never_recreates(colock::locker ours, colock::locker others)
 {
     colock::lock lock = co_await ours.acquire("expired", {.ttl = 300ms});

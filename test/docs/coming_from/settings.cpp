@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Defaults, differences and retries of all of them.
+// Defaults, differences and retries of all libraries.
 
 #include "scene.hpp"
 
@@ -17,7 +17,7 @@ COLOCK_SCENE(memory_scene, ours)
     colock::lock lock = co_await locker.acquire("k");
     BOOST_TEST((lock.ttl() == 30s));
     co_await pass(31s);
-    // Nobody renews what `acquire` has returned, unless it is asked for.
+    // A lock that `acquire` returned is renewed only on request.
     BOOST_TEST(!lock.held());
 }
 
@@ -65,7 +65,7 @@ COLOCK_SCENE(memory_scene, of_zookeeper_node_shared_lock)
 
 COLOCK_SCENE(memory_scene, of_locco)
 {
-    // It has none: key, ttl and retry settings have to be given.
+    // locco has no default settings: the key, the TTL and the retry settings have to be given.
     colock::lock busy = co_await other.acquire("k");
     colock::lock lock =
         co_await locker.acquire("k", {.ttl = 3s, .retry = colock::retry_policy::fixed(200ms).times(999)});
@@ -132,7 +132,7 @@ using colock::retry_attempt;
 using colock::retry_decision;
 using colock::retry_policy;
 
-/// The delays after the first attempts, without jitter, in ms; -1: it gives up.
+/// Returns the delays after the first attempts, without jitter, in milliseconds; -1 if the policy ends.
 static std::vector<int> delays_of(const retry_policy& policy, std::size_t count)
 {
     std::vector<int> delays;

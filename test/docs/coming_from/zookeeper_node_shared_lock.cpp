@@ -69,7 +69,7 @@ COLOCK_SCENE(zookeeper_scene, waiters_of_all_processes_stand_in_one_line)
     const auto wait = [&](colock::locker& whose, char name) -> asio::awaitable<void> {
         whose.async_acquire(
             "resource1", {.ttl = 0ms}, [&order, name](colock::error_code, colock::lock) { order += name; });
-        // It stands in the line as soon as it has been told that it has to wait.
+        // The claim is in the queue as soon as its locker has been told that the key is busy.
         while (whose.stats().busy == 0)
             co_await pass(1ms);
     };

@@ -5,7 +5,7 @@
 
 #include <colock/zookeeper/adapter.hpp>
 
-/// With a root of its own.
+/// A scene with its own root node.
 struct zookeeper_scene : served_scene
 {
     const std::string url = colock::testing::from_environment("COLOCK_TEST_ZOOKEEPER", "") + "/" + mine;

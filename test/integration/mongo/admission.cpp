@@ -44,7 +44,7 @@ std::string check_refused(const mongo::options& options, errc why, const retry_p
 
 BOOST_AUTO_TEST_SUITE(mongo_admission, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(only_who_knows_the_password_is_let_in)
+BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied)
 {
     const guarded_server guarded;
     const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(only_who_knows_the_password_is_let_in)
     check_refused({.url = "mongodb://" + at}, errc::access_denied);
 }
 
-BOOST_AUTO_TEST_CASE(only_a_server_that_is_trusted_is_spoken_to)
+BOOST_AUTO_TEST_CASE(untrusted_server_is_refused)
 {
     const certificates known;
     const auto with = [&](const std::string& name) {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(only_a_server_that_is_trusted_is_spoken_to)
         check_refused({.url = url(right), .tls = {.ca_file = known.file("other.pem")}}, errc::misconfigured_backend);
     const auto misnamed =
         check_refused({.url = url(named), .tls = {.ca_file = known.file("ca.pem")}}, errc::misconfigured_backend);
-    // An authority that is not known is told from a name that is wrong.
+    // The message distinguishes an unknown authority from a wrong name.
     BOOST_TEST(unknown.find("mismatch") == std::string::npos, unknown);
     BOOST_TEST(misnamed.find("mismatch") != std::string::npos, misnamed);
     check_refused({.url = url(right), .tls = {.ca_file = known.file("none.pem")}}, errc::invalid_options);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(server_without_tls_is_suspected_where_the_handshake_fails)
     BOOST_TEST(why.find("does the server speak TLS?") != std::string::npos, why);
 }
 
-BOOST_AUTO_TEST_CASE(a_replica_set_of_another_name_is_not_the_one_that_was_meant)
+BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_refused)
 {
     const mongodb_server any;
     const auto url = "mongodb://127.0.0.1:" + std::to_string(any.port()) + "/?replicaSet=";

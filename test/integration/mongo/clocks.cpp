@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// A server whose clock is set while a lock is held. To a lease that is the same as a new primary whose clock is ahead,
-// or behind.
+// Tests of a server whose clock is set while a lock is held. For a lease this is equivalent to a new primary whose
+// clock is ahead or behind.
 
 #include "server.hpp"
 #include "support/movable_clock.hpp"
@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::chrono::milliseconds ttl = 2s;
 
-/// By how long a second holder was granted the lock before the first had to let go of it. Negative: they were apart.
+/// Returns how long before the expiry of the first lease a second holder was granted the lock. Negative: the leases did
+/// not overlap.
 lease_clock::duration overlap_after_step(std::chrono::milliseconds ahead, std::chrono::milliseconds lead)
 {
     movable_clock clock;
@@ -33,7 +34,7 @@ lease_clock::duration overlap_after_step(std::chrono::milliseconds ahead, std::c
     asio::io_context io;
     locker one(mongo::make_adapter(io.get_executor(), options));
     locker other(mongo::make_adapter(io.get_executor(), options));
-    // The first use takes longer than the others.
+    // The first use takes longer than later ones.
     run_coro(io, other.try_acquire("unused", {.ttl = ttl})).reset();
     const auto first = run_coro(io, one.acquire("k", {.ttl = ttl}));
     clock.set_ahead(ahead);
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_clock_that_is_behind_gives_the_lock_to_no_second_holder)
 BOOST_AUTO_TEST_CASE(a_clock_that_is_ahead_gives_the_lock_to_a_second_holder_only_beyond_the_lead)
 {
     BOOST_TEST((overlap_after_step(500ms, 500ms) < 0s));
-    // This is what no client can prevent.
+    // No client can prevent this overlap.
     BOOST_TEST((overlap_after_step(1000ms, 0ms) > 0s));
     BOOST_TEST((overlap_after_step(1500ms, 500ms) > 0s));
 }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "go_between.hpp"
-#include "locker_scene.hpp"
+#include "intercepting_proxy.hpp"
+#include "mongo_fixture.hpp"
 #include "support/rig.hpp"
 #include "two_members.hpp"
 
@@ -18,10 +18,10 @@ namespace {
 using namespace std::string_literals;
 using document = mongo::detail::document;
 
-/// What FerretDB 2 and DocumentDB report where MongoDB reports 66.
+/// Code of FerretDB 2 and DocumentDB in place of MongoDB's code 66.
 constexpr int ferretdb_code = 33685634;
 
-/// \param begin_at statement of an update from which on the code is another one
+/// \param begin_at index of the first write error whose code is replaced
 document with_code(const document& reply, int code, std::size_t begin_at = 0)
 {
     constexpr std::string_view known = R"("code" : 66)";
@@ -37,10 +37,11 @@ document with_code(const document& reply, int code, std::size_t begin_at = 0)
     return document::from_json(text);
 }
 
-/// A server as it is, but for the code with which it refuses what may change nothing.
-void translate(go_between& server, int code, std::size_t begin_at = 0)
+/// Changes only the code with which the server fails a statement that must change nothing.
+void translate(intercepting_proxy& server, int code, std::size_t begin_at = 0)
 {
-    server.say([=](const go_between::request& what) { return with_code(what.carry_out(), code, begin_at); });
+    server.on_command(
+        [=](const intercepting_proxy::request& what) { return with_code(what.carry_out(), code, begin_at); });
 }
 
 void check_is_foreign(const error& refused)
@@ -49,20 +50,20 @@ void check_is_foreign(const error& refused)
     BOOST_TEST(std::string(refused.what()).find("another program's") != std::string::npos, refused.what());
 }
 
-struct one_server : mongo_scene
+struct one_server : mongo_fixture
 {
     mongo::options impatient()
     {
-        auto how = options(mongodb_url(between.port()));
+        auto how = options(mongodb_url(interceptor.port()));
         how.operation_timeout = 1s;
         return how;
     }
 
-    go_between between{io, server->port()};
+    intercepting_proxy interceptor{io, server->port()};
 };
 
-/// Exclusive and shared, alone and in batches, with a document of another program among the keys.
-void use_all(mongo_scene& with, const locker& locks)
+/// Uses exclusive and shared locks, alone and in batches, and a key whose document belongs to another program.
+void use_all(mongo_fixture& with, const locker& locks)
 {
     static_cast<void>(
         with.ask(R"({"update":"locks","updates":[{"q":{"_id":"foreign"},"u":{"$set":{"total":3}},"upsert":true}]})"));
@@ -102,15 +103,15 @@ BOOST_FIXTURE_TEST_SUITE(mongo_codes, one_server, *boost::unit_test::preconditio
 
 BOOST_AUTO_TEST_CASE(server_with_a_code_of_its_own_is_used_in_full)
 {
-    translate(between, ferretdb_code);
-    use_all(*this, add(options(mongodb_url(between.port()))));
+    translate(interceptor, ferretdb_code);
+    use_all(*this, add(options(mongodb_url(interceptor.port()))));
 }
 
-BOOST_AUTO_TEST_CASE(code_that_means_something_else_is_not_accepted)
+BOOST_AUTO_TEST_CASE(code_with_another_meaning_is_not_accepted)
 {
-    // A conflict, an interruption, a refused user, a lack of time, operands of other types, a validator.
+    // A conflict, an interruption, a denied user, a timeout, operands of other types, a validator.
     for (const int code : {112, 11601, 13, 50, 14, 121}) {
-        translate(between, code);
+        translate(interceptor, code);
         const auto refused = thrown_by<create_error>(
             [&] { static_cast<void>(run(add(impatient()).acquire("k", {.retry = retry_policy::never()}))); });
         BOOST_TEST(refused.has_value(), code);
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(code_that_means_something_else_is_not_accepted)
 
 BOOST_AUTO_TEST_CASE(code_is_the_same_for_all_statements)
 {
-    translate(between, ferretdb_code, 1);
+    translate(interceptor, ferretdb_code, 1);
     COLOCK_THROWS(create_error, errc::misconfigured_backend, run(add(impatient()).acquire("k")));
     BOOST_TEST(holders_at(server->port()).empty());
 }
@@ -135,13 +136,13 @@ BOOST_AUTO_TEST_CASE(each_server_has_a_code_of_its_own)
     translate(second, ferretdb_code);
     const auto ours = add(options(url()));
     use_all(*this, ours);
-    const int met = told->reconnections;
+    const int met = event_log->reconnections;
     step_down();
-    first.say([](const go_between::request&) {
+    first.on_command([](const intercepting_proxy::request&) {
         return document::from_json(R"({"ok":0,"errmsg":"not primary","code":10107})");
     });
     run(run(ours.acquire("a")).release(on_failure::raise));
-    BOOST_TEST(told->reconnections > met);
+    BOOST_TEST(event_log->reconnections > met);
     use_all(*this, ours);
 }
 

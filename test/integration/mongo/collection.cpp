@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"
 
@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::string_literals;
 
-/// A collection that was made for another purpose.
-struct made_collection : mongo_scene
+/// A collection that was created before colock uses it.
+struct made_collection : mongo_fixture
 {
     void make(const std::string& with) const
     {
@@ -46,7 +46,7 @@ struct made_collection : mongo_scene
     }
 };
 
-/// Its user has the smallest role of docs/mongodb.md, and may list neither collections nor indexes.
+/// The user has the smallest role of docs/mongodb.md, and has no right to list collections or indexes.
 struct unlisted_collection : made_collection
 {
     unlisted_collection()
@@ -126,10 +126,10 @@ BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_busy)
     const auto ours = add();
     auto held = run(ours.acquire("k"));
     add_index(R"("key":{"name":1},"name":"by_name","unique":true)");
-    // A negative answer needs a write.
+    // A negative answer needs a confirming write.
     check_refused([&] { static_cast<void>(run(ours.is_locked("other"))); }, "has the unique index by_name");
     check_refused([&] { static_cast<void>(run(ours.break_lock("other"))); }, "has the unique index by_name");
-    // Each command is of one statement, or of several.
+    // The commands below have one statement or several.
     check_refused([&] { static_cast<void>(run(ours.acquire("other"))); }, "has the unique index by_name");
     check_refused([&] { static_cast<void>(run(ours.try_acquire("other"))); }, "has the unique index by_name");
     check_refused([&] { static_cast<void>(run(ours.acquire("other", {.mode = lock_mode::shared}))); },

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "guarded_server.hpp"
-#include "locker_scene.hpp"
 #include "loop_time.hpp"
+#include "mongo_fixture.hpp"
 #include "support/relay.hpp"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace colock::testing {
 namespace {
 
-/// On a quiet machine leases of 500 ms survive, too. Tests run next to others, and with sanitizers.
+/// On an idle machine even leases of 500 ms survive. But tests run next to other tests, and with sanitizers.
 constexpr auto lease_time = 6s;
 
-/// NotWritablePrimary, as a message of the protocol.
+/// Returns the error NotWritablePrimary as a message of the protocol.
 std::string not_primary()
 {
     const auto body = document::from_json(R"({"ok": 0, "code": 10107, "errmsg": "not primary"})");
@@ -32,14 +32,15 @@ std::string not_primary()
            std::string(reinterpret_cast<const char*>(bson_get_data(body.get())), body.get()->len);
 }
 
-/// Lockers on one context: one with eight busy connections that are authenticated, another of another server.
-struct busy_scene : mongo_scene
+/// Two lockers on one context: `ours` has eight busy connections that are authenticated, and `theirs` uses another
+/// server.
+struct busy_fixture : mongo_fixture
 {
-    busy_scene()
+    busy_fixture()
     {
         for (int i = 0; i < 8; ++i)
             busy.push_back(start(io, keep_busy("busy " + std::to_string(i))));
-        static_cast<void>(go_on_for(1s));
+        static_cast<void>(run_for_time(1s));
     }
 
     asio::awaitable<void> keep_busy(std::string key)
@@ -64,14 +65,14 @@ struct busy_scene : mongo_scene
         }
         return all;
     }
-    std::chrono::nanoseconds go_on_for(lease_clock::duration time)
+    std::chrono::nanoseconds run_for_time(lease_clock::duration time)
     {
         const auto begun = lease_clock::now();
-        return longest_until(io, [&] { return lease_clock::now() - begun > time; });
+        return max_handler_time(io, [&] { return lease_clock::now() - begun > time; });
     }
     void check_no_loss(std::vector<lock>& leases, int before)
     {
-        static_cast<void>(go_on_for(2s));
+        static_cast<void>(run_for_time(2s));
         BOOST_TEST(extensions > before);
         BOOST_TEST(std::ranges::count_if(leases, &lock::held) == 8);
     }
@@ -93,7 +94,7 @@ struct busy_scene : mongo_scene
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_fail_over_logins, busy_scene, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_fail_over_logins, busy_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(renewed_lease_survives_the_loss_of_eight_connections)
 {
@@ -110,10 +111,10 @@ BOOST_AUTO_TEST_CASE(renewed_lease_survives_a_fail_over)
 {
     auto leases = take_leases(lease_time);
     for (int i = 0; i < 3; ++i) {
-        const auto met = told->reconnections;
+        const auto met = event_log->reconnections;
         link.answer_at_bytes("findAndModify", not_primary());
         check_no_loss(leases, extensions);
-        BOOST_TEST(told->reconnections > met);
+        BOOST_TEST(event_log->reconnections > met);
     }
     stop();
 }

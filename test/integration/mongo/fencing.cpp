@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What docs/fencing.md shows of a document in MongoDB, compiled and run.
+// The MongoDB example of docs/fencing.md, compiled and run.
 
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 
 #include <cstdint>
 #include <string>
@@ -28,9 +28,9 @@ std::string update_unless_older(const std::string& id, const std::string& value,
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_scene, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_fixture, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(a_document_keeps_out_who_was_paused)
+BOOST_AUTO_TEST_CASE(document_rejects_the_write_of_a_paused_holder)
 {
     const auto locks = add();
     static_cast<void>(ask(R"({"insert":"carts","documents":[{"_id":"cart","fence":{"$numberLong":"0"}}]})"));

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/operations/claim_state.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"
@@ -18,7 +18,7 @@ namespace {
 using namespace std::string_literals;
 
 /// Documents of another program in the collection of the locks. Some have fields of the names that colock uses.
-struct foreign_documents : mongo_scene
+struct foreign_documents : mongo_fixture
 {
     static inline const std::vector<std::string> fields{R"("total":3)", R"("x":5,"y":3)", R"("x":null,"hx":0,"n":1)",
         R"("t":"someone","f":7)", R"("h":[{"t":"a","x":1}])", R"("hx":{"$numberLong":"9223372036854775807"})",
@@ -70,7 +70,7 @@ struct foreign_documents : mongo_scene
         BOOST_TEST(std::string(refused->what()).find("another program's") != std::string::npos, refused->what());
     }
 
-    /// As they were.
+    /// The documents as they were inserted.
     std::string inserted;
 };
 
@@ -141,8 +141,8 @@ BOOST_AUTO_TEST_CASE(settling_an_unanswered_acquire_of_a_foreign_document_leaves
     const driver speak(io, (static_cast<void>(add()), last));
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto claimed = driver::exclusive(key(i), 1min);
-        // It is not known whether the request was carried out.
-        mongo::detail::state_of(*claimed).doubt(1);
+        // As if a request of the claim had not been answered.
+        mongo::detail::state_of(*claimed).mark_in_doubt(1);
         check_refused(speak.abandon(claimed).error);
     }
     BOOST_TEST((all() == inserted));
@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_SUITE_END()
 
 namespace {
 
-/// Keys whose documents have had nearly all fences.
-struct used_up_fences : mongo_scene
+/// Keys whose documents contain nearly the greatest fence.
+struct used_up_fences : mongo_fixture
 {
     void set_fence(const std::string& key, const std::string& fence) const
     {

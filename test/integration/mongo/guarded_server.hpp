@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "scene.hpp"
+#include "pool_fixture.hpp"
 #include "server.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -10,12 +10,12 @@
 
 namespace colock::testing {
 
-/// A server that nothing is to be had of without a login.
+/// A server that requires authentication, with some users.
 struct guarded_server
 {
     guarded_server()
     {
-        scene open(running.port());
+        pool_fixture open(running.port());
         create(open, "admin", "me", "secret, =", R"(["SCRAM-SHA-1", "SCRAM-SHA-256"])");
         create(open, "admin", "old", "secret", R"(["SCRAM-SHA-1"])");
         create(open, "elsewhere", "there", "secret", R"(["SCRAM-SHA-256"])");
@@ -27,7 +27,7 @@ struct guarded_server
         running.start({"--auth"});
     }
 
-    static void create(scene& through, const char* source, const std::string& user, const std::string& password,
+    static void create(pool_fixture& through, const char* source, const std::string& user, const std::string& password,
         const char* mechanisms)
     {
         const auto asked = through.ask_in(
@@ -37,7 +37,7 @@ struct guarded_server
         BOOST_TEST_REQUIRE(got.what == kind::done, got.why);
     }
 
-    // What it has on disk survives its end.
+    // The users must survive the end of the process.
     mongodb_server running{{"--sync-on-commit"}};
 };
 

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "go_between.hpp"
-#include "locker_scene.hpp"
+#include "intercepting_proxy.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/relay.hpp"
@@ -14,10 +14,11 @@
 namespace colock::testing {
 namespace {
 
-/// What it says can be kept by its link until the connection is long dead.
+/// A client whose requests the relay can keep until the connection has long been closed.
 struct late_client
 {
-    explicit late_client(const mongo_scene& on, asio::io_context& io, std::chrono::milliseconds operation_timeout = 20s)
+    explicit late_client(
+        const mongo_fixture& on, asio::io_context& io, std::chrono::milliseconds operation_timeout = 20s)
         : link(on.server->port()), speak(io, mongo::make_adapter(io.get_executor(), how(operation_timeout)))
     {
         const auto warm = driver::exclusive("warm");
@@ -29,8 +30,8 @@ struct late_client
     {
         return {.url = mongodb_url(link.port()), .operation_timeout = operation_timeout, .idle_timeout = 10min};
     }
-    /// It is on its way when its connection ends.
-    void check_overtaken(const plain_claim_ptr& claim)
+    /// The connection ends while the request is on its way.
+    void send_late(const plain_claim_ptr& claim)
     {
         link.hold();
         auto creating = start(speak.io(), speak.backend().create(sent_now(claim)));
@@ -45,38 +46,38 @@ struct late_client
     driver speak;
 };
 
-/// Another sees the server as it is.
-struct late_scene : mongo_scene
+/// A second client is connected to the server directly.
+struct late_request_fixture : mongo_fixture
 {
     const driver direct{io, mongo::make_adapter(io.get_executor(), options())};
 };
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_late_requests, late_scene, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_late_requests, late_request_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(late_create_of_a_new_key_leaves_the_document_of_a_free_lock)
 {
     for (const auto& claim : {driver::one_attempt("k"), driver::shared("k")}) {
         late_client some(*this, io, 2s);
-        some.check_overtaken(claim);
+        some.send_late(claim);
         contract::pass_real_time(io, 4s);
         some.link.deliver();
         const auto left = lock_document("k");
         BOOST_TEST((left.find("\"_id\"") == std::string::npos || left.find("\"x\"") != std::string::npos), left);
-        // As if nobody had held it for two days.
+        // As if the key had been free for two days.
         static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
         BOOST_TEST(direct.purge().empty());
         BOOST_TEST(lock_document("k").find("\"_id\"") == std::string::npos);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_create_that_is_too_late_leaves_no_trace_of_who_waits)
+BOOST_AUTO_TEST_CASE(late_create_leaves_no_mark_of_a_waiter)
 {
     for (const auto& held : {driver::shared("k"), driver::exclusive("k")}) {
         late_client waits(*this, io, 2s);
         direct.grant(held);
-        waits.check_overtaken(driver::exclusive("k"));
+        waits.send_late(driver::exclusive("k"));
         contract::pass_real_time(io, 4s);
         waits.link.deliver();
         const auto left = lock_document("k");
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_late_create_does_not_overrule_what_was_asked_later)
 {
     for (const auto& claim : {driver::exclusive("k", 1min), driver::shared("k", 2, 1min)}) {
         late_client some(*this, io);
-        some.check_overtaken(claim);
+        some.send_late(claim);
         const auto fence = some.speak.grant(claim);
         BOOST_TEST((some.speak.extend(claim, 1h).status == extend_status::extended));
         some.link.deliver();
@@ -113,9 +114,9 @@ BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
 {
     for (const auto& claim : {driver::exclusive("k"), driver::shared("k")}) {
         late_client some(*this, io);
-        some.check_overtaken(claim);
+        some.send_late(claim);
         BOOST_TEST((some.speak.abandon(claim).status == release_status::not_held));
-        // As if nobody had held it for two days.
+        // As if the key had been free for two days.
         static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
         BOOST_TEST(direct.purge().empty());
         some.link.deliver();
@@ -123,12 +124,12 @@ BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
     }
 }
 
-BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_that_was_granted_after_its_look)
+BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_granted_after_its_read)
 {
     asio::io_context elsewhere;
     const driver others{elsewhere, mongo::make_adapter(elsewhere.get_executor(), options())};
-    go_between between(io, server->port());
-    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(between.port())))};
+    intercepting_proxy interceptor(io, server->port());
+    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
     BOOST_TEST(breaks.break_key("k").empty());
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         const auto made = [&] { return mode == lock_mode::shared ? driver::shared("k") : driver::exclusive("k"); };
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_that_was_granted_after_its_look)
         const auto later = made();
         others.grant(seen);
         bool was_late = false;
-        between.say([&](const go_between::request& what) {
+        interceptor.on_command([&](const intercepting_proxy::request& what) {
             if (what.command == "findAndModify" && !std::exchange(was_late, true)) {
                 others.give_back(seen);
                 others.grant(later);
@@ -146,7 +147,7 @@ BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_that_was_granted_after_its_look)
         BOOST_TEST(breaks.break_key("k").empty());
         BOOST_TEST(was_late);
         others.check_held(later);
-        between.be_honest();
+        interceptor.forward_all();
         const auto broken = breaks.break_key("k");
         BOOST_TEST_REQUIRE(broken.size() == 1U);
         BOOST_TEST((broken[0].mode == mode));
@@ -154,12 +155,12 @@ BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_that_was_granted_after_its_look)
     }
 }
 
-BOOST_AUTO_TEST_CASE(late_break_removes_the_readers_that_its_look_has_found_only)
+BOOST_AUTO_TEST_CASE(late_break_removes_only_the_readers_of_its_read)
 {
     asio::io_context elsewhere;
     const driver others{elsewhere, mongo::make_adapter(elsewhere.get_executor(), options())};
-    go_between between(io, server->port());
-    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(between.port())))};
+    intercepting_proxy interceptor(io, server->port());
+    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
     BOOST_TEST(breaks.break_key("k").empty());
     const auto first = driver::shared("k");
     const auto second = driver::shared("k");
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(late_break_removes_the_readers_that_its_look_has_found_only
     others.grant(first);
     others.grant(second);
     bool was_late = false;
-    between.say([&](const go_between::request& what) {
+    interceptor.on_command([&](const intercepting_proxy::request& what) {
         if (what.command == "findAndModify" && !std::exchange(was_late, true)) {
             others.give_back(first);
             others.grant(later);
@@ -175,20 +176,20 @@ BOOST_AUTO_TEST_CASE(late_break_removes_the_readers_that_its_look_has_found_only
         return what.carry_out();
     });
     BOOST_TEST(breaks.break_key("k").size() == 1U);
-    between.be_honest();
+    interceptor.forward_all();
     others.check_not_held(second);
     others.check_held(later);
     others.give_back(later);
 }
 
-BOOST_AUTO_TEST_CASE(break_whose_look_is_not_answered_is_unavailable)
+BOOST_AUTO_TEST_CASE(break_with_an_unanswered_read_is_unavailable)
 {
-    go_between between(io, server->port());
-    auto how = options(mongodb_url(between.port()));
+    intercepting_proxy interceptor(io, server->port());
+    auto how = options(mongodb_url(interceptor.port()));
     how.operation_timeout = 2s;
     const driver breaks{io, mongo::make_adapter(io.get_executor(), how)};
     BOOST_TEST(breaks.break_key("k").empty());
-    between.say([&](const go_between::request& what) {
+    interceptor.on_command([&](const intercepting_proxy::request& what) {
         if (what.command == "find")
             throw std::runtime_error("the connection ends");
         return what.carry_out();

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/link_faults.hpp"
 #include "support/proxy.hpp"
@@ -14,8 +14,8 @@
 namespace colock::testing {
 namespace {
 
-/// A locker behind a link that fails, beside one whose link is well.
-struct failing_link : mongo_scene
+/// Some lockers use a link that fails, others use the server directly.
+struct failing_link : mongo_fixture
 {
     [[nodiscard]] mongo::options linked(std::uint16_t port, std::chrono::milliseconds operation_timeout) const
     {
@@ -23,14 +23,14 @@ struct failing_link : mongo_scene
         how.operation_timeout = operation_timeout;
         return how;
     }
-    /// With a connection that is there.
+    /// Adds a locker that is connected.
     [[nodiscard]] locker add_linked(std::uint16_t port, std::chrono::milliseconds operation_timeout = 20s)
     {
         auto made = add(linked(port, operation_timeout));
         run(run(made.acquire("warm")).release(on_failure::raise));
         return made;
     }
-    /// The reply to what is begun is lost, once it was carried out; then the link is well again.
+    /// The operation is carried out, but its reply is lost. Then the link works again.
     template <class T>
     running<T> lose_reply(
         proxy& link, const std::function<running<T>()>& begin, const std::function<bool()>& is_carried_out)
@@ -43,8 +43,8 @@ struct failing_link : mongo_scene
         link.enable(true);
         return under_way;
     }
-    /// It is held, and for how long.
-    [[nodiscard]] bool lasts(const std::string& key, std::chrono::milliseconds span = 0ms) const
+    /// Returns whether the key is held, and will be for at least `span`.
+    [[nodiscard]] bool is_held(const std::string& key, std::chrono::milliseconds span = 0ms) const
     {
         const auto held = holders_at(server->port(), span);
         return std::ranges::find(held, key) != held.end();
@@ -68,26 +68,26 @@ BOOST_AUTO_TEST_CASE(an_operation_whose_reply_is_lost_has_an_unknown_outcome_and
     {
         auto acquiring = lose_reply<lock>(
             link, [&] { return start(io, ours.acquire("k", {.retry = retry_policy::never()})); },
-            [&] { return lasts("k"); });
+            [&] { return is_held("k"); });
         COLOCK_THROWS(create_error, errc::outcome_unknown, acquiring.get(io));
         check_settled(ours);
     }
     {
         auto held = run(ours.acquire("k"));
         auto extending =
-            lose_reply<void>(link, [&] { return start(io, held.extend(1h)); }, [&] { return lasts("k", 30min); });
+            lose_reply<void>(link, [&] { return start(io, held.extend(1h)); }, [&] { return is_held("k", 30min); });
         COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(io));
         BOOST_TEST(held.held());
         run(held.extend(1min));
         auto releasing = lose_reply<void>(
-            link, [&] { return start(io, held.release(on_failure::raise)); }, [&] { return !lasts("k"); });
+            link, [&] { return start(io, held.release(on_failure::raise)); }, [&] { return !is_held("k"); });
         COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(io));
         check_settled(ours);
     }
     run(run(ours.acquire("k")).release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_asked_of_the_server_beside_what_a_lock_needs)
+BOOST_AUTO_TEST_CASE(only_commands_for_locks_are_sent_after_connecting)
 {
     relay link(server->port());
     const auto ours = add_linked(link.port());
@@ -137,11 +137,11 @@ BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
             proxy link(server->port());
             const auto ours = add_linked(link.port(), 1s), theirs = add();
             auto held = run(ours.acquire("k", {.ttl = 2s}));
-            auto hears = start(io, held.lost());
+            auto losing = start(io, held.lost());
             auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(10ms)}));
             each.set(link, true);
-            BOOST_TEST((hears.get(io) == lost_reason::expired));
-            // Whoever has it now was not granted it before the other knew.
+            BOOST_TEST((losing.get(io) == lost_reason::expired));
+            // The next holder was not granted the lock before the first holder had noticed the loss.
             BOOST_TEST(!waiting.done());
             auto next = waiting.get(io);
             BOOST_TEST(next.fence() > held.fence());
@@ -189,7 +189,7 @@ asio::awaitable<void> use(locker by, driver direct, std::string key)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(each_has_its_own_reply_however_slowly_they_come)
+BOOST_AUTO_TEST_CASE(slow_replies_reach_their_operations)
 {
     struct slowness
     {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(each_has_its_own_reply_however_slowly_they_come)
             proxy link(server->port());
             for (const auto* const stream : {"upstream", "downstream"})
                 link.add(stream, each.type, stream, each.attributes);
-            // It is connected over the slow link, too.
+            // The connection is also made over the slow link.
             const auto ours = add(linked(link.port(), 60s));
             std::vector<running<void>> all;
             for (int i = 0; i < 24; ++i)
@@ -222,60 +222,60 @@ BOOST_AUTO_TEST_CASE(each_has_its_own_reply_however_slowly_they_come)
 
 namespace {
 
-/// Two ways to one server: by the first all comes late; which one leads there is decided for each connection.
-struct late_create : failing_link
+/// Two routes to one server. On one of them all requests arrive late. The relay decides for each connection which route
+/// it takes.
+struct slow_route_fixture : failing_link
 {
-    proxy late{server->port()};
-    relay way{late.port()};
-    const locker witness = add_linked(late.port(), 60s);
+    proxy slow_proxy{server->port()};
+    relay router{slow_proxy.port()};
+    const locker observer = add_linked(slow_proxy.port(), 60s);
 
-    /// Until a request that was sent later by the late way has been carried out.
-    void pass_the_late() { run(run(witness.acquire("witness")).release(on_failure::raise)); }
-    void make_late() { late.add("late", "latency", "upstream", R"({"latency":2000})"); }
-    /// The client's connections end, while what they have said goes on.
-    void part()
+    /// Waits until a request that was sent later on the slow route has been carried out.
+    void wait_for_slow_requests() { run(run(observer.acquire("witness")).release(on_failure::raise)); }
+    void slow_down() { slow_proxy.add("late", "latency", "upstream", R"({"latency":2000})"); }
+    /// Closes the client's connections, while requests on the slow route continue.
+    void cut_and_reroute()
     {
-        way.refuse(true);
-        way.lead_to(server->port());
-        way.refuse(false);
+        router.refuse(true);
+        router.lead_to(server->port());
+        router.refuse(false);
     }
 };
 
 } // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_create_that_arrives_after_it_was_taken_back_leaves_nothing, late_create)
+BOOST_FIXTURE_TEST_CASE(create_after_its_withdrawal_leaves_nothing, slow_route_fixture)
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-        way.lead_to(late.port());
-        const auto ours = add_linked(way.port());
-        make_late();
-        const int before = way.cuts();
-        way.cut_at_any({"findAndModify", "updates"}, loss::reply);
+        router.lead_to(slow_proxy.port());
+        const auto ours = add_linked(router.port());
+        slow_down();
+        const int before = router.cuts();
+        router.cut_at_any({"findAndModify", "updates"}, loss::reply);
         auto acquiring = start(io, ours.acquire("k", {.ttl = 1h, .mode = mode, .retry = retry_policy::never()}));
-        until([&] { return way.cuts() > before; });
-        part();
+        until([&] { return router.cuts() > before; });
+        cut_and_reroute();
         COLOCK_THROWS(create_error, errc::outcome_unknown, acquiring.get(io));
         check_settled(ours);
-        pass_the_late();
+        wait_for_slow_requests();
         BOOST_TEST(holders_at(server->port()).empty());
-        late.remove("late");
+        slow_proxy.remove("late");
         run(run(ours.acquire("k")).release(on_failure::raise));
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(
-    a_create_whose_process_has_ended_is_not_carried_out_later_than_it_would_have_waited, late_create)
+BOOST_FIXTURE_TEST_CASE(create_of_an_ended_process_is_refused_after_its_timeout, slow_route_fixture)
 {
     {
         asio::io_context gone;
-        const locker theirs(mongo::make_adapter(gone.get_executor(), linked(way.port(), 500ms)));
+        const locker theirs(mongo::make_adapter(gone.get_executor(), linked(router.port(), 500ms)));
         run_coro(gone, run_coro(gone, theirs.acquire("warm")).release(on_failure::raise));
-        make_late();
-        way.cut_at_any({"findAndModify", "updates"}, loss::reply);
+        slow_down();
+        router.cut_at_any({"findAndModify", "updates"}, loss::reply);
         static_cast<void>(start(gone, theirs.acquire("k", {.ttl = 1h})));
-        run_until(gone, [&] { return way.cuts() > 0; });
+        run_until(gone, [&] { return router.cuts() > 0; });
     }
-    pass_the_late();
+    wait_for_slow_requests();
     BOOST_TEST(holders_at(server->port()).empty());
 }
 

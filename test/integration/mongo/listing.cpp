@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "go_between.hpp"
-#include "locker_scene.hpp"
+#include "intercepting_proxy.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/foreign_cursors.hpp"
 #include "support/print.hpp"
@@ -15,8 +15,8 @@
 namespace colock::testing {
 namespace {
 
-/// As many locks of somebody who is never heard of again.
-void leave_behind(mongo_scene& on, int count)
+/// Creates locks whose holder has disappeared, and waits until they have expired.
+void leave_behind(mongo_fixture& on, int count)
 {
     const driver speak(on.io, on.last);
     for (int i = 0; i < count; ++i)
@@ -24,8 +24,8 @@ void leave_behind(mongo_scene& on, int count)
     run_until(on.io, [&] { return speak.list().empty(); });
 }
 
-/// The same, without having held them.
-void leave_behind_documents(const mongo_scene& on, int count)
+/// Inserts the documents of expired locks directly.
+void leave_behind_documents(const mongo_fixture& on, int count)
 {
     std::string all;
     for (int i = 0; i < count; ++i) {
@@ -38,7 +38,7 @@ void leave_behind_documents(const mongo_scene& on, int count)
     static_cast<void>(on.ask(R"({"update":"locks","updates":[)" + all + "]}"));
 }
 
-/// A real server ends a batch before it has more than 16 MB of documents, whatever those of the tests do.
+/// A real server ends a batch before it exceeds 16 MB of documents. The test servers do not.
 mongo::detail::document cut_batch(const mongo::detail::document& reply)
 {
     mongo::detail::document cut;
@@ -64,8 +64,8 @@ mongo::detail::document cut_batch(const mongo::detail::document& reply)
     return cut;
 }
 
-/// Each as large as many readers make it.
-void store_large(const mongo_scene& on, int count, const std::string& expires)
+/// Inserts documents that are as large as documents with many readers.
+void store_large(const mongo_fixture& on, int count, const std::string& expires)
 {
     for (int i = 10; i < 10 + count; ++i) {
         const auto number = std::to_string(i);
@@ -81,7 +81,7 @@ void store_large(const mongo_scene& on, int count, const std::string& expires)
 
 BOOST_AUTO_TEST_SUITE(mongo_listing, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fences, mongo_scene)
+BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fences, mongo_fixture)
 {
     const auto ours = add();
     leave_behind(*this, 600);
@@ -94,7 +94,7 @@ BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fen
     BOOST_TEST(run(ours.purge()).empty());
     BOOST_TEST(held.held());
     run(held.release(on_failure::raise));
-    // As if all had been free for two days.
+    // As if all keys had been free for two days.
     static_cast<void>(ask(
         R"({"update":"locks","updates":[{"q":{"x":{"$exists":true}},"u":{"$set":{"p":{"$date":0}}},"multi":true}]})"));
     BOOST_TEST(run(ours.purge()).empty());
@@ -102,14 +102,14 @@ BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fen
     BOOST_TEST(left.find("\"f\"") == std::string::npos, left);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_too_large_for_one_batch_is_in_the_next, mongo_scene)
+BOOST_FIXTURE_TEST_CASE(documents_beyond_one_reply_are_in_the_next, mongo_fixture)
 {
     run(run(add().acquire("first")).release(on_failure::raise));
-    go_between between(io, server->port());
-    between.say([](const go_between::request& what) {
+    intercepting_proxy interceptor(io, server->port());
+    interceptor.on_command([](const intercepting_proxy::request& what) {
         return what.command == "find" ? cut_batch(what.carry_out()) : what.carry_out();
     });
-    const auto ours = add(options(mongodb_url(between.port())));
+    const auto ours = add(options(mongodb_url(interceptor.port())));
     store_large(*this, 20, R"({"$numberLong":"9223372036854775807"})");
     BOOST_TEST(run(ours.list()).size() == 20U);
     BOOST_TEST(run(ours.group("g").release()).size() == 20U);
@@ -119,17 +119,17 @@ BOOST_FIXTURE_TEST_CASE(what_is_too_large_for_one_batch_is_in_the_next, mongo_sc
     static_cast<void>(run(ours.shutdown(5s)));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_purge_that_takes_longer_than_one_operation_may_goes_on, mongo_scene)
+BOOST_FIXTURE_TEST_CASE(purge_continues_beyond_the_operation_timeout, mongo_fixture)
 {
     leave_behind_documents(*this, 300);
-    go_between between(io, server->port());
-    between.say([](const go_between::request& what) {
+    intercepting_proxy interceptor(io, server->port());
+    interceptor.on_command([](const intercepting_proxy::request& what) {
         if (what.command == "findAndModify")
             std::this_thread::sleep_for(15ms);
         return what.carry_out();
     });
-    auto settings = options(mongodb_url(between.port()));
-    // A step has time to spare, on a busy machine, too; all together take longer.
+    auto settings = options(mongodb_url(interceptor.port()));
+    // Each step has enough time, even on a busy machine, but all steps together take longer than the timeout.
     settings.operation_timeout = 4s;
     const auto ours = add(settings);
     BOOST_TEST(run(ours.purge()).size() == 300U);

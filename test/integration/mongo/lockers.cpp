@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 #include "support/process.hpp"
 
 #include <colock/testing/remote_contract.hpp>
@@ -21,7 +21,7 @@ using namespace std::string_literals;
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_scene, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_lockers, mongo_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(a_write_that_no_majority_confirms_in_time_is_unknown_and_is_settled,
     *boost::unit_test::precondition(has_fail_points))
@@ -38,19 +38,19 @@ BOOST_AUTO_TEST_CASE(a_write_that_no_majority_confirms_in_time_is_unknown_and_is
     until([&] { return ours.stats().settling == 0; });
     BOOST_TEST(ours.stats().unproven == 0U);
     BOOST_TEST(holders_at(server->port()).empty());
-    // It was written, and would be found by whoever comes too late: its token is refused.
+    // The write was carried out, and a late request could find the lock. So the token is refused.
     BOOST_TEST(lock_document("k").find("\"d\" : [ {") != std::string::npos, lock_document("k"));
     run(run(ours.acquire("k")).release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(a_primary_that_steps_down_is_looked_for_anew, *boost::unit_test::precondition(has_fail_points))
+BOOST_AUTO_TEST_CASE(new_primary_is_found_after_a_step_down, *boost::unit_test::precondition(has_fail_points))
 {
     const auto ours = add();
     run(run(ours.acquire("warm")).release());
     fail(R"({"failCommands":["findAndModify","update"],"errorCode":10107})");
     auto held = run(ours.acquire("k"));
-    BOOST_TEST(told->suspensions == 1);
-    BOOST_TEST(told->reconnections == 1);
+    BOOST_TEST(event_log->suspensions == 1);
+    BOOST_TEST(event_log->reconnections == 1);
     fail(R"({"failCommands":["findAndModify","update"],"errorCode":11600})");
     BOOST_CHECK_THROW(run(held.extend(1min)), extend_error);
     BOOST_TEST(held.held());
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_turns_requests_away_is_asked_again, *boost::u
         fail(R"({"failCommands":["findAndModify","update"],"errorCode":)"s + code + '}', 2);
         run(run(ours.acquire("k")).release(on_failure::raise));
     }
-    BOOST_TEST(told->suspensions == 0);
+    BOOST_TEST(event_log->suspensions == 0);
 }
 
 BOOST_AUTO_TEST_CASE(many_create_the_same_new_key_at_once_and_one_is_granted)
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(many_create_the_same_new_key_at_once_and_one_is_granted)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_member_that_is_mute_delays_nobody)
+BOOST_AUTO_TEST_CASE(unresponsive_member_causes_no_delay)
 {
     asio::io_context other;
     asio::ip::tcp::acceptor mute(other, {asio::ip::address_v4::loopback(), 0});
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(the_fence_survives_the_release_and_a_purge)
     run(first.release(on_failure::raise));
     BOOST_TEST(run(ours.purge()).empty());
     BOOST_TEST(lock_document("k").find("\"f\"") != std::string::npos);
-    // As if it had been free for two days.
+    // As if the key had been free for two days.
     static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
     BOOST_TEST(run(ours.purge()).empty());
     BOOST_TEST(lock_document("k").find("\"f\"") == std::string::npos);
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(indexes_are_made_when_they_are_asked_for_and_with_the_first
     until([&] { return names().find("colock_group") != std::string::npos; });
 }
 
-BOOST_AUTO_TEST_CASE(keys_that_are_no_text_are_listed_too)
+BOOST_AUTO_TEST_CASE(binary_keys_are_listed)
 {
     const auto ours = add();
     std::vector<lock> held;
@@ -204,11 +204,11 @@ BOOST_AUTO_TEST_CASE(keys_that_are_no_text_are_listed_too)
         run(each.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(more_than_there_are_connections_for_wait_for_their_turn)
+BOOST_AUTO_TEST_CASE(operations_wait_for_a_free_connection)
 {
     auto few = options();
     few.connections = 2;
-    // Of any that were forgotten this would be the end.
+    // A forgotten operation would end only after this time.
     few.operation_timeout = 1h;
     const auto ours = add(few);
     std::vector<running<lock>> asked;
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(more_than_there_are_connections_for_wait_for_their_turn)
 
 BOOST_AUTO_TEST_CASE(no_thread_is_started)
 {
-    // A sanitizer may have one.
+    // A sanitizer may have started a thread of its own.
     const auto before = threads_of_this_process();
     const auto ours = add();
     std::vector<running<void>> all;
@@ -261,11 +261,11 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_connections_of_its_own_and_nothing_
     BOOST_TEST(wait_for(child) == 0);
     BOOST_TEST(run(held.is_locked()));
     run(held.release(on_failure::raise));
-    BOOST_TEST(told->suspensions == 0);
+    BOOST_TEST(event_log->suspensions == 0);
 }
 
 BOOST_AUTO_TEST_CASE(
-    what_a_child_asks_for_is_its_own_wherever_its_parent_was, *boost::unit_test::precondition(may_fork_with_fibers))
+    child_of_a_fork_acquires_at_any_step_of_its_parent, *boost::unit_test::precondition(may_fork_with_fibers))
 {
     const auto ours = add();
     run(run(ours.acquire("warm")).release(on_failure::raise));
@@ -286,7 +286,8 @@ BOOST_AUTO_TEST_CASE(
 
 BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_time)
 {
-    // While the primary is looked for, the server is checked, locks are taken, waited for, handed over and given back.
+    // The context ends while the primary is looked for, the server is checked, and locks are acquired, waited for,
+    // handed over and released.
     for (int handlers = 1; handlers < 400; handlers += 13) {
         asio::io_context gone;
         const locker ours(mongo::make_adapter(gone.get_executor(), options()));
@@ -307,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_time)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_that_is_asked_for_again_lasts_anew)
+BOOST_AUTO_TEST_CASE(repeated_create_renews_the_lease)
 {
     const auto by = mongo::make_adapter(io.get_executor(), options());
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
@@ -336,11 +337,11 @@ BOOST_AUTO_TEST_CASE(a_check_of_a_server_is_not_disturbed_by_a_purge)
     purges.get(io);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_sleeps_longer_than_its_lease_has_lost_it)
+BOOST_AUTO_TEST_CASE(process_paused_beyond_its_lease_has_lost_the_lock)
 {
     const auto ours = add(), theirs = add();
     auto held = run(ours.acquire("k", {.ttl = 500ms}));
-    // The other process goes on meanwhile.
+    // The other process continues meanwhile.
     asio::io_context other;
     const locker awake(mongo::make_adapter(other.get_executor(), options()));
     auto next = run_coro(other, awake.acquire("k"));

@@ -12,27 +12,27 @@
 
 namespace colock::testing {
 
-/// Of one handler. The promise is that of a program without sanitizers; with them, one that does not block is asked for
-/// (24 ms were seen of one that does not).
+/// Maximum CPU time of one handler. The documented limit holds for a program without sanitizers. With sanitizers the
+/// limit must only exclude handlers that block: 24 ms were measured without blocking.
 #ifdef COLOCK_SANITIZED
-inline constexpr std::chrono::milliseconds most_cpu{100};
+inline constexpr std::chrono::milliseconds max_handler_cpu{100};
 #else
-inline constexpr std::chrono::milliseconds most_cpu{5};
+inline constexpr std::chrono::milliseconds max_handler_cpu{5};
 #endif
 
-/// Runs the context until `reached` returns true. Returns what the longest handler took, of CPU.
-[[nodiscard]] inline std::chrono::nanoseconds longest_until(
+/// Runs the context until `reached` returns true. Returns the maximum CPU time of one handler.
+[[nodiscard]] inline std::chrono::nanoseconds max_handler_time(
     boost::asio::io_context& io, const std::function<bool()>& reached)
 {
     return bench::longest_handler(io, [&] { return !reached(); }).cpu;
 }
 
-/// That no handler keeps others waiting for long.
-/// \param act returns what the longest took; once more, if that was long: what takes long by itself does so each time,
-/// what else the machine does is counted now and then
-/// \param limit of CPU time for one handler
-inline void check_brisk(
-    const std::function<std::chrono::nanoseconds()>& act, std::chrono::milliseconds limit = most_cpu)
+/// Checks that no handler blocks the event loop for long.
+/// \param act returns the maximum CPU time of a handler. It is called again if this time was too long: a slow handler
+/// is slow each time, but the machine disturbs a measurement only sometimes.
+/// \param limit maximum CPU time of one handler
+inline void check_responsive(
+    const std::function<std::chrono::nanoseconds()>& act, std::chrono::milliseconds limit = max_handler_cpu)
 {
     auto longest = act();
     for (int left = 2; left > 0 && longest >= limit; --left)

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
 
@@ -13,7 +13,7 @@
 namespace colock::testing {
 namespace {
 
-/// Ten that begin at once, time and again.
+/// Ten processes that start at the same moment, several times.
 struct race
 {
     static constexpr int rounds = 20;
@@ -49,7 +49,7 @@ void run_race(const mongo::options& options, race& shared, std::size_t self)
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_processes, mongo_scene, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_processes, mongo_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(many_processes_create_the_same_new_key_at_once_and_one_is_granted,
     *boost::unit_test::precondition(may_fork_with_fibers))
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(many_processes_create_the_same_new_key_at_once_and_one_is_g
     for (std::size_t i = 0; i < shared->for_runner.size(); ++i)
         children.push_back(in_child([&, i] { run_race(how, *shared.operator->(), i); }));
     const auto all = static_cast<int>(children.size());
-    // The last is the end, and what is held is held until then.
+    // The last round only ends the processes. They hold their locks until then.
     for (int round = 0; round <= race::rounds; ++round) {
         BOOST_TEST(shared->for_starter.wait_until([&] { return shared->done >= all * (round + 1); }));
         shared->round = round;

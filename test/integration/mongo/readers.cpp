@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"
@@ -22,7 +22,7 @@ namespace colock::testing {
 namespace {
 
 /// Two clients of one server.
-struct two_clients : mongo_scene
+struct two_clients : mongo_fixture
 {
     [[nodiscard]] driver client() { return {io, mongo::make_adapter(io.get_executor(), options())}; }
     [[nodiscard]] std::string writer_of(const std::string& key) const
@@ -36,7 +36,7 @@ struct two_clients : mongo_scene
             });
         return writer;
     }
-    /// Neither one that waits nor one that does not.
+    /// Checks that neither a single attempt nor a waiting claim is granted.
     void check_closed_to_writers(const std::string& key) const
     {
         other.refuse(driver::one_attempt(key));
@@ -139,8 +139,8 @@ BOOST_AUTO_TEST_SUITE_END()
 
 namespace {
 
-/// Many shared locks of one key, asked for and released at the same time.
-struct many_readers : mongo_scene
+/// Many shared locks on one key, acquired and released at the same time.
+struct many_readers : mongo_fixture
 {
     many_readers() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
 
@@ -164,7 +164,7 @@ struct many_readers : mongo_scene
             each.get(io);
     }
 
-    /// On a machine that is busy with other things all of them take long.
+    /// On a busy machine the operations may take long.
     [[nodiscard]] mongo::options patient() const
     {
         auto how = options();
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(semaphore_grants_as_many_as_have_room)
     }
     BOOST_TEST(held.size() == 10U);
     BOOST_TEST(run(ours.list({.key = "k"})).size() == 10U);
-    // Others wait, and each gets its turn.
+    // The other claims wait, and each is granted in the end.
     std::vector<running<lock>> waiting;
     for (int i = 0; i < 25; ++i)
         waiting.push_back(start(io, ours.acquire("k", how)));
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(readers_behind_a_writer_are_granted_when_it_has_left)
 BOOST_AUTO_TEST_CASE(release_of_readers_tells_each_whether_it_was_held)
 {
     auto held = take(10, {.mode = lock_mode::shared}, one_key);
-    // Somebody takes the locks away, and others hold on.
+    // One lock is removed, and the others stay held.
     auto other = run(ours.acquire("k", {.mode = lock_mode::shared}));
     static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$pop":{"h":-1}}}]})"));
     std::vector<running<void>> given;
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(release_of_readers_tells_each_whether_it_was_held)
     run(other.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(holder_of_a_foreign_type_is_refused_and_not_asked_about_over_and_over)
+BOOST_AUTO_TEST_CASE(holder_of_a_foreign_type_is_refused_without_retries)
 {
     for (const auto* const x :
         {R"("text")", R"({"$date":{"$numberLong":"9999999999999"}})", "true", R"({"$numberDecimal":"1e30"})", "{}"})

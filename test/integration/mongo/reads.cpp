@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "go_between.hpp"
-#include "locker_scene.hpp"
+#include "intercepting_proxy.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/rig.hpp"
@@ -28,19 +28,19 @@ document refusal(int code)
 
 const std::string confirmation = R"("confirm")";
 
-/// The member that is not the primary does what one does that has stepped down: it refuses writes, and answers reads
-/// from the data that it had.
+/// The member that is not the primary behaves like a former primary: it refuses writes, and answers reads from old
+/// data.
 struct stale_member : two_members
 {
     stale_member()
     {
         for (auto* const each : {&first, &second})
-            each->say([this, each](const go_between::request& what) { return answer_of(*each, what); });
+            each->on_command([this, each](const intercepting_proxy::request& what) { return answer_of(*each, what); });
     }
     ~stale_member() { static_cast<void>(run(ours.shutdown(5s))); }
 
 private:
-    document answer_of(const go_between& by, const go_between::request& what)
+    document answer_of(const intercepting_proxy& by, const intercepting_proxy::request& what)
     {
         if (&by == primary) {
             auto reply = what.carry_out();
@@ -53,7 +53,7 @@ private:
         const auto found = old_data.find(question_in(what.text));
         return found == old_data.end() ? what.carry_out() : document::from_json(found->second);
     }
-    /// Without the times in it.
+    /// Returns the text without digits, because it contains times.
     static std::string question_in(const std::string& text)
     {
         std::string kept;
@@ -67,8 +67,8 @@ protected:
     const locker theirs = add();
 };
 
-/// A server whose questions are noted.
-struct noted_reads : mongo_scene
+/// A server whose commands are recorded.
+struct recorded_reads : mongo_fixture
 {
     struct note
     {
@@ -77,23 +77,23 @@ struct noted_reads : mongo_scene
         std::string text;
     };
 
-    noted_reads() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
-    ~noted_reads()
+    recorded_reads() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
+    ~recorded_reads()
     {
-        between.be_honest();
+        interceptor.forward_all();
         static_cast<void>(run(ours.shutdown(5s)));
     }
 
-    /// \param refuse code that confirmations are refused with; 0: they are carried out
-    void write_down(int refuse = 0)
+    /// \param refuse code with which confirmations are refused; 0: they are carried out
+    void record(int refuse = 0)
     {
-        written.clear();
-        between.introduce([this](document said) {
-            written.push_back({between.connection(), "hello", {}});
+        records.clear();
+        interceptor.on_hello([this](document said) {
+            records.push_back({interceptor.connection(), "hello", {}});
             return said;
         });
-        between.say([this, refuse](const go_between::request& what) {
-            written.push_back({between.connection(), std::string(what.command), what.text});
+        interceptor.on_command([this, refuse](const intercepting_proxy::request& what) {
+            records.push_back({interceptor.connection(), std::string(what.command), what.text});
             if (refuse != 0 && what.text.find(confirmation) != std::string::npos)
                 return refusal(refuse);
             return what.carry_out();
@@ -101,31 +101,31 @@ struct noted_reads : mongo_scene
     }
     [[nodiscard]] std::size_t count(std::string_view command) const
     {
-        return static_cast<std::size_t>(std::ranges::count(written, command, &note::command));
+        return static_cast<std::size_t>(std::ranges::count(records, command, &note::command));
     }
     [[nodiscard]] std::size_t count_confirmations() const
     {
         return static_cast<std::size_t>(std::ranges::count_if(
-            written, [](const note& each) { return each.text.find(confirmation) != std::string::npos; }));
+            records, [](const note& each) { return each.text.find(confirmation) != std::string::npos; }));
     }
-    /// The last that were asked, on one connection.
+    /// Checks the last commands, which must have been sent on one connection.
     void check_last(const std::vector<std::string>& commands) const
     {
-        BOOST_TEST_REQUIRE(written.size() >= commands.size());
-        const auto from = written.end() - static_cast<std::ptrdiff_t>(commands.size());
+        BOOST_TEST_REQUIRE(records.size() >= commands.size());
+        const auto from = records.end() - static_cast<std::ptrdiff_t>(commands.size());
         for (std::size_t i = 0; i < commands.size(); ++i) {
             const auto& each = from[static_cast<std::ptrdiff_t>(i)];
             BOOST_TEST(each.command == commands[i]);
             BOOST_TEST(each.connection == from->connection);
         }
-        BOOST_TEST((written.back().text.find(confirmation) != std::string::npos), written.back().text);
+        BOOST_TEST((records.back().text.find(confirmation) != std::string::npos), records.back().text);
     }
 
-    go_between between{io, server->port()};
-    const locker ours = add(options(mongodb_url(between.port())));
+    intercepting_proxy interceptor{io, server->port()};
+    const locker ours = add(options(mongodb_url(interceptor.port())));
     const std::shared_ptr<adapter> backend = last;
     const locker theirs = add();
-    std::vector<note> written;
+    std::vector<note> records;
 };
 
 } // namespace
@@ -139,8 +139,8 @@ BOOST_AUTO_TEST_CASE(a_member_that_has_stepped_down_is_not_asked_whether_a_key_i
     step_down();
     run(held.release(on_failure::raise));
     BOOST_TEST(!run(ours.is_locked("k")));
-    BOOST_TEST(told->suspensions == 1);
-    // The next primary is greeted before each read, too.
+    BOOST_TEST(event_log->suspensions == 1);
+    // Each read also sends `hello` to the next primary.
     primary = &first;
     old_data.clear();
     held = run(theirs.acquire("k"));
@@ -173,15 +173,15 @@ BOOST_AUTO_TEST_CASE(a_member_that_has_stepped_down_is_not_asked_for_a_group)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_FIXTURE_TEST_SUITE(mongo_reads, noted_reads, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_reads, recorded_reads, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(a_negative_answer_is_confirmed_on_its_connection_after_it)
 {
-    write_down();
+    record();
     BOOST_TEST(!run(ours.is_locked("k")));
     check_last({"hello", "find", "update"});
     BOOST_TEST(count("hello") == 1U);
-    // Of a key with a document, too.
+    // The same for a key with a document.
     BOOST_TEST(!run(ours.is_locked("warm")));
     check_last({"hello", "find", "update"});
     BOOST_TEST(run(ours.list({.key = "k"})).empty());
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_negative_answer_is_confirmed_on_its_connection_after_it)
 BOOST_AUTO_TEST_CASE(a_positive_answer_needs_no_confirmation)
 {
     auto held = run(theirs.acquire("k"));
-    write_down();
+    record();
     BOOST_TEST(run(ours.is_locked("k")));
     BOOST_TEST(count("hello") == 1U);
     BOOST_TEST(count("find") == 1U);
@@ -204,9 +204,9 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_list_is_confirmed)
     auto held = run(theirs.acquire("k"));
     static_cast<void>(run(mongo::create_indexes(backend)));
     static_cast<void>(run(ours.list()));
-    write_down();
+    record();
     BOOST_TEST(run(ours.list()).size() == 1U);
-    // Keys that are text, then those that are none.
+    // One page of text keys, then one of binary keys.
     check_last({"hello", "find", "update"});
     BOOST_TEST(count("find") == 2U);
     BOOST_TEST(count("hello") == 2U);
@@ -214,15 +214,15 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_list_is_confirmed)
     run(held.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(who_is_in_a_group_is_confirmed)
+BOOST_AUTO_TEST_CASE(members_of_a_group_are_confirmed)
 {
     auto members = theirs.group("g");
     run(members.acquire("k"));
     static_cast<void>(run(ours.list()));
-    write_down();
+    record();
     BOOST_TEST(run(ours.group("nobody's").release()).empty());
     check_last({"hello", "find", "find", "update"});
-    write_down();
+    record();
     BOOST_TEST(run(ours.group("g").release()).size() == 1U);
     BOOST_TEST(count_confirmations() == 1U);
 }
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(many_reads_at_once_share_their_requests)
 {
     constexpr std::size_t many = 50;
     auto held = run(theirs.acquire("k7"));
-    write_down();
+    record();
     std::vector<running<bool>> asked;
     for (std::size_t i = 0; i < many; ++i)
         asked.push_back(start(io, ours.is_locked("k" + std::to_string(i))));
@@ -246,9 +246,9 @@ BOOST_AUTO_TEST_CASE(a_read_that_begins_while_another_is_confirmed_is_confirmed_
 {
     std::vector<running<bool>> asked;
     const auto ask_next = [&] { asked.push_back(start(io, ours.is_locked(std::to_string(asked.size())))); };
-    written.clear();
-    between.say([&](const go_between::request& what) {
-        written.push_back({between.connection(), std::string(what.command), what.text});
+    records.clear();
+    interceptor.on_command([&](const intercepting_proxy::request& what) {
+        records.push_back({interceptor.connection(), std::string(what.command), what.text});
         if (what.command == "update" && asked.size() == 1)
             ask_next();
         return what.carry_out();
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_read_that_begins_while_another_is_confirmed_is_confirmed_
     BOOST_TEST(count_confirmations() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_confirmed_is_no_answer)
+BOOST_AUTO_TEST_CASE(unconfirmed_read_is_unavailable)
 {
     const driver some(io, backend);
     for (const int code : {50, 11600, 462}) {
@@ -271,14 +271,14 @@ BOOST_AUTO_TEST_CASE(what_is_not_confirmed_is_no_answer)
                  [&] { static_cast<void>(run(ours.list())); },
              })
         {
-            write_down(code);
+            record(code);
             COLOCK_THROWS(error, errc::unavailable, ask());
-            between.be_honest();
+            interceptor.forward_all();
             BOOST_TEST(!run(ours.is_locked("k")));
         }
-        write_down(code);
+        record(code);
         BOOST_TEST(!!some.group("g", group_action::release).error);
-        between.be_honest();
+        interceptor.forward_all();
         BOOST_TEST(!run(ours.is_locked("k")));
     }
 }
@@ -286,15 +286,15 @@ BOOST_AUTO_TEST_CASE(what_is_not_confirmed_is_no_answer)
 BOOST_AUTO_TEST_CASE(a_user_who_may_not_write_is_answered_without_confirmation_and_warned_once)
 {
     auto held = run(theirs.acquire("held"));
-    write_down(13);
+    record(13);
     BOOST_TEST(!run(ours.is_locked("k")));
-    BOOST_TEST(told->warned_of("not confirmed by a majority"));
+    BOOST_TEST(event_log->warned_of("not confirmed by a majority"));
     BOOST_TEST(run(ours.list()).size() == 1U);
     BOOST_TEST(run(ours.group("g").release()).empty());
     BOOST_TEST(!run(ours.is_locked("k")));
     BOOST_TEST(count_confirmations() == 4U);
-    BOOST_TEST(told->warnings.size() == 1U);
-    // What gives locks back is no read.
+    BOOST_TEST(event_log->warnings.size() == 1U);
+    // Breaking a lock is not a read, so it fails.
     const auto broken = run(backend->break_key("k"));
     BOOST_TEST_REQUIRE(!!broken.error);
     BOOST_TEST((broken.error->code == errc::access_denied));
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(every_other_negative_answer_is_confirmed_on_its_connection_
     for (const auto& claim : {driver::exclusive("k"), driver::shared("s")}) {
         some.grant(claim);
         BOOST_TEST(run(theirs.break_lock(claim->key())).size() == 1U);
-        write_down();
+        record();
         BOOST_TEST((some.extend(claim, 1h).status == extend_status::not_held));
         check_last({"findAndModify", "update"});
         some.check_not_held(claim);
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(every_other_negative_answer_is_confirmed_on_its_connection_
 
 BOOST_AUTO_TEST_CASE(a_document_that_a_full_reply_has_no_room_for_is_read_alone)
 {
-    // As large as many readers make it.
+    // As large as a document with many readers.
     for (const auto* const key : {"k1", "k2"}) {
         static_cast<void>(
             ask(R"({"update":"locks","updates":[{"q":{"_id":")" + std::string(key) +
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(a_document_that_a_full_reply_has_no_room_for_is_read_alone)
                 std::string(400 * 1024, 'c') + R"("}},"upsert":true}]})"));
     }
     bool is_cut = false;
-    between.say([&](const go_between::request& what) {
+    interceptor.on_command([&](const intercepting_proxy::request& what) {
         auto reply = what.carry_out();
         if (what.command != "find" || what.text.find("k2") == std::string::npos || std::exchange(is_cut, true))
             return reply;
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(a_document_that_a_full_reply_has_no_room_for_is_read_alone)
     BOOST_TEST(one.get(io));
     BOOST_TEST(two.get(io));
     BOOST_TEST(is_cut);
-    between.be_honest();
+    interceptor.forward_all();
     for (const auto* const key : {"k1", "k2"})
         BOOST_TEST(run(theirs.break_lock(key)).size() == 1U);
 }

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-/// How a key of one letter stands in a request and in an answer that concern it.
+/// Returns the encoding of a key of one letter in requests and replies.
 std::string in_bson(char key)
 {
     return "\x02_id\0\x02\0\0\0"s + key + '\0';

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 #include "support/rig.hpp"
 
 #include <string>
@@ -10,14 +10,14 @@ namespace {
 
 using namespace std::string_literals;
 
-/// Each user of this server has a role of its own.
-struct with_users : mongo_scene
+/// A server whose users each have a role of their own.
+struct with_users : mongo_fixture
 {
     with_users()
     {
         own.emplace(std::vector<std::string>{"--sync-on-commit"});
         server = &*own;
-        // As docs/mongodb.md has it.
+        // The role of docs/mongodb.md.
         create("app", R"("find","insert","update","remove","changeStream","createIndex")");
         create("reader", R"("find")");
         create("without_indexes", R"("find","insert","update","remove","changeStream")");
@@ -39,7 +39,7 @@ struct with_users : mongo_scene
     {
         auto how = options(
             "mongodb://" + user + ":secret@127.0.0.1:" + std::to_string(server->port()) + "/?authSource=" + source);
-        // Whoever is denied is told so, and not when this is over.
+        // A denial must be reported at once, not after this timeout.
         how.operation_timeout = 1h;
         return add(how);
     }
@@ -70,10 +70,10 @@ BOOST_AUTO_TEST_CASE(the_smallest_role_suffices)
     run(shared.release(on_failure::raise));
     held = run(theirs.acquire("k"));
     BOOST_TEST(run(ours.break_lock("k")).size() == 1U);
-    BOOST_TEST(told->warnings.empty());
+    BOOST_TEST(event_log->warnings.empty());
 }
 
-BOOST_AUTO_TEST_CASE(whoever_has_no_right_to_the_collection_is_told_so_at_once)
+BOOST_AUTO_TEST_CASE(user_without_permission_is_denied_at_once)
 {
     for (const auto& by : {add_as("reader"), add_as("stranger", "others")}) {
         const auto refused = thrown_by<create_error>([&] { static_cast<void>(run(by.acquire("k"))); });
@@ -88,21 +88,21 @@ BOOST_AUTO_TEST_CASE(whoever_has_no_right_to_the_collection_is_told_so_at_once)
     COLOCK_THROWS(error, errc::access_denied, run(mongo::create_indexes(last)));
 }
 
-BOOST_AUTO_TEST_CASE(without_the_right_to_make_indexes_all_else_goes_on)
+BOOST_AUTO_TEST_CASE(user_without_index_permission_can_use_locks)
 {
     const auto by = add_as("without_indexes");
     COLOCK_THROWS(error, errc::access_denied, run(mongo::create_indexes(last)));
-    BOOST_TEST(told->warnings.empty());
+    BOOST_TEST(event_log->warnings.empty());
     auto held = run(by.acquire("k"));
     BOOST_TEST(run(by.list()).size() == 1U);
-    until([&] { return told->warned_of("indexes could not be made"); });
-    BOOST_TEST(told->warned_of("code 13"));
+    until([&] { return event_log->warned_of("indexes could not be made"); });
+    BOOST_TEST(event_log->warned_of("code 13"));
     run(held.release(on_failure::raise));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_FIXTURE_TEST_SUITE(mongo_lost_rights, mongo_scene,
+BOOST_FIXTURE_TEST_SUITE(mongo_lost_rights, mongo_fixture,
     *boost::unit_test::precondition(has_mongodb) * boost::unit_test::precondition(has_fail_points))
 
 BOOST_AUTO_TEST_CASE(each_operation_tells_of_a_right_that_was_taken_away)
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(each_operation_tells_of_a_right_that_was_taken_away)
     BOOST_TEST(holders_at(server->port()).empty());
 }
 
-BOOST_AUTO_TEST_CASE(whoever_may_not_have_a_change_stream_polls)
+BOOST_AUTO_TEST_CASE(user_without_change_stream_permission_polls)
 {
     const auto ours = add();
     const auto by = last;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(whoever_may_not_have_a_change_stream_polls)
     fail(R"({"failCommands":["aggregate"],"errorCode":13})");
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::poll; });
-    BOOST_TEST(told->warned_of("changeStream"));
+    BOOST_TEST(event_log->warned_of("changeStream"));
     run(held.release(on_failure::raise));
     run(waiting.get(io).release(on_failure::raise));
 }

@@ -128,7 +128,7 @@ mongodb_server::~mongodb_server()
 void mongodb_server::start()
 {
     const auto program = from_environment("COLOCK_MONGODB_SERVER", "secantusd-py");
-    // What it has confirmed survives that it is killed.
+    // Confirmed writes must survive a kill.
     std::vector<std::string> command{"env"};
     command.insert(command.end(), environment_.begin(), environment_.end());
     command.insert(command.end(),
@@ -136,7 +136,7 @@ void mongodb_server::start()
     std::istringstream common(from_environment("COLOCK_MONGODB_OPTIONS", ""));
     command.insert(command.end(), std::istream_iterator<std::string>(common), {});
     command.insert(command.end(), options_.begin(), options_.end());
-    // Where it was killed, what is left of it may keep the port for a moment.
+    // After a kill, the old process may keep the port for a moment.
     for (int attempts = 1;; ++attempts) {
         process_ = child_process(command, folder_.path() / "log");
         try {
@@ -148,7 +148,8 @@ void mongodb_server::start()
             std::this_thread::sleep_for(std::chrono::seconds(1));
         }
     }
-    // Listening, a new one is not done: killed while it creates its tables, it would never start again.
+    // A new server that listens is not ready yet: if it is killed while it creates its tables, it can never start
+    // again.
     if (std::ranges::find(options_, "--tls-cert-file") == options_.end())
         std::ignore = ask_mongodb(port_, "admin", R"({"hello":1})");
 }

@@ -19,7 +19,7 @@
 
 namespace colock::testing {
 
-/// What adapters to MongoDB can.
+/// Capabilities of MongoDB adapters.
 inline constexpr capabilities mongodb_abilities{.shared = true,
     .semaphore = true,
     .no_ttl = true,
@@ -30,36 +30,36 @@ inline constexpr capabilities mongodb_abilities{.shared = true,
     .extends_groups = true,
     .tickets = true};
 
-/// Why there is no server; empty: there is one.
+/// Returns why there is no server. Empty: there is one.
 [[nodiscard]] std::string missing_mongodb();
 /// A precondition: there is a server. ctest reports the suite as skipped otherwise.
 [[nodiscard]] boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite);
 
-/// The port of the server that tests share.
+/// Returns the port of the server that tests share.
 [[nodiscard]] std::uint16_t shared_mongodb();
 
 [[nodiscard]] std::string mongodb_url(std::uint16_t port);
 
-/// Past any adapter.
-/// \throws std::runtime_error if it is refused
+/// Sends a command to the server directly, without an adapter.
+/// \throws std::runtime_error if the server refuses the command
 [[nodiscard]] mongo::detail::document ask_mongodb(
     std::uint16_t port, const std::string& database, std::string_view command);
-/// The same, but a refusal is an answer, too.
+/// The same, but also returns the reply of a refused command.
 /// \throws std::runtime_error if the server does not answer
 [[nodiscard]] mongo::detail::document reply_of_mongodb(
     std::uint16_t port, const std::string& database, std::string_view command);
-/// The keys whose locks are held there, or that a writer waits for; and will be for that long.
+/// Returns the keys whose locks are held, or for which a writer waits, and will be so for at least `lasting`.
 [[nodiscard]] std::vector<std::string> holders_at(
     std::uint16_t port, std::chrono::milliseconds lasting = std::chrono::milliseconds::zero());
 
 [[nodiscard]] std::size_t threads_of_this_process();
 
-/// A server of its own, in a temporary folder.
+/// A server for one test, in a temporary folder.
 class mongodb_server
 {
 public:
-    /// \param options of the program's, beside those of every test
-    /// \param environment of the program, beside the test's own
+    /// \param options options of the program, in addition to the options of every test
+    /// \param environment environment variables of the program, in addition to those of the test
     explicit mongodb_server(std::vector<std::string> options = {}, std::vector<std::string> environment = {});
     ~mongodb_server();
     mongodb_server(const mongodb_server&) = delete;
@@ -67,12 +67,12 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-    /// SIGSTOP and SIGCONT.
+    /// Sends SIGSTOP or SIGCONT.
     void pause();
     void resume();
-    /// SIGKILL.
+    /// Sends SIGKILL.
     void kill();
-    /// On the same port, with what it had on disk.
+    /// Starts the server again, on the same port and with its data on disk.
     void start();
     /// The same, with other options.
     void start(std::vector<std::string> options);

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "guarded_server.hpp"
-#include "locker_scene.hpp"
 #include "loop_time.hpp"
+#include "mongo_fixture.hpp"
 #include "support/relay.hpp"
 #include "support/rig.hpp"
 #include "support/sockets.hpp"
@@ -15,8 +15,8 @@
 namespace colock::testing {
 namespace {
 
-/// Lockers whose handlers are watched: none may keep the loop for long.
-struct brisk_scene : mongo_scene
+/// Measures the handlers of its lockers. No handler may block the event loop for long.
+struct responsive_fixture : mongo_fixture
 {
     template <class T>
     T run(asio::awaitable<T> coroutine)
@@ -25,10 +25,10 @@ struct brisk_scene : mongo_scene
         until([&] { return under_way.done(); });
         return under_way.get(io);
     }
-    void until(const std::function<bool()>& reached) { longest = std::max(longest, longest_until(io, reached)); }
-    void check(const std::function<void()>& act, std::chrono::milliseconds limit = most_cpu)
+    void until(const std::function<bool()>& reached) { longest = std::max(longest, max_handler_time(io, reached)); }
+    void check(const std::function<void()>& act, std::chrono::milliseconds limit = max_handler_cpu)
     {
-        check_brisk(
+        check_responsive(
             [&] {
                 longest = {};
                 act();
@@ -46,7 +46,7 @@ struct brisk_scene : mongo_scene
     {
         BOOST_CHECK_THROW(static_cast<void>(run(by.acquire("k", {.retry = retry_policy::never()}))), create_error);
     }
-    /// The next attempt to connect may come later than somebody so impatient waits for it.
+    /// The next attempt to connect may come after the short timeouts of this client.
     void release(lock& held)
     {
         for (int left = 5; held.held(); --left) {
@@ -64,7 +64,7 @@ struct brisk_scene : mongo_scene
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_stalls, brisk_scene, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_stalls, responsive_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_connections_are_made_used_and_closed)
 {
@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_connections_are_made_used_and_closed
 
 BOOST_AUTO_TEST_CASE(login_blocks_the_loop_for_one_hash_of_the_password_at_a_time)
 {
-    // The exception that docs/mongodb.md states is 18 to 65 ms, depending on the machine. Others use it meanwhile.
-    const auto limit = 20 * most_cpu;
+    // The exception in docs/mongodb.md is 18 to 65 ms, depending on the machine. Other handlers run in between.
+    const auto limit = 20 * max_handler_cpu;
     check(
         [&] {
             const guarded_server guarded;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_the_server_is_away)
         until([&] { return ours.stats().settling == 0; });
         server->kill();
         check_fails(ours);
-        // One that has never been there, and one whose name nobody knows.
+        // A server that was never there, and a host name that does not exist.
         const auto lost = add(impatient(free_port()));
         check_fails(lost);
         auto nowhere = impatient(0);

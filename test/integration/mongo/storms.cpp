@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 #include "support/storm.hpp"
 
 #include <chrono>
@@ -11,16 +11,16 @@
 namespace colock::testing {
 namespace {
 
-/// Above the shorter of those that the crowd asks for, so that it ends while a fault lasts.
+/// Longer than the shorter leases in the test, so that a fault can outlast them.
 constexpr auto lease = 1s;
 
-/// As BSON has it.
+/// Returns the text as encoded in BSON.
 std::string in_words(const std::string& key)
 {
     return std::string("\0", 1) + key + std::string("\0", 1);
 }
 
-struct storm : mongo_scene
+struct storm : mongo_fixture
 {
     [[nodiscard]] mongo::options by_way(const way& over) const
     {
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
     several_threads pool;
     for (int i = 0; i < 4; ++i) {
         auto how = options(mongodb_url(over.link.port()));
-        // Connections end in the midst of it, too.
+        // With some lockers, connections are also closed in between.
         if (i % 2 == 0)
             how.idle_timeout = 0ms;
         all.emplace_back(mongo::make_adapter(pool.io.get_executor(), how));

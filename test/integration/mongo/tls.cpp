@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "net/tls.hpp"
 
-#include "locker_scene.hpp"
 #include "mongo/topology/server_discovery.hpp"
-#include "scene.hpp"
+#include "mongo_fixture.hpp"
+#include "pool_fixture.hpp"
 #include "server.hpp"
 #include "support/certificates.hpp"
 #include "support/relay.hpp"
@@ -24,10 +24,10 @@ std::vector<std::string> with_tls(const certificates& known, const std::string& 
     return {"--tls-cert-file", known.file(name + ".pem"), "--tls-key-file", known.file(name + ".key")};
 }
 
-/// Asks a server over TLS.
-struct secured
+/// A connection pool that uses TLS.
+struct tls_pool
 {
-    secured(std::uint16_t port, const std::string& authority, std::string server_name = {})
+    tls_pool(std::uint16_t port, const std::string& authority, std::string server_name = {})
         : trusts(tls_options{.ca_file = authority}), context(trusts.share()),
           test({.host = "127.0.0.1",
                    .port = std::to_string(port),
@@ -39,14 +39,14 @@ struct secured
 
     remote::tls_material trusts;
     asio::ssl::context context;
-    scene test;
+    pool_fixture test;
 };
 
-void is_not_trusted(secured& by)
+void is_not_trusted(tls_pool& by)
 {
     const auto& got = by.test.say(ping);
     BOOST_TEST(got.what == kind::unsent);
-    BOOST_TEST(got.spoils);
+    BOOST_TEST(got.ends_connection);
     BOOST_TEST((got.cause.category() == asio::error::get_ssl_category()), got.cause.message());
     BOOST_TEST(got.why.find("certificate verify failed") != std::string::npos, got.why);
 }
@@ -55,14 +55,14 @@ void is_not_trusted(secured& by)
 
 BOOST_AUTO_TEST_SUITE(mongo_tls, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(only_a_trusted_server_with_the_right_name_is_spoken_to)
+BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
 {
     const certificates known;
     const mongodb_server right(with_tls(known, "right"));
     {
-        secured some(right.port(), known.file("ca.pem"));
+        tls_pool some(right.port(), known.file("ca.pem"));
         BOOST_TEST(some.test.say(ping).what == kind::done, some.test.last->got().why);
-        // More than is read or written at a time.
+        // Larger than one read or write.
         const std::string text(1'000'000, 'x');
         const auto& got = some.test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" +
                                         text + R"("}, "upsert": true, "new": true})");
@@ -70,18 +70,18 @@ BOOST_AUTO_TEST_CASE(only_a_trusted_server_with_the_right_name_is_spoken_to)
         BOOST_TEST(got.reply.to_json().size() > text.size());
         BOOST_TEST(some.test.all().open() == 1u);
     }
-    secured others(right.port(), known.file("other.pem"));
+    tls_pool others(right.port(), known.file("other.pem"));
     is_not_trusted(others);
-    secured elsewhere(right.port(), known.file("ca.pem"), "elsewhere.example");
+    tls_pool elsewhere(right.port(), known.file("ca.pem"), "elsewhere.example");
     is_not_trusted(elsewhere);
     const mongodb_server named(with_tls(known, "named"));
-    secured by_address(named.port(), known.file("ca.pem"));
+    tls_pool by_address(named.port(), known.file("ca.pem"));
     is_not_trusted(by_address);
-    secured by_name(named.port(), known.file("ca.pem"), "named.example");
+    tls_pool by_name(named.port(), known.file("ca.pem"), "named.example");
     BOOST_TEST(by_name.test.say(ping).what == kind::done, by_name.test.last->got().why);
 }
 
-BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_scene)
+BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_fixture)
 {
     const certificates known;
     own.emplace(std::vector<std::string>{"--sync-on-commit"});
@@ -104,53 +104,53 @@ BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_s
     COLOCK_THROWS(create_error, errc::access_denied, run(add_as("CN%3Dy").acquire("k")));
 }
 
-BOOST_AUTO_TEST_CASE(tls_is_not_spoken_with_those_who_do_not)
+BOOST_AUTO_TEST_CASE(tls_and_plain_endpoints_do_not_connect)
 {
     const certificates known;
-    secured some(shared_mongodb(), known.file("ca.pem"));
+    tls_pool some(shared_mongodb(), known.file("ca.pem"));
     BOOST_TEST(some.test.say(ping, 2s).what == kind::unsent);
     BOOST_TEST(some.test.all().open() == 0u);
-    // And the other way round.
+    // A server with TLS must not be used without TLS, either.
     const mongodb_server server(with_tls(known, "right"));
-    scene plain(server.port());
+    pool_fixture plain(server.port());
     BOOST_TEST(plain.say(ping, 2s).what == kind::unsent);
 }
 
-BOOST_AUTO_TEST_CASE(a_free_lane_over_tls_whose_connection_has_ended_is_replaced)
+BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
 {
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
     relay link(server.port());
-    secured some(link.port(), known.file("ca.pem"));
+    tls_pool some(link.port(), known.file("ca.pem"));
     BOOST_TEST(some.test.say(ping).what == kind::done);
     BOOST_TEST(some.test.say(ping).what == kind::done);
     BOOST_TEST(some.test.all().open() == 1u);
     link.refuse(true);
     {
-        // When the relay turns another away, it has let go of this.
-        scene other(link.port());
+        // When the relay refuses another connection, it has closed the existing one.
+        pool_fixture other(link.port());
         BOOST_TEST(other.say(ping).what == kind::unsent);
     }
     link.refuse(false);
     BOOST_TEST(some.test.say(ping).what == kind::done, some.test.last->got().why);
 }
 
-BOOST_AUTO_TEST_CASE(a_link_over_tls_that_falls_silent_or_is_cut_leaves_what_was_asked_open)
+BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
 {
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
     relay link(server.port());
-    secured some(link.port(), known.file("ca.pem"));
+    tls_pool some(link.port(), known.file("ca.pem"));
     BOOST_TEST(some.test.say(ping).what == kind::done);
     link.silence(true);
     BOOST_TEST(some.test.say(ping, 200ms).what == kind::unknown);
-    // The next is connected in vain.
+    // The next connection is made in vain.
     BOOST_TEST(some.test.say(ping, 200ms).what == kind::unsent);
     link.silence(false);
     BOOST_TEST(some.test.say(ping).what == kind::done);
     link.silence(true);
     const auto cut = some.test.ask(ping);
-    run_until(*some.test.io, [&] { return some.test.all().under_way() == 1; });
+    run_until(*some.test.io, [&] { return some.test.all().in_flight() == 1; });
     link.refuse(true);
     BOOST_TEST(some.test.wait_for(cut).what == kind::unknown);
 }
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_connection_over_tls)
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
     for (int steps = 1;; ++steps) {
-        secured some(server.port(), known.file("ca.pem"));
+        tls_pool some(server.port(), known.file("ca.pem"));
         const auto asked = some.test.ask(ping);
         for (int n = 0; n < steps && !asked->done(); ++n)
             some.test.io->run_one();

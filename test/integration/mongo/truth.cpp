@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 
@@ -9,8 +9,8 @@
 namespace colock::testing {
 namespace {
 
-/// What is said of claims that are not held: a primary that is none any more would say it of those that are.
-struct negative_answers : mongo_scene
+/// Negative answers about claims that are not held. A former primary would also give them about claims that are held.
+struct negative_answers : mongo_fixture
 {
     negative_answers()
     {
@@ -20,12 +20,12 @@ struct negative_answers : mongo_scene
             BOOST_TEST(some.break_key(key).size() == 1U);
     }
 
-    /// Nothing is believed that no majority has confirmed.
+    /// Checks that a negative answer without the confirmation of a majority is not reported.
     void check_unknown(const std::function<void()>& disturb)
     {
-        const auto check = [](const failure_ptr& why, errc told = errc::outcome_unknown) {
+        const auto check = [](const failure_ptr& why, errc expected = errc::outcome_unknown) {
             BOOST_TEST_REQUIRE(!!why);
-            BOOST_TEST(why->code == told);
+            BOOST_TEST(why->code == expected);
         };
         for (const auto& each : {exclusive, shared}) {
             disturb();
@@ -36,7 +36,7 @@ struct negative_answers : mongo_scene
             check(run(some.backend().is_valid(sent_now(each))).error);
         }
         disturb();
-        // It has looked, and has changed nothing.
+        // The operation has only read, and has changed nothing.
         check(run(some.backend().break_key("k")).error, errc::unavailable);
     }
     void check_not_held()
@@ -58,10 +58,10 @@ struct negative_answers : mongo_scene
 
 BOOST_FIXTURE_TEST_SUITE(mongo_truth, negative_answers, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(what_could_not_be_written_confirms_no_negative_answer)
+BOOST_AUTO_TEST_CASE(failed_write_confirms_no_negative_answer)
 {
     static_cast<void>(ask(R"({"delete":"locks","deletes":[{"q":{"_id":{"c":"confirm"}},"limit":1}]})"));
-    // No number can be added to it: the server says so beside its success.
+    // A number cannot be added to this field. The server reports the error inside of a successful reply.
     static_cast<void>(ask(R"({"insert":"locks","documents":[{"_id":{"c":"confirm"},"n":"text"}]})"));
     check_unknown([] {});
     static_cast<void>(ask(R"({"delete":"locks","deletes":[{"q":{"_id":{"c":"confirm"}},"limit":1}]})"));
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_written_confirms_no_negative_answer)
 }
 
 BOOST_AUTO_TEST_CASE(
-    what_no_majority_has_written_confirms_no_negative_answer, *boost::unit_test::precondition(has_fail_points))
+    write_without_a_majority_confirms_no_negative_answer, *boost::unit_test::precondition(has_fail_points))
 {
     check_unknown([this] {
         fail(R"({"failCommands":["update"],"writeConcernError":{"code":64,"errmsg":"waiting timed out"}})");

@@ -1,21 +1,21 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "go_between.hpp"
-#include "locker_scene.hpp"
+#include "intercepting_proxy.hpp"
+#include "mongo_fixture.hpp"
 
 #include <chrono>
 #include <string>
 
 namespace colock::testing {
 
-/// Two members of a replica set, of which one is the primary. Both pass on what they are asked to one server.
-struct two_members : mongo_scene
+/// Simulates two members of a replica set, of which one is the primary. Both forward commands to one server.
+struct two_members : mongo_fixture
 {
     two_members()
     {
         for (auto* const each : {&first, &second})
-            each->introduce(
+            each->on_hello(
                 [this, each](const mongo::detail::document& said) { return hello_of(each == primary, said); });
     }
 
@@ -26,12 +26,12 @@ struct two_members : mongo_scene
         return "mongodb://" + name(first) + ',' + name(second) + "/?replicaSet=rs0";
     }
 
-    go_between first{io, server->port()};
-    go_between second{io, server->port()};
-    go_between* primary = &first;
+    intercepting_proxy first{io, server->port()};
+    intercepting_proxy second{io, server->port()};
+    intercepting_proxy* primary = &first;
 
 private:
-    static std::string name(const go_between& each) { return "127.0.0.1:" + std::to_string(each.port()); }
+    static std::string name(const intercepting_proxy& each) { return "127.0.0.1:" + std::to_string(each.port()); }
     [[nodiscard]] mongo::detail::document hello_of(bool writes, const mongo::detail::document& said) const
     {
         using namespace std::string_literals;

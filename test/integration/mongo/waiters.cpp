@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "go_between.hpp"
-#include "locker_scene.hpp"
+#include "intercepting_proxy.hpp"
 #include "mongo/commands/query.hpp"
+#include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
 #include "support/relay.hpp"
@@ -12,7 +12,7 @@
 
 namespace colock::testing {
 
-BOOST_FIXTURE_TEST_SUITE(mongo_waiters, mongo_scene, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_waiters, mongo_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release)
 {
@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release)
     BOOST_TEST((mongo::waiting(*by) == mongo::waiting_by::nothing));
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
-    // It looks again when it is told to, or in an hour.
+    // The claim checks again when it is notified, or after an hour.
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream && ours.stats().busy >= 2; });
     BOOST_TEST(!waiting.done());
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release)
     auto next = waiting.get(io);
     BOOST_TEST(next.fence() > held.fence());
     run(next.release(on_failure::raise));
-    // Nobody waits any more: the stream goes.
+    // No claim waits any more, so the stream is closed.
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::nothing; });
 }
 
@@ -41,13 +41,13 @@ BOOST_AUTO_TEST_CASE(
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return ours.stats().busy >= 2; });
     fail(R"({"failCommands":["getMore"],"closeConnection":true})");
-    // Whoever waits looks once more when there is another.
+    // A new change stream makes waiters check once more.
     until([&] { return ours.stats().busy >= 3; });
     run(held.release(on_failure::raise));
     run(waiting.get(io).release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(a_change_stream_that_says_nothing_is_not_believed_for_long)
+BOOST_AUTO_TEST_CASE(silent_change_stream_is_given_up)
 {
     relay link(server->port());
     auto how = options(mongodb_url(link.port()));
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_change_stream_that_says_nothing_is_not_believed_for_long)
     auto held = run(theirs.acquire("k", {.ttl = 1h}));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream && ours.stats().busy >= 2; });
-    // From its connection comes nothing more, and nobody is told.
+    // The connection becomes silent without being closed.
     link.cut_at_bytes("getMore", loss::time);
     until([&] { return link.cuts() == 1; });
     run(held.release(on_failure::raise));
@@ -67,13 +67,13 @@ BOOST_AUTO_TEST_CASE(a_change_stream_that_says_nothing_is_not_believed_for_long)
     run(waiting.get(io).release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(whoever_waits_for_long_marks_anew_that_it_does)
+BOOST_AUTO_TEST_CASE(long_waiting_claim_renews_its_mark)
 {
     const auto ours = add(), theirs = add();
     auto held = run(theirs.acquire("k", {.ttl = 1h}));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return ours.stats().busy >= 2; });
-    // As if that had been long ago: a release would not be told.
+    // As if the mark were old: releases would not be reported.
     static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"w":1}}}]})"));
     until([&] { return ours.stats().busy >= 3; });
     run(held.release(on_failure::raise));
@@ -96,11 +96,12 @@ BOOST_AUTO_TEST_CASE(without_change_streams_waiters_poll)
 
 BOOST_AUTO_TEST_CASE(refused_change_stream_is_replaced_by_polling, *boost::unit_test::precondition(has_fail_points))
 {
-    // 8000, 33: what other makes of servers call Unauthorized. CommandNotFound. Unrecognized pipeline stage.
+    // Codes 8000 and 33: names of other servers for Unauthorized. Then CommandNotFound, and an unrecognized pipeline
+    // stage.
     for (const int code : {8000, 33, 59, 40324}) {
         BOOST_TEST_CONTEXT("code " << code)
         {
-            told->warnings.clear();
+            event_log->warnings.clear();
             const auto ours = add();
             const auto by = last;
             const auto theirs = add();
@@ -108,8 +109,8 @@ BOOST_AUTO_TEST_CASE(refused_change_stream_is_replaced_by_polling, *boost::unit_
             fail(R"({"failCommands":["aggregate"],"errorCode":)" + std::to_string(code) + '}');
             auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
             until([&] { return mongo::waiting(*by) == mongo::waiting_by::poll; });
-            BOOST_TEST(told->warnings.size() == 1U);
-            BOOST_TEST(told->warned_of("code " + std::to_string(code)));
+            BOOST_TEST(event_log->warnings.size() == 1U);
+            BOOST_TEST(event_log->warned_of("code " + std::to_string(code)));
             run(held.release(on_failure::raise));
             run(waiting.get(io).release(on_failure::raise));
         }
@@ -127,23 +128,23 @@ BOOST_AUTO_TEST_CASE(
     fail(R"({"failCommands":["aggregate"],"errorCode":365})");
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream; });
-    BOOST_TEST(told->warnings.empty());
+    BOOST_TEST(event_log->warnings.empty());
     run(held.release(on_failure::raise));
     run(waiting.get(io).release(on_failure::raise));
 }
 
 namespace {
 
-/// A server whose commands for cursors a test sees and answers.
-struct seen_cursors : mongo_scene
+/// A server whose cursor commands are recorded and answered by the test.
+struct seen_cursors : mongo_fixture
 {
     seen_cursors()
     {
-        between.say([this](const go_between::request& what) {
+        interceptor.on_command([this](const intercepting_proxy::request& what) {
             ++commands[std::string(what.command)];
             if (what.command == "killCursors")
                 killed = what.text;
-            // The upstream server forgets the cursor together with the connection that opened it.
+            // The upstream server forgets a cursor together with the connection that opened it.
             if (what.command == "aggregate")
                 return mongo::detail::document::from_json(
                     R"({"ok":1,"cursor":{"id":{"$numberLong":"4711"},"ns":"colock.locks","firstBatch":[]}})");
@@ -153,7 +154,7 @@ struct seen_cursors : mongo_scene
         });
     }
 
-    go_between between{io, server->port()};
+    intercepting_proxy interceptor{io, server->port()};
     std::map<std::string, int> commands;
     std::string killed;
     std::string more = R"({"ok":1,"cursor":{"id":{"$numberLong":"4711"},"ns":"colock.locks","nextBatch":[]}})";
@@ -164,21 +165,21 @@ struct seen_cursors : mongo_scene
 BOOST_FIXTURE_TEST_CASE(change_stream_whose_every_get_more_fails_is_opened_less_and_less_often, seen_cursors)
 {
     more = R"({"ok":0,"code":237,"errmsg":"cursor killed"})";
-    const auto ours = add(options(mongodb_url(between.port()))), theirs = add();
+    const auto ours = add(options(mongodb_url(interceptor.port()))), theirs = add();
     auto held = run(theirs.acquire("k", {.ttl = 1h}));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     const auto begun = lease_clock::now();
     until([&] { return lease_clock::now() - begun > 4s; });
-    // 100 ms between attempts would be about 40 of them.
+    // With 100 ms between attempts, there would be about 40 attempts.
     BOOST_TEST(commands["aggregate"] >= 3);
     BOOST_TEST(commands["aggregate"] <= 10);
     run(held.release(on_failure::raise));
     run(waiting.get(io).release(on_failure::raise));
 }
 
-BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_when_nobody_waits_any_more, seen_cursors)
+BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_after_the_last_waiter, seen_cursors)
 {
-    const auto ours = add(options(mongodb_url(between.port())));
+    const auto ours = add(options(mongodb_url(interceptor.port())));
     const auto by = last;
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
@@ -194,7 +195,7 @@ BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_when_nobody_waits_an
 
 BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_at_shutdown, seen_cursors)
 {
-    const auto ours = add(options(mongodb_url(between.port())));
+    const auto ours = add(options(mongodb_url(interceptor.port())));
     const auto by = last;
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
@@ -206,11 +207,11 @@ BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_at_shutdown, seen_cu
     run(held.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_released_while_there_was_no_change_stream_is_heard_of_when_there_is)
+BOOST_AUTO_TEST_CASE(release_without_a_change_stream_is_noticed_after_it_opens)
 {
-    bool heard = false;
-    // Whoever has waited for ten seconds looks again by itself: that is not what is meant.
-    for (int attempts = 0; attempts < 3 && !heard; ++attempts) {
+    bool was_notified = false;
+    // A claim that has waited for ten seconds checks by itself, so such an attempt proves nothing.
+    for (int attempts = 0; attempts < 3 && !was_notified; ++attempts) {
         relay link(server->port());
         const auto ours = add(options(mongodb_url(link.port()))), theirs = add();
         auto held = run(theirs.acquire("k", {.ttl = 1h}));
@@ -221,18 +222,18 @@ BOOST_AUTO_TEST_CASE(what_was_released_while_there_was_no_change_stream_is_heard
         run(held.release(on_failure::raise));
         link.refuse(false);
         auto next = waiting.get(io);
-        heard = lease_clock::now() - begun < 9s;
+        was_notified = lease_clock::now() - begun < 9s;
         run(next.release(on_failure::raise));
     }
-    BOOST_TEST(heard);
+    BOOST_TEST(was_notified);
 }
 
 namespace {
 
-/// One who holds, and another who waits, and so is told of releases by what it looks at.
-struct told_scene : mongo_scene
+/// One client holds a lock, and another waits. The counter in the document shows the notifications of waiters.
+struct notification_fixture : mongo_fixture
 {
-    [[nodiscard]] std::int64_t counted(const std::string& key) const
+    [[nodiscard]] std::int64_t release_counter(const std::string& key) const
     {
         std::int64_t count = 0;
         mongo::detail::for_each_document(
@@ -243,18 +244,18 @@ struct told_scene : mongo_scene
             });
         return count;
     }
-    void check_told(const plain_claim_ptr& held, bool told_of, const std::function<void()>& act)
+    void check_notified(const plain_claim_ptr& held, bool is_notified, const std::function<void()>& act)
     {
         const auto key = std::string(held->key());
         some.grant(held);
         act();
-        BOOST_TEST(counted(key) == 0);
+        BOOST_TEST(release_counter(key) == 0);
         if (some.inspect(key).empty())
             some.grant(held);
         const auto waits = held->mode() == lock_mode::shared ? driver::shared(key, 1) : driver::exclusive(key);
         other.refuse(waits);
         act();
-        BOOST_TEST(counted(key) == (told_of ? 1 : 0));
+        BOOST_TEST(release_counter(key) == (is_notified ? 1 : 0));
     }
 
     const driver some{io, mongo::make_adapter(io.get_executor(), options())};
@@ -263,7 +264,7 @@ struct told_scene : mongo_scene
 
 } // namespace
 
-BOOST_FIXTURE_TEST_CASE(those_who_wait_are_told_whenever_a_lock_becomes_free_earlier_than_was_said, told_scene)
+BOOST_FIXTURE_TEST_CASE(waiters_are_notified_when_a_lock_becomes_free_early, notification_fixture)
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         const auto claim = [&](const std::string& key) {
@@ -272,26 +273,27 @@ BOOST_FIXTURE_TEST_CASE(those_who_wait_are_told_whenever_a_lock_becomes_free_ear
         };
         const auto released = claim("released"), abandoned = claim("abandoned"), broken = claim("broken"),
                    shortened = claim("shortened"), lengthened = claim("lengthened");
-        check_told(released, true, [&] { some.give_back(released); });
-        check_told(abandoned, true, [&] { BOOST_TEST((some.abandon(abandoned).status == release_status::released)); });
-        check_told(broken, true, [&] { BOOST_TEST(other.break_key(std::string(broken->key())).size() == 1U); });
-        check_told(shortened, true, [&] {
+        check_notified(released, true, [&] { some.give_back(released); });
+        check_notified(
+            abandoned, true, [&] { BOOST_TEST((some.abandon(abandoned).status == release_status::released)); });
+        check_notified(broken, true, [&] { BOOST_TEST(other.break_key(std::string(broken->key())).size() == 1U); });
+        check_notified(shortened, true, [&] {
             BOOST_TEST((some.extend(shortened, 10min).status == extend_status::extended));
             BOOST_TEST((some.extend(shortened, 20min).status == extend_status::extended));
         });
-        check_told(
+        check_notified(
             lengthened, false, [&] { BOOST_TEST((some.extend(lengthened, 2h).status == extend_status::extended)); });
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(readers_that_a_writer_has_kept_out_are_told_when_it_gives_up, told_scene)
+BOOST_FIXTURE_TEST_CASE(readers_are_notified_when_the_waiting_writer_gives_up, notification_fixture)
 {
     some.grant(driver::shared("k"));
     const auto writer = driver::exclusive("k");
     some.refuse(writer);
     other.refuse(driver::shared("k"));
     some.abandon(writer);
-    BOOST_TEST(counted("k") == 1);
+    BOOST_TEST(release_counter("k") == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Servers whose clocks differ, or are set meanwhile: a lease is judged by whichever server is asked.
+// Servers whose clocks differ or are set while a lock is held. The expiry of a lease is judged by the server that is
+// asked.
 
 #include "fixture.hpp"
 #include "sentinel.hpp"
@@ -22,20 +23,21 @@ namespace {
 
 constexpr std::chrono::milliseconds ttl = 2s;
 
-/// A replica need not wait for others.
+/// Lets the master start the synchronization at once, without waiting for other replicas.
 const std::vector<std::string> syncs_at_once{"--repl-diskless-sync-delay", "0"};
 
-/// By how much a clock gets ahead while a lease lasts, of a lock whose `max_clock_lead` is `lead`.
+/// A clock gets ahead by `ahead` while a lock is held whose `max_clock_lead` is `lead`.
 struct jump
 {
     std::chrono::milliseconds ahead;
     std::chrono::milliseconds lead;
     bool safe;
 };
-/// The last two are what no client can prevent.
+/// No client can prevent the overlap of the last two.
 constexpr jump jumps[] = {{-500ms, 500ms, true}, {500ms, 500ms, true}, {1000ms, 0ms, false}, {1500ms, 500ms, false}};
 
-/// By how long the second holder was granted the lock before the first had to let go of it. Negative: they were apart.
+/// Returns how long the lease of the first holder would still have lasted when the second was granted the lock.
+/// Negative if the leases did not overlap.
 lease_clock::duration overlap_of(asio::io_context& io, const lock& first, const redis::options& options)
 {
     locker other(redis::make_adapter(io.get_executor(), options));
@@ -62,7 +64,7 @@ lease_clock::duration overlap_after_failover(const jump& by)
     while (master({"WAIT", "1", "1000"}) != "1")
         continue;
     const auto first = run_coro(io, one.acquire("k", {.ttl = ttl}));
-    // It has the lock and the counter of fences, whatever its clock says of their expiry.
+    // The replica has the lock and the fence counter, whatever its clock says about their expiry.
     while (replica({"DBSIZE"}) != "2")
         continue;
     replica({"REPLICAOF", "NO", "ONE"});
@@ -94,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_promoted_replica_grants_to_a_second_holder_only_if_its_cl
         BOOST_TEST((overlap_after_failover(each) < 0s) == each.safe, each.ahead << ", lead " << each.lead);
 }
 
-BOOST_AUTO_TEST_CASE(a_clock_that_is_set_gives_the_lock_to_a_second_holder_only_beyond_the_lead)
+BOOST_AUTO_TEST_CASE(clock_jump_causes_overlap_only_beyond_the_clock_lead)
 {
     for (const auto& each : jumps)
         BOOST_TEST((overlap_after_step(each) < 0s) == each.safe, each.ahead << ", lead " << each.lead);
@@ -111,7 +113,7 @@ BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
     replica({"REPLICAOF", "127.0.0.1", std::to_string(server.port())});
     while (server({"WAIT", "1", "1000"}) != "1")
         continue;
-    // It is told so at the next connect.
+    // The adapter learns of replicas when it connects again.
     some.speak.grant(driver::exclusive("unseen"));
     BOOST_TEST((backend.max_clock_lead(30s) == 0ms));
     const auto reconnect_for = [&](const char* key) {
@@ -122,7 +124,7 @@ BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
     BOOST_TEST((backend.max_clock_lead(30s) == 250ms));
     BOOST_TEST((backend.max_clock_lead(1s) == 100ms));
     BOOST_TEST((backend.max_clock_lead(100ms) == 10ms));
-    // A replica that is away may be promoted when it is back.
+    // A replica that is disconnected may be promoted after it reconnects.
     replica.kill();
     while (server({"INFO", "replication"}).find("connected_slaves:0") == std::string::npos)
         some.run_for(10ms);
@@ -135,9 +137,9 @@ BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
     BOOST_TEST((trusting.speak.backend().max_clock_lead(30s) == 0ms));
 }
 
-BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_where_nobody_can_know)
+BOOST_AUTO_TEST_CASE(default_clock_lead_is_used_if_replicas_are_unknown)
 {
-    // Sentinels promote replicas, and without INFO these are not seen.
+    // Sentinels promote replicas. Without INFO the replicas are unknown.
     client_side sentinels({.url = "redis+sentinel://127.0.0.1:1/main"});
     BOOST_TEST((sentinels.speak.backend().max_clock_lead(30s) == 250ms));
 

@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
     const auto ttl = std::stoll(f.raw({"PTTL", "{colock}:k"}));
     BOOST_TEST((ttl > 15'000 && ttl <= 20'000));
     BOOST_TEST(f.raw({"GET", "{colock}#fence"}) == std::to_string(fence));
-    // Above the server's clock in microseconds, as it was when the connection was made.
+    // The fence is above the server's clock in microseconds at the time of the connection.
     const auto seconds = std::stoull(f.raw({"TIME"}));
     BOOST_TEST(fence / 1'000'000 + 30 > seconds);
     BOOST_TEST(fence / 1'000'000 <= seconds);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
 }
 
-BOOST_AUTO_TEST_CASE(a_busy_lock_tells_how_long_and_by_whom)
+BOOST_AUTO_TEST_CASE(busy_lock_reports_remaining_time_and_owner)
 {
     served f;
     const auto owner = std::make_shared<const owner_data>(owner_data{"the holder", "", "", ""});
@@ -152,19 +152,19 @@ BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_wor
     }
 }
 
-BOOST_AUTO_TEST_CASE(no_fence_is_below_one_that_was_seen_whatever_a_promoted_replica_knows)
+BOOST_AUTO_TEST_CASE(fences_after_failover_are_above_all_earlier_ones)
 {
     redis_server server;
     client_side some({.url = server.url()});
     some.speak.grant(driver::exclusive("first"));
-    // The old master's clock was an hour ahead of that of the machine which takes over.
+    // The clock of the old master was an hour ahead of that of its successor.
     const auto ahead = std::stoull(server({"GET", "{colock}#fence"})) + 3'600'000'000ULL;
     server({"SET", "{colock}#fence", std::to_string(ahead)});
     const auto before = some.speak.grant(driver::exclusive("before"));
     BOOST_TEST(before > ahead);
     server({"SET", "{colock}#fence", "1700000000000000"});
     server({"CLIENT", "KILL", "TYPE", "normal"});
-    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    run_until(some.io, [&] { return some.events->suspensions == 1; });
     BOOST_TEST(some.speak.grant(driver::exclusive("after")) > before);
 }
 
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_killed_subscriber_looks_again)
     auto waiting = f.speak->start_acquire(waiter);
     run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     f.raw({"CLIENT", "KILL", "TYPE", "pubsub"});
-    // Nobody publishes this.
+    // No message is published for this.
     f.raw({"DEL", "{colock}:k"});
     BOOST_TEST(waiting.get(f.io) > 0u);
 }
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_handed_over_in_one_step)
     const auto first = f.speak->grant(held);
     f.speak->refuse(next);
     const auto outcome = f.speak->hand_over(held, next);
-    // With the ttl that the next one asked for.
+    // The key has the ttl of the next claim.
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 60'000);
     BOOST_TEST((outcome.released.status == release_status::released));
     BOOST_TEST_REQUIRE((outcome.created.status == create_status::granted));
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(run_returns_when_nothing_is_left_to_do)
     f.io.restart();
     f.io.run();
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 5s));
-    // It connects again when it is needed.
+    // The adapter reconnects when a connection is needed.
     f.io.restart();
     f.speak->grant(claim);
     f.speak->give_back(claim);
@@ -428,7 +428,7 @@ BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
     BOOST_TEST(f.raw({"DBSIZE"}) == "1");
 }
 
-BOOST_AUTO_TEST_CASE(a_token_of_another_library_is_not_taken_for_what_it_is_not)
+BOOST_AUTO_TEST_CASE(foreign_token_is_listed_as_exclusive_without_owner)
 {
     served f({.prefix = "locks:", .layout = redis::layout::plain});
     const std::string token = "s" + std::string(60, '1');

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What ends at one moment for thousands ends in parts: the event loop has others to serve.
+// Thousands of operations that end at the same time end in batches, so that the event loop can handle other events.
 
 #include "fixture.hpp"
 #include "support/print.hpp"
@@ -18,16 +18,16 @@
 namespace colock::testing {
 namespace {
 
-/// What one turn may end, and what happens to fall together with it.
-constexpr std::size_t most_per_handler = 2 * 256;
+/// Limit of the operations that end in one handler, doubled because other completions may run in the same handler.
+constexpr std::size_t max_per_handler = 2 * 256;
 
-/// Thousands of attempts that are made at one moment, and how many of them ended in one handler at most.
-struct crowd
+/// Starts thousands of attempts at once, and counts how many of them end in a single handler at most.
+struct many_attempts
 {
-    explicit crowd(redis_server& server, redis::options settings = {}, std::size_t size = 5'000) : size(size)
+    explicit many_attempts(redis_server& server, redis::options settings = {}, std::size_t size = 5'000) : size(size)
     {
         settings.url = server.url();
-        some.emplace(std::move(settings));
+        client.emplace(std::move(settings));
     }
 
     void attempt()
@@ -55,28 +55,28 @@ struct crowd
         while (!met()) {
             BOOST_TEST_REQUIRE((lease_clock::now() < limit));
             const auto before = ended;
-            some->io.run_one_for(100ms);
-            most = std::max(most, ended - before);
+            client->io.run_one_for(100ms);
+            max_ended_per_handler = std::max(max_ended_per_handler, ended - before);
         }
     }
     void run_until_ended()
     {
         run_until([&] { return ended == size; });
-        BOOST_TEST(most <= most_per_handler);
+        BOOST_TEST(max_ended_per_handler <= max_per_handler);
     }
-    [[nodiscard]] adapter& backend() { return some->speak.backend(); }
+    [[nodiscard]] adapter& backend() { return client->speak.backend(); }
 
     const std::size_t size;
-    std::optional<client_side> some;
+    std::optional<client_side> client;
     std::vector<plain_claim_ptr> claims;
     std::map<error_code, std::size_t> failed;
     std::size_t ended = 0;
     std::size_t ended_after_close = 0;
-    std::size_t most = 0;
+    std::size_t max_ended_per_handler = 0;
     bool over = false;
 };
 
-/// Takes connections, and answers nothing.
+/// Accepts connections and answers nothing.
 struct silent_server : redis_server
 {
     silent_server() { pause(); }
@@ -87,20 +87,20 @@ struct silent_server : redis_server
 
 BOOST_AUTO_TEST_SUITE(redis_crowds)
 
-BOOST_AUTO_TEST_CASE(attempts_that_cannot_be_sent_in_time_end_in_parts)
+BOOST_AUTO_TEST_CASE(unsent_overdue_attempts_end_in_batches)
 {
     silent_server server;
-    crowd f(server, {.operation_timeout = 300ms});
+    many_attempts f(server, {.operation_timeout = 300ms});
     f.attempt();
     f.run_until_ended();
     BOOST_TEST(f.failed[errc::unavailable] == f.size);
 }
 
-BOOST_AUTO_TEST_CASE(attempts_that_are_not_answered_in_time_end_in_parts)
+BOOST_AUTO_TEST_CASE(unanswered_overdue_attempts_end_in_batches)
 {
     redis_server server;
-    crowd f(server, {.operation_timeout = 300ms});
-    f.some->speak.grant(driver::exclusive("first"));
+    many_attempts f(server, {.operation_timeout = 300ms});
+    f.client->speak.grant(driver::exclusive("first"));
     server.pause();
     f.attempt();
     f.run_until_ended();
@@ -109,20 +109,20 @@ BOOST_AUTO_TEST_CASE(attempts_that_are_not_answered_in_time_end_in_parts)
     BOOST_TEST(f.failed[errc::unavailable] > 0u);
 }
 
-BOOST_AUTO_TEST_CASE(attempts_that_nobody_wants_any_more_end_in_parts)
+BOOST_AUTO_TEST_CASE(cancelled_attempts_end_in_batches)
 {
     silent_server server;
-    crowd f(server, {.operation_timeout = 1h});
+    many_attempts f(server, {.operation_timeout = 1h});
     f.attempt();
     for (const auto& each : f.claims)
         each->cancel();
     f.run_until_ended();
 }
 
-BOOST_AUTO_TEST_CASE(attempts_that_are_refused_together_end_in_parts)
+BOOST_AUTO_TEST_CASE(refused_attempts_end_in_batches)
 {
     redis_server server;
-    crowd f(server, {.user = "nobody", .password = "wrong"});
+    many_attempts f(server, {.user = "nobody", .password = "wrong"});
     f.attempt();
     f.run_until_ended();
     BOOST_TEST(f.failed[errc::access_denied] == f.size);
@@ -139,13 +139,13 @@ BOOST_AUTO_TEST_CASE(a_close_is_over_when_the_last_part_has_ended)
         BOOST_TEST_CONTEXT("connected: " << connected << ", attempts: " << attempts)
         {
             redis_server server;
-            crowd f(server, {.operation_timeout = 1h}, attempts);
+            many_attempts f(server, {.operation_timeout = 1h}, attempts);
             if (connected)
-                f.some->speak.grant(driver::exclusive("first"));
+                f.client->speak.grant(driver::exclusive("first"));
             server.pause();
             f.attempt();
-            // Some of them are sent, if there is a connection.
-            f.run_until([&] { return f.some->io.poll_one() == 0; });
+            // If there is a connection, some of the attempts are sent.
+            f.run_until([&] { return f.client->io.poll_one() == 0; });
             f.close(0ms);
             f.run_until([&] { return f.over; });
             BOOST_TEST(f.ended == f.size);

@@ -31,7 +31,7 @@ std::vector<cut_operation> cut_operations()
         const auto holder = on.their_grant(driver::exclusive("k"));
         const auto claim = on.ours(driver::exclusive("k", 60s));
         on.speak().refuse(claim);
-        on.witness->give_back(holder);
+        on.direct->give_back(holder);
         cut();
         return on.create(claim);
     };
@@ -73,8 +73,8 @@ std::vector<cut_operation> cut_operations()
             return on.begin(walk(on.backend()));
         };
     };
-    /// What is alone does not wait for others to travel with: this is, and what follows it is not.
-    const auto occupied = [](scene& on) { on.together.push_back(on.begin(on.backend().purge(0))); };
+    /// Starts a first operation, which is sent alone. The operations after it are sent in one batch.
+    const auto occupied = [](scene& on) { on.batch_mates.push_back(on.begin(on.backend().purge(0))); };
     const auto list = [](adapter& backend) { return backend.list({}); };
     const auto purge = [](adapter& backend) { return backend.purge(0); };
     const auto inspect = [](adapter& backend) { return backend.inspect("k"); };
@@ -132,7 +132,7 @@ std::vector<cut_operation> cut_operations()
                 cut();
                 occupied(on);
                 auto ours = on.hand_over(holder, next);
-                on.together.push_back(on.hand_over(other, next_other));
+                on.batch_mates.push_back(on.hand_over(other, next_other));
                 return ours;
             },
             [](scene& on) { return on.server({"GET", lock_name}).starts_with(on.own[2]->token().hex()); }},
@@ -143,7 +143,7 @@ std::vector<cut_operation> cut_operations()
                 cut();
                 occupied(on);
                 auto ours = release(on, claim);
-                on.together.push_back(release(on, other));
+                on.batch_mates.push_back(release(on, other));
                 return ours;
             },
             [](scene& on) { return !on.has(lock_name) && !on.has("{colock}:other"); }},

@@ -8,27 +8,27 @@
 
 namespace colock::testing {
 
-/// An operation, and the request of it that is cut.
+/// An operation, and the request of the operation that is lost.
 struct cut_operation
 {
     enum class kind : unsigned char
     {
-        /// It ends in `outcome_unknown`, whatever became of it.
+        /// The operation ends with `outcome_unknown`, whether the server has executed the request or not.
         one_request,
-        /// The same, for a request that is a script's.
+        /// As `one_request`, for a request that runs a script.
         script,
-        /// The connection is lost before it is sent, and it goes out on the next one.
+        /// The connection is lost before the request is sent, and the request is sent on the next connection.
         connecting,
     };
 
     const char* name;
     kind cut;
     const char* word;
-    /// Prepares, calls its second argument, and starts.
+    /// Prepares the server, calls the second argument, and starts the operation.
     std::function<running<ending>(scene&, const scene::action&)> start;
-    /// Whether the server has carried it out.
+    /// Tells whether the server has executed the operation.
     std::function<bool(scene&)> carried_out{};
-    /// That of an operation that nothing cuts.
+    /// Result of the operation if nothing is lost.
     bool success = true;
     redis::layout layout = redis::layout::standard;
 };

@@ -13,10 +13,10 @@
 
 namespace colock::testing {
 
-/// How any operation ended.
+/// Result of any operation.
 struct ending
 {
-    /// Granted, released, extended, valid, listed.
+    /// The lock was granted, released, extended or valid, or the list was complete.
     bool success = false;
     failure_ptr failed{};
 };
@@ -56,7 +56,7 @@ inline constexpr auto lock_name = "{colock}:k";
 inline constexpr auto intent_name = "{colock}#w:k";
 inline constexpr auto fence_name = "{colock}#fence";
 
-/// A client behind a link that fails, and another one that sees the server as it is.
+/// A client behind a relay that can lose data, and a second client with a direct connection.
 struct scene
 {
     using action = std::function<void()>;
@@ -64,18 +64,18 @@ struct scene
     scene(redis_server& shared, redis::options settings) : server(shared), between(shared.port())
     {
         server({"FLUSHALL"});
-        redis::options direct;
-        direct.url = shared.url();
-        direct.layout = settings.layout;
+        redis::options direct_options;
+        direct_options.url = shared.url();
+        direct_options.layout = settings.layout;
         settings.url = between.url();
-        // Nothing but what a test cuts is lost.
+        // Health checks must not close connections, so only what the test cuts is lost.
         settings.health_interval = 1min;
-        // Whatever is still armed when all has been closed shows.
-        settings.idle_timeout = direct.idle_timeout = 10min;
+        // A long timeout shows timers that are still armed after everything was closed.
+        settings.idle_timeout = direct_options.idle_timeout = 10min;
         some.emplace(std::move(settings));
-        witness.emplace(some->io, redis::make_adapter(some->io.get_executor(), direct));
+        direct.emplace(some->io, redis::make_adapter(some->io.get_executor(), direct_options));
     }
-    ~scene() { run_coro(some->io, witness->backend().close(1s)); }
+    ~scene() { run_coro(some->io, direct->backend().close(1s)); }
 
     [[nodiscard]] asio::io_context& io() { return some->io; }
     [[nodiscard]] driver& speak() { return some->speak; }
@@ -97,7 +97,7 @@ struct scene
     }
     plain_claim_ptr their_grant(plain_claim_ptr added)
     {
-        witness->grant(added);
+        direct->grant(added);
         return others.emplace_back(std::move(added));
     }
 
@@ -118,7 +118,7 @@ struct scene
             auto outcome = co_await on.backend().hand_over(from, to);
             if (outcome.created.error)
                 on.mark_in_doubt(to);
-            // Whoever hears that one of them failed hears the same of the other.
+            // If one of the two has failed, the other has, too.
             BOOST_TEST(!outcome.created.error == !outcome.released.error);
             co_return ending_of(std::move(outcome.created));
         }(*this, held, next));
@@ -135,7 +135,7 @@ struct scene
         in_doubt.push_back(claim);
     }
 
-    /// As the core settles: until there is a promise.
+    /// Settles the claims as the core does: tries until no claim can hold anything.
     void settle()
     {
         for (const auto& claim : own) {
@@ -147,7 +147,7 @@ struct scene
         for (const auto& claim : in_doubt)
             BOOST_TEST(!claim->in_doubt());
         for (const auto& claim : others)
-            witness->release(claim);
+            direct->release(claim);
     }
 
     void check_nothing_left()
@@ -168,11 +168,11 @@ struct scene
         }
     }
 
-    /// Everything has come to an end when the context runs out of work.
+    /// Checks that the context runs out of work, so no operation is left.
     void check_nothing_hangs()
     {
         run_coro(io(), backend().close(5s));
-        run_coro(io(), witness->backend().close(5s));
+        run_coro(io(), direct->backend().close(5s));
         io().restart();
         io().run_for(30s);
         BOOST_TEST(io().stopped());
@@ -181,13 +181,13 @@ struct scene
     redis_server& server;
     redis_relay between;
     std::optional<client_side> some;
-    std::optional<driver> witness;
+    std::optional<driver> direct;
     std::vector<plain_claim_ptr> own;
     std::vector<plain_claim_ptr> others;
     std::vector<plain_claim_ptr> in_doubt;
-    /// What travels with the operation.
-    std::vector<running<ending>> together;
-    /// Makes good what the operation's preparation broke.
+    /// Operations that are sent in one batch with the operation.
+    std::vector<running<ending>> batch_mates;
+    /// Undoes what the preparation of the operation has broken.
     action repair{};
 };
 

@@ -21,14 +21,14 @@ std::ostream& operator<<(std::ostream& out, loss what)
 
 namespace {
 
-/// Which form of a script travels when it is cut.
+/// How the script is sent in the request that is cut.
 enum class form : unsigned char
 {
-    /// Its digest, and the server knows it. Also whatever is no script.
+    /// As its digest, which the server knows. Also used for requests without a script.
     known,
-    /// Its digest, and the server does not know it.
+    /// As its digest, which the server does not know.
     not_known,
-    /// Its text.
+    /// As its text.
     whole,
 };
 
@@ -70,7 +70,7 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
         BOOST_TEST((!what.carried_out || what.carried_out(on) == arrived));
     }
     on.between.deliver_replies();
-    for (auto& each : on.together)
+    for (auto& each : on.batch_mates)
         static_cast<void>(each.get(on.io()));
     if (on.repair)
         on.repair();
@@ -84,7 +84,7 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
 
 BOOST_AUTO_TEST_SUITE(redis_cuts)
 
-BOOST_AUTO_TEST_CASE(whatever_is_cut_is_told_truly_and_settled)
+BOOST_AUTO_TEST_CASE(operation_with_lost_data_reports_its_outcome_and_is_settled)
 {
     redis_server server;
     for (const auto& what : cut_operations()) {
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(whatever_is_cut_is_told_truly_and_settled)
         {
             run_cut(server, what, form::known, std::nullopt);
         }
-        // What was not cut has made the scripts known.
+        // Earlier operations have sent the scripts, so the server knows them.
         for (const auto sent : {form::known, form::not_known, form::whole}) {
             if (sent != form::known && what.cut != cut_operation::kind::script)
                 continue;
@@ -106,9 +106,9 @@ BOOST_AUTO_TEST_CASE(whatever_is_cut_is_told_truly_and_settled)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_that_comes_too_late_disturbs_nothing)
+BOOST_AUTO_TEST_CASE(late_reply_is_ignored)
 {
-    // Each takes as long as an operation may.
+    // Each of them takes as long as the operation timeout, so only these are tested.
     constexpr std::array some{"create", "a second attempt", "create shared", "hand over", "release", "extend",
         "list, its pages", "plain create", "the greeting"};
     redis_server server;
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_settling_is_settled)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_without_a_fence_is_taken_back_whatever_is_cut)
+BOOST_AUTO_TEST_CASE(grant_without_fence_is_released_despite_lost_data)
 {
     redis_server server;
     for (const auto lost : {loss::request, loss::reply}) {
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(a_grant_without_a_fence_is_taken_back_whatever_is_cut)
     }
 }
 
-/// One waits on "k" for another who releases it only after the cut; nothing but a message, or a look at the right
-/// moment, can tell.
+/// A claim waits on "k", and the holder releases the lock only after the cut. Only a message, or a check at the right
+/// moment, ends the wait.
 void wait_through_cut(redis_server& server, const char* word, loss lost, const std::function<void(scene&)>& before)
 {
     scene on(server, {.operation_timeout = 20s});
@@ -183,7 +183,7 @@ void wait_through_cut(redis_server& server, const char* word, loss lost, const s
     auto waiting = start(on.io(), acquire(on.speak().shared_backend(), claim));
     run_until(on.io(), [&] { return on.between.cuts() == 1; });
     BOOST_TEST(!waiting.done());
-    on.witness->give_back(holder);
+    on.direct->give_back(holder);
     BOOST_TEST(waiting.get(on.io()) > 0u);
     on.speak().check_held(claim);
     on.settle();
@@ -192,7 +192,7 @@ void wait_through_cut(redis_server& server, const char* word, loss lost, const s
     on.check_nothing_hangs();
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_is_woken_whatever_is_cut_of_its_subscription)
+BOOST_AUTO_TEST_CASE(waiter_is_woken_despite_lost_subscription_data)
 {
     redis_server server;
     for (const auto* const word : {"HELLO", "SUBSCRIBE"}) {
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_waiter_is_woken_whatever_is_cut_of_its_subscription)
             }
         }
     }
-    // One subscription more, on a connection that has others.
+    // Another subscription, on a connection that already has some.
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("a second subscription, loses " << lost)
         {
@@ -237,11 +237,11 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_unsubscribing_disturbs_no_other_wait
                        "{colock}:k\n1\n{colock}:other\n1\n";
             });
             on.between.cut_at("UNSUBSCRIBE", lost);
-            on.witness->give_back(first);
+            on.direct->give_back(first);
             waiting.get(on.io());
             run_until(on.io(), [&] { return on.between.cuts() == 1; });
             BOOST_TEST(!longer.done());
-            on.witness->give_back(second);
+            on.direct->give_back(second);
             longer.get(on.io());
             on.settle();
             on.check_nothing_left();

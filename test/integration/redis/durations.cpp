@@ -34,7 +34,7 @@ const duration_row rows[] = {
     {"poll_interval", [](redis::options& into, milliseconds span) { into.poll_interval = span; }},
 };
 
-/// The least, none, one, what overflows as nanoseconds, the most.
+/// The minimum, -1, 0, 1, the first value that overflows as nanoseconds, and the maximum with its predecessor.
 const milliseconds extremes[] = {milliseconds::min(), -1ms, 0ms, 1ms,
     milliseconds(std::numeric_limits<std::int64_t>::max() / 1'000'000 + 1), milliseconds::max() - 1ms,
     milliseconds::max()};

@@ -11,32 +11,32 @@
 namespace colock::testing {
 BOOST_AUTO_TEST_SUITE(redis_faults)
 
-BOOST_AUTO_TEST_CASE(operations_wait_for_a_server_that_returns)
+BOOST_AUTO_TEST_CASE(operations_wait_for_a_restarted_server)
 {
     redis_server server;
     client_side some({.url = server.url(), .operation_timeout = 25s});
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
     server.kill();
-    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    run_until(some.io, [&] { return some.events->suspensions == 1; });
     auto after = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("other"))));
     some.run_for(300ms);
     BOOST_TEST(!after.done());
     server.start();
     BOOST_TEST((after.get(some.io).status == create_status::granted));
-    BOOST_TEST(some.told->readies == 1);
-    BOOST_TEST(some.told->suspensions == 1);
-    BOOST_TEST(some.told->reconnections == 1);
+    BOOST_TEST(some.events->readies == 1);
+    BOOST_TEST(some.events->suspensions == 1);
+    BOOST_TEST(some.events->reconnections == 1);
     BOOST_TEST(some.speak.backend().reconnects() == 1u);
-    // Without an append-only file the lock is gone, and said to be.
+    // Without an append-only file the lock is lost, and this is reported.
     some.speak.check_not_held(claim);
     BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::not_held));
-    BOOST_TEST(some.told->warned_of("append-only"));
+    BOOST_TEST(some.events->warned_of("append-only"));
 }
 
 const std::string busy_reply = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL\r\n";
 
-BOOST_AUTO_TEST_CASE(a_database_that_is_refused_for_a_moment_is_selected_later)
+BOOST_AUTO_TEST_CASE(temporarily_refused_database_is_selected_later)
 {
     redis_server server;
     redis_relay between(server.port());
@@ -53,10 +53,10 @@ enum class asked : unsigned char
     both,
 };
 
-/// A create, of one or of both in one step, is held up in the link; its connection ends; the bytes stay on their way.
-struct held_up
+/// The relay holds back a create of one or of both claims, and closes the connection. The request is still on its way.
+struct delayed_create
 {
-    explicit held_up(redis::options settings, const char* password = nullptr, asked which = asked::one)
+    explicit delayed_create(redis::options settings, const char* password = nullptr, asked which = asked::one)
         : between(server.port())
     {
         if (password)
@@ -65,7 +65,7 @@ struct held_up
         settings.health_interval = 400ms;
         some.emplace(std::move(settings));
         const auto warm = driver::exclusive("warm");
-        // The server knows the script then.
+        // After this the server knows the script.
         if (which == asked::both)
             some->speak.grant_all({warm});
         else
@@ -87,13 +87,13 @@ struct held_up
     plain_claim_ptr other = driver::exclusive("l", 60s);
 };
 
-BOOST_AUTO_TEST_CASE(a_kill_that_is_refused_for_a_moment_is_asked_for_again)
+BOOST_AUTO_TEST_CASE(temporarily_refused_kill_is_retried)
 {
     for (const auto how : {redis::layout::standard, redis::layout::plain}) {
         BOOST_TEST_CONTEXT("layout " << static_cast<int>(how))
         {
-            held_up f({.layout = how});
-            // In the standard layout the anchor travels with it.
+            delayed_create f({.layout = how});
+            // In the standard layout the request also contains the fence anchor.
             std::string busy = busy_reply;
             if (how == redis::layout::standard)
                 busy += busy;
@@ -101,27 +101,27 @@ BOOST_AUTO_TEST_CASE(a_kill_that_is_refused_for_a_moment_is_asked_for_again)
             BOOST_TEST((f.some->speak.abandon(f.claim).status == release_status::not_held));
             BOOST_TEST(f.between.cuts() == 1);
             BOOST_TEST(!f.claim->in_doubt());
-            BOOST_TEST(!f.some->told->warned_of("CLIENT KILL"));
+            BOOST_TEST(!f.some->events->warned_of("CLIENT KILL"));
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
 {
-    held_up f({.user = "app", .password = "pw"}, "pw");
+    delayed_create f({.user = "app", .password = "pw"}, "pw");
     const auto outcome = f.some->speak.abandon(f.claim);
     BOOST_TEST_REQUIRE((outcome.status == release_status::failed));
     BOOST_TEST(outcome.error->code == errc::outcome_unknown);
     BOOST_TEST(f.claim->in_doubt());
-    BOOST_TEST(f.some->told->warned_of("CLIENT KILL"));
-    // And rightly so.
+    BOOST_TEST(f.some->events->warned_of("CLIENT KILL"));
+    // The request still arrives, so nothing could be promised.
     f.between.deliver();
     BOOST_TEST(f.server({"GET", "{colock}:k"}).starts_with(f.claim->token().hex()));
 }
 
-BOOST_AUTO_TEST_CASE(nor_is_anything_promised_of_several_that_were_asked_for_in_one_step)
+BOOST_AUTO_TEST_CASE(unanswered_create_of_several_promises_nothing_without_the_right_to_kill)
 {
-    held_up f({.user = "app", .password = "pw"}, "pw", asked::both);
+    delayed_create f({.user = "app", .password = "pw"}, "pw", asked::both);
     for (const auto& each : {f.claim, f.other}) {
         BOOST_TEST((f.some->speak.abandon(each).status == release_status::failed));
         BOOST_TEST(each->in_doubt());
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_paused_server_makes_operations_wait)
     some.speak.give_back(claim);
 }
 
-BOOST_AUTO_TEST_CASE(a_refused_subscription_disturbs_nobody_and_is_polled)
+BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
 {
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(a_refused_subscription_disturbs_nobody_and_is_polled)
     some.speak.grant(holder);
     const auto waiter = driver::exclusive("k");
     auto waiting = some.speak.start_acquire(waiter);
-    run_until(some.io, [&] { return some.told->warned_of("poll"); });
-    // Replies are still those of their own commands.
+    run_until(some.io, [&] { return some.events->warned_of("poll"); });
+    // Replies still belong to their own commands.
     for (int i = 0; i < 20; ++i) {
         some.speak.check_held(holder);
         some.speak.refuse(driver::exclusive("k"));
@@ -159,8 +159,8 @@ BOOST_AUTO_TEST_CASE(a_refused_subscription_disturbs_nobody_and_is_polled)
     BOOST_TEST(!waiting.done());
     some.speak.give_back(holder);
     BOOST_TEST(waiting.get(some.io) > 0u);
-    BOOST_TEST(std::ranges::count_if(
-                   some.told->warnings, [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
+    BOOST_TEST(std::ranges::count_if(some.events->warnings,
+                   [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
@@ -174,12 +174,12 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
     some.speak.grant(reader);
     const auto port = std::to_string(elsewhere.port());
     BOOST_TEST(server({"REPLICAOF", "127.0.0.1", port}) == "OK");
-    // It has the other's data now, which knows of no locks.
+    // The server has replaced its data with that of the other server, which has no locks.
     for (int i = 0; i < 100 && server({"EXISTS", "{colock}:k"}) == "1"; ++i)
         some.run_for(100ms);
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
 
-    // All at once: each of them lasts until its deadline.
+    // The operations run concurrently, because each of them lasts until its deadline.
     std::vector<running<failure_ptr>> refused;
     const auto begin = [&]<class Outcome>(asio::awaitable<Outcome> operation) {
         refused.push_back(start(some.io, [](auto under_way) -> asio::awaitable<failure_ptr> {
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
         BOOST_TEST(error->code == errc::unavailable);
     }
 
-    // Once it is a master again it is used again.
+    // After the server has become a master again, it is used again.
     BOOST_TEST(server({"REPLICAOF", "NO", "ONE"}) == "OK");
     auto later = start(some.io, some.speak.backend().is_valid(exclusive));
     BOOST_TEST(!later.get(some.io).valid);
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(without_memory_locks_are_still_extended_and_released)
         BOOST_TEST(outcome.error->detail.find("OOM") != std::string::npos);
     }
     BOOST_TEST(server({"EXISTS", "{colock}:free"}) == "0");
-    // The reader that was there is still alone.
+    // The stored value is still that of a single reader.
     BOOST_TEST(server({"GET", "{colock}:s"}).starts_with("s" + reader->token().hex()));
     BOOST_TEST((some.speak.extend(exclusive, 60s).status == extend_status::extended));
     BOOST_TEST((some.speak.extend(reader, 60s).status == extend_status::extended));
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(without_memory_locks_are_still_extended_and_released)
     BOOST_TEST(server({"EXISTS", "{colock}:s"}) == "0");
 }
 
-BOOST_AUTO_TEST_CASE(a_master_that_may_go_on_without_its_replicas_is_warned_of)
+BOOST_AUTO_TEST_CASE(missing_min_replicas_is_warned_of)
 {
     redis_server master;
     redis_server replica;
@@ -251,12 +251,12 @@ BOOST_AUTO_TEST_CASE(a_master_that_may_go_on_without_its_replicas_is_warned_of)
         while (bounded && master({"INFO", "replication"}).find("min_slaves_good_slaves:1") == std::string::npos)
             some.run_for(10ms);
         some.speak.grant(driver::one_attempt(bounded ? "bounded" : "alone"));
-        BOOST_TEST(some.told->warned_of("replicas"));
-        BOOST_TEST(some.told->warned_of("min-replicas-to-write") == !bounded);
+        BOOST_TEST(some.events->warned_of("replicas"));
+        BOOST_TEST(some.events->warned_of("min-replicas-to-write") == !bounded);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_was_killed_is_told_from_one_that_does_not_answer)
+BOOST_AUTO_TEST_CASE(killed_and_silent_servers_are_distinguished)
 {
     for (const bool is_killed : {true, false}) {
         redis_server server;
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_was_killed_is_told_from_one_that_does_not_ans
         const error_code expected = is_killed ? asio::error::connection_reset : asio::error::timed_out;
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
         BOOST_TEST(outcome.error->cause == expected);
-        BOOST_TEST(some.told->loss == expected);
+        BOOST_TEST(some.events->loss == expected);
         const auto later = some.speak.create(driver::exclusive("later"));
         BOOST_TEST(code_of(later) == errc::unavailable);
         BOOST_TEST(later.error->detail.find(is_killed ? "refused" : "the server does not answer") != std::string::npos,
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_that_has_all_slots_is_used_with_a_warni
         BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::extended));
         some.speak.give_back(claim);
         some.speak.check_not_held(claim);
-        BOOST_TEST(some.told->warned_of("Cluster"));
+        BOOST_TEST(some.events->warned_of("Cluster"));
     }
     client_side some({.url = server.url()});
     for (const auto& each : {driver::shared("k"), driver::shared("k")})
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(an_evicting_server_is_warned_of)
     redis_server server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
     client_side some({.url = server.url()});
     some.speak.grant(driver::exclusive("k"));
-    BOOST_TEST(some.told->warned_of("allkeys-lru"));
+    BOOST_TEST(some.events->warned_of("allkeys-lru"));
 }
 
 BOOST_AUTO_TEST_CASE(a_unix_socket_will_do)
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)
             io.reset();
             if (stopped)
                 server.resume();
-            // Inert, and no worse.
+            // After the context is gone, the adapter does nothing. In particular it does not crash.
             backend->start_release(holder, [](release_outcome) { BOOST_ERROR("there is nobody to answer"); });
         }
     }

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What docs/fencing.md shows of a record in Redis, compiled and run.
+// The Redis example of docs/fencing.md, compiled and tested.
 
 #include "server.hpp"
 #include "support/run.hpp"
@@ -47,7 +47,7 @@ asio::awaitable<bool> write(redis::connection& to, std::string record, std::stri
 
 BOOST_AUTO_TEST_SUITE(redis_lockers_and_faults)
 
-BOOST_AUTO_TEST_CASE(a_record_keeps_out_who_was_paused)
+BOOST_AUTO_TEST_CASE(paused_writer_is_rejected_by_its_fence)
 {
     redis_server server;
     asio::io_context io;
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_record_keeps_out_who_was_paused)
     BOOST_TEST(put("once more", next.fence()));
     BOOST_TEST(server({"HGET", "record", "value"}) == "once more");
 
-    // Beyond what a double tells apart, and of another length.
+    // Fences that a double cannot distinguish, and one with more digits.
     constexpr std::uint64_t large = 9'007'199'254'740'993;
     BOOST_TEST(put("large", large));
     BOOST_TEST(!put("one less", large - 1));

@@ -25,13 +25,13 @@ namespace colock::testing {
 
 using namespace std::chrono_literals;
 
-/// An adapter on some server, watched.
+/// An adapter and its event loop, with an observer.
 struct client_side
 {
     explicit client_side(redis::options settings)
         : speak(io, redis::make_adapter(io.get_executor(), std::move(settings)))
     {
-        speak.backend().attach(told);
+        speak.backend().attach(events);
     }
     ~client_side() { run_coro(io, speak.backend().close(1s)); }
 
@@ -44,7 +44,7 @@ struct client_side
     }
 
     asio::io_context io;
-    std::shared_ptr<notes> told = std::make_shared<notes>();
+    std::shared_ptr<notes> events = std::make_shared<notes>();
     driver speak;
 };
 
@@ -54,7 +54,7 @@ inline errc code_of(const create_outcome& outcome)
     return outcome.error->code;
 }
 
-/// As the core does it: an error is no end.
+/// Acquires a lock as the core does: an error does not end the attempts.
 inline asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, plain_claim_ptr claim)
 {
     for (;;) {
@@ -67,8 +67,8 @@ inline asio::awaitable<std::uint64_t> acquire(std::shared_ptr<adapter> backend, 
     }
 }
 
-/// The counters of a locker that holds nothing any more: every grant has ended once, one way or the other. `given_up`:
-/// acquires that ended without a lock after something had been sent.
+/// Checks the counters of a locker that holds nothing any more. Every grant has ended exactly once.
+/// \param given_up acquires that ended without a lock after a request had been sent
 inline void check_balance(const locker_stats& counted, std::uint64_t given_up = 0)
 {
     BOOST_TEST(counted.held == 0u);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Keys of other programs where a prefix is shared: refused, not shown, and never changed.
+// Keys of other programs with the same prefix are refused, not listed, and never changed.
 #include "served.hpp"
 #include "support/print.hpp"
 
@@ -26,7 +26,7 @@ constexpr auto intent_name = "{colock}#w:k";
 struct foreign_value
 {
     const char* name;
-    /// Lua that stores the value under KEYS[1].
+    /// Lua code that stores the value under KEYS[1].
     const char* store;
 };
 
@@ -50,7 +50,8 @@ constexpr foreign_value sorted_sets[] = {
     {"a member behind a reader", "redis.call('ZADD', KEYS[1], 8e15, 's' .. string.rep('a', 43) .. '\\0\\0\\0', 9e15, "
                                  "'alice')"},
 };
-/// Not seen by a look at the first and the last member: what is ours and has expired goes, what is foreign stays.
+/// The check of the first and the last member does not find this value. Expired members of colock are removed, the
+/// foreign member stays.
 constexpr foreign_value between_readers{"a member between expired readers",
     "redis.call('ZADD', KEYS[1], 1, 's' .. string.rep('a', 43) .. '\\0\\0\\0', 2, 'alice', 3, 's' .. "
     "string.rep('b', 43) .. '\\0\\0\\0')"};
@@ -64,7 +65,7 @@ constexpr foreign_value strings[] = {
     {"what begins like a reader", "redis.call('SET', KEYS[1], 's' .. string.rep('a', 43) .. 'me')"},
 };
 
-/// In the standard layout.
+/// All foreign values for keys of the standard layout.
 std::vector<foreign_value> all_foreign_values()
 {
     std::vector<foreign_value> all(std::begin(not_sorted_sets), std::end(not_sorted_sets));
@@ -91,7 +92,7 @@ void check_refused(const failure_ptr& why)
     BOOST_TEST(why->detail.find("WRONGTYPE") != std::string::npos, why->detail);
 }
 
-/// A foreign value under a name, and whether it was changed.
+/// Stores a foreign value in a key and checks later whether it was changed.
 struct foreign_key
 {
     foreign_key(redis_server& on, const foreign_value& value, std::string under = lock_name)
@@ -116,7 +117,7 @@ struct foreign_key
     bool has_ttl = false;
 };
 
-/// Every way to ask for a lock whose key has a foreign value.
+/// Tries every way to acquire a lock whose key has a foreign value.
 void check_acquires_are_refused(served& f, foreign_key& theirs)
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
@@ -139,7 +140,7 @@ void check_acquires_are_refused(served& f, foreign_key& theirs)
     BOOST_TEST(f.raw({"EXISTS", "{colock}:l"}) == "0");
 }
 
-/// What a claim asks for whose lock was replaced by a foreign value.
+/// Calls all operations of a holder whose lock was replaced by a foreign value.
 void check_holders_change_nothing(served& f, const foreign_value& value)
 {
     using use = std::function<void(const plain_claim_ptr&)>;
@@ -263,7 +264,7 @@ BOOST_AUTO_TEST_CASE(background_purge_leaves_foreign_values_alone)
     server({"EVAL", "redis.call('ZADD', KEYS[1], 1, 's' .. string.rep('a', 43) .. '\\0\\0\\0')", "1", lock_name});
     locker purging(redis::make_adapter(io.get_executor(), {.url = server.url()}),
         {.purge = background_purge{.interval = 100ms, .limit = 1000}});
-    // It begins with the first use.
+    // The background purge begins with the first use.
     run_coro(io, run_coro(io, purging.acquire("first")).release());
     run_until(io, [&] { return server({"EXISTS", lock_name}) == "0"; });
     for (auto& each : theirs)
@@ -289,7 +290,7 @@ BOOST_AUTO_TEST_CASE(foreign_intent_is_refused_and_unchanged)
             theirs.check_unchanged("a writer");
             f.speak->abandon(writer);
             theirs.check_unchanged("a writer that gives up");
-            // It is refused by the readers, and has no intent.
+            // The readers make this claim busy, and it leaves no intent.
             const auto several = f.speak->create_all({driver::exclusive("k"), driver::exclusive("l")});
             BOOST_TEST((several.status == create_status::busy));
             theirs.check_unchanged("a writer of several");

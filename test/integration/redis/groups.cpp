@@ -44,7 +44,7 @@ long long wall_ms()
 
 BOOST_AUTO_TEST_SUITE(redis_commands)
 
-BOOST_AUTO_TEST_CASE(only_locks_of_a_group_are_in_an_index_and_it_goes_with_the_last)
+BOOST_AUTO_TEST_CASE(index_holds_only_group_locks_and_is_removed_with_the_last)
 {
     served f;
     const auto alone = driver::exclusive("alone");
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(only_locks_of_a_group_are_in_an_index_and_it_goes_with_the_
     for (const auto& each : all)
         f.speak->give_back(each);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
-    // Together.
+    // Releases in one batch.
     std::vector<plain_claim_ptr> eight;
     for (int i = 0; i < 8; ++i)
         eight.push_back(member("k" + std::to_string(i)));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(only_locks_of_a_group_are_in_an_index_and_it_goes_with_the_
     for (auto& each : released)
         BOOST_TEST((each.get(f.io).status == release_status::released));
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
-    // Those that are given up, and the one that a writer behind readers has left.
+    // Claims that are abandoned, and the intent of a writer that waited for readers.
     const auto reader = member("r", lock_mode::shared), writer = member("r");
     f.speak->grant(reader);
     f.speak->refuse(writer);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
     BOOST_TEST(left_of(f, index_name) > 119 * 60'000);
     BOOST_TEST(f.speak->extend_group("g", 3h).size() == 2U);
     BOOST_TEST(left_of(f, index_name) > 179 * 60'000);
-    // What has expired without a release leaves it when another one comes.
+    // An expired member that was not released is removed when another member is added.
     f.speak->grant(passing);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
     run_until(f.io, [&] { return f.raw({"ZCOUNT", index_name, "-inf", std::to_string(wall_ms())}) == "1"; });
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_broken_leaves_the_index_and_what_is_held_stays)
+BOOST_AUTO_TEST_CASE(broken_locks_leave_the_index_and_held_ones_stay)
 {
     served f;
     const auto limited = member("a", lock_mode::exclusive, 1min), eternal = member("b", lock_mode::exclusive, 0ms),
@@ -129,12 +129,12 @@ BOOST_AUTO_TEST_CASE(what_is_broken_leaves_the_index_and_what_is_held_stays)
     BOOST_TEST((left_of(f, index_name) > 0 && left_of(f, index_name) <= 61'000));
     BOOST_TEST(f.speak->break_key("a").size() == 1U);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
-    // A lock without a group, of another adapter.
+    // A lock without a group, stored by another adapter.
     f.raw({"SET", "{colock}:d", stored_holder('d')});
     BOOST_TEST(f.speak->break_key("d").size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_whose_index_cannot_be_written_is_not_held)
+BOOST_AUTO_TEST_CASE(lock_is_not_held_if_its_index_cannot_be_written)
 {
     served f;
     f.raw({"SET", index_name, "another program's"});

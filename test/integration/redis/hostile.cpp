@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// What is no Redis server may be at the other end, or too old a one: a wrong port, a broken proxy, anyone between
+// The peer is not a Redis server, or it is too old: a wrong port, a broken proxy, or an attacker on a connection
 // without TLS.
 
 #include "fixture.hpp"
@@ -32,15 +32,15 @@ std::string repeated(std::string_view text, std::size_t times)
     return all;
 }
 
-/// A connection that sends a request with three replies, reads messages as well, and lives until the peer ends it.
-void run_a_link(asio::io_context& io, std::uint16_t port)
+/// Runs a connection until the peer closes it. Sends a request with three replies, and also receives messages.
+void run_connection(asio::io_context& io, std::uint16_t port)
 {
     using namespace redis::detail;
     const settings config(redis::options{.url = "redis://127.0.0.1:" + std::to_string(port)});
-    const auto on = std::make_shared<link>(io.get_executor(), config, endpoint{"127.0.0.1", std::to_string(port)},
-        false, asio::ssl::context(asio::ssl::context::tls_client), 1);
+    const auto on = std::make_shared<server_connection>(io.get_executor(), config,
+        endpoint{"127.0.0.1", std::to_string(port)}, false, asio::ssl::context(asio::ssl::context::tls_client), 1);
     boost::redis::request request;
-    request.get_config() = once;
+    request.get_config() = request_config;
     for (int i = 0; i < 3; ++i)
         request.push("PING");
     std::vector<reply> replies(3);
@@ -75,32 +75,31 @@ void run_a_link(asio::io_context& io, std::uint16_t port)
 
 BOOST_AUTO_TEST_SUITE(redis_hostile)
 
-BOOST_AUTO_TEST_CASE(
-    a_connection_survives_whatever_it_reads, *boost::unit_test::enable_if<redis::detail::validates_replies>())
+BOOST_AUTO_TEST_CASE(connection_survives_any_input, *boost::unit_test::enable_if<redis::detail::validates_replies>())
 {
     asio::io_context io;
     mutator some(4'711);
     std::string said;
     peer server(io, [&](peer::talk& with) -> asio::awaitable<void> {
         co_await with.hear();
-        // In two pieces, cut anywhere.
+        // The bytes are sent in two pieces, cut at a random position.
         const auto cut = said.empty() ? 0 : some.below(said.size());
         co_await with.say(said.substr(0, cut));
         co_await with.say(said.substr(cut));
     });
     for (const auto& each : disorderly) {
         said = each;
-        run_a_link(io, server.port());
+        run_connection(io, server.port());
     }
     for (int i = 0; i < 2'000; ++i) {
         said = some.next();
-        run_a_link(io, server.port());
+        run_connection(io, server.port());
     }
     BOOST_TEST(server.connections() == 2'000u + disorderly.size());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_redis_server_is_an_error_and_grants_nothing,
-    *boost::unit_test::enable_if<redis::detail::validates_replies>())
+BOOST_AUTO_TEST_CASE(
+    peer_other_than_redis_causes_an_error, *boost::unit_test::enable_if<redis::detail::validates_replies>())
 {
     std::vector<std::string> cases = disorderly;
     cases.insert(cases.end(),
@@ -138,7 +137,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_redis_server_is_an_error_and_grants_nothing,
 
 namespace {
 
-/// A server that says that it is of that version, and ends the connection at the next request.
+/// A server that reports the given version and closes the connection at the next request.
 peer::service server_of(std::string version)
 {
     const auto info = "redis_version:" + version + "\r\n";
@@ -160,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_server_before_6_2_is_refused_by_its_version)
         bool refused;
     } const cases[] = {{"5.0.14", true}, {"6.0.16", true}, {"6.1.240", true}, {"6.2.0", false}, {"6.10.1", false},
         {"7.0.15", false}, {"10.0.0", false},
-        // Whatever says none may be new enough.
+        // A server with an unknown version may be new enough.
         {"", false}, {"unstable", false}};
     for (const auto& each : cases) {
         BOOST_TEST_CONTEXT(each.version)

@@ -8,7 +8,7 @@
 namespace colock::testing {
 namespace {
 
-/// A server that may kill connections, or may not, behind a link whose bytes can be held up.
+/// A server whose user may or may not kill connections, behind a relay that can hold data back.
 struct late_link
 {
     explicit late_link(bool may_kill, locker_options options = {}) : between(server.port())
@@ -22,7 +22,7 @@ struct late_link
     }
     ~late_link() { static_cast<void>(run_coro(io, on->shutdown(5s))); }
 
-    /// The request is kept by the link, and its connection ends.
+    /// The relay holds the request back and closes the connection.
     void lose_extend(lock& held, std::chrono::milliseconds ttl)
     {
         between.hold();
@@ -52,7 +52,7 @@ struct late_link
     std::optional<locker> on;
 };
 
-/// How a lock came to its holder after a break had been sent.
+/// How the second holder gets the lock after a break was sent.
 enum class later : unsigned char
 {
     granted,
@@ -74,11 +74,10 @@ lock pass_on(asio::io_context& io, const locker& others, lock first, later how)
     return waiting.get(io);
 }
 
-/// A break of "k" over the link, of which nothing arrives until the link delivers it: its look, or the removal of what
-/// the look has shown.
+/// Breaks "k" through the relay, which holds either the listing or the removal back until the test delivers it.
 void lose_break(late_link& f, bool after_look)
 {
-    // The server knows the scripts by their digests from now on.
+    // After this the server knows the scripts by their digests.
     f.server({"SET", "{colock}:other", stored_holder('a'), "PX", "60000"});
     BOOST_TEST(run_coro(f.io, f.on->break_lock("other")).size() == 1U);
     const auto cuts = f.between.cuts();
@@ -98,7 +97,7 @@ void lose_break(late_link& f, bool after_look)
         breaking.get(f.io);
         BOOST_ERROR("answered, although nothing could pass");
     } catch (const error& failed) {
-        // A look that was lost has changed nothing.
+        // A lost listing has changed nothing.
         BOOST_TEST((failed.code() == (after_look ? errc::outcome_unknown : errc::unavailable)), failed.what());
     }
 }
@@ -107,7 +106,7 @@ void lose_break(late_link& f, bool after_look)
 
 BOOST_AUTO_TEST_SUITE(redis_late_requests)
 
-BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_later_holders)
+BOOST_AUTO_TEST_CASE(late_break_spares_later_holders)
 {
     for (const bool after_look : {false, true}) {
         for (const auto how : {later::granted, later::handed_over, later::adopted}) {
@@ -127,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_later_holders)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_later_readers_and_removes_those_it_has_seen)
+BOOST_AUTO_TEST_CASE(late_break_removes_only_listed_readers)
 {
     for (const int before : {1, 2}) {
         late_link f(false);
@@ -147,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_later_readers_and_removes_
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_break_of_more_readers_than_one_script_removes_removes_all)
+BOOST_AUTO_TEST_CASE(break_removes_more_readers_than_one_script_can)
 {
     redis_server server;
     client_side some({.url = server.url()});
@@ -161,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_break_of_more_readers_than_one_script_removes_removes_all
     BOOST_TEST(some.speak.break_key("k").empty());
 }
 
-BOOST_AUTO_TEST_CASE(no_lease_outlasts_a_shorter_extension_that_may_still_arrive)
+BOOST_AUTO_TEST_CASE(lease_ends_before_late_shorter_extension_can_expire)
 {
     late_link f(false);
     auto held = run_coro(f.io, f.on->acquire("k", {.ttl = 60s}));
@@ -192,27 +191,27 @@ BOOST_AUTO_TEST_CASE(an_answer_on_the_same_connection_ends_the_doubt)
     const auto claim = driver::exclusive("k", 60s);
     some.speak.grant(claim);
     between.cut_at("EVALSHA", loss::time);
-    // An extension that is told of in the operation timeout is not; the connection stays.
+    // This extension fails because its reply comes after the operation timeout. The connection stays open.
     BOOST_TEST((some.speak.extend(claim, 20s).status == extend_status::failed));
     claim->may_arrive_late(20s);
     between.deliver_replies();
     while (some.speak.extend(claim, 60s).status == extend_status::failed)
         continue;
     BOOST_TEST((claim->late_ttl() == std::chrono::milliseconds::max()));
-    BOOST_TEST(some.told->suspensions == 0);
+    BOOST_TEST(some.events->suspensions == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again)
+BOOST_AUTO_TEST_CASE(claim_with_late_release_is_not_granted_again)
 {
     late_link f(false, {.ttl = 60s, .minimum_validity = 58'500ms});
-    // The server knows the script by its digest from now on.
+    // After this the server knows the script by its digest.
     run_coro(f.io, run_coro(f.io, f.on->acquire("k", {.ttl = 60s})).release(on_failure::raise));
     f.between.cut_at("SET", loss::time);
     auto acquiring = start(f.io, f.on->acquire("k", {.ttl = 60s}));
     run_until(f.io, [&] { return f.between.cuts() == 1 && f.stored("k") > 0ms && f.stored("k") < 58s; });
     f.between.hold();
     f.between.deliver_replies();
-    // The grant was late, and is given back.
+    // The grant was late, so it is released.
     run_until(f.io, [&] { return f.between.keeps(); });
     f.between.hang_up();
     auto held = acquiring.get(f.io);
@@ -221,11 +220,11 @@ BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again
     run_coro(f.io, held.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(what_an_adapter_could_not_give_back_for_certain_is_not_granted_again)
+BOOST_AUTO_TEST_CASE(claim_with_unproven_release_is_not_granted_again)
 {
     late_link f(false);
     run_coro(f.io, run_coro(f.io, f.on->acquire("k")).release(on_failure::raise));
-    // A lock without a fence is given back by the acquire itself.
+    // The acquire itself releases a lock without a fence.
     f.server({"SET", "{colock}#fence", "none"});
     f.between.cut_at("INCRBY", loss::time);
     auto acquiring = start(f.io, f.on->acquire("k", {.ttl = 60s}));

@@ -10,7 +10,7 @@
 namespace colock::testing {
 namespace {
 
-/// As many exclusive locks, past any adapter.
+/// Stores `count` exclusive locks without an adapter.
 void plant_locks(served& on, int count)
 {
     on.raw({"EVAL",
@@ -18,7 +18,7 @@ void plant_locks(served& on, int count)
         "end",
         "0", std::to_string(count)});
 }
-/// As many keys with three readers, two of whom have expired.
+/// Stores `count` keys with three readers each. Two of the readers have expired.
 void plant_readers(served& on, int count)
 {
     on.raw({"EVAL",
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
     BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_keys") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(among_many_others_few_locks_are_found_in_pages_that_end)
+BOOST_AUTO_TEST_CASE(few_locks_among_many_keys_are_found_in_limited_pages)
 {
     served f;
     plant_locks(f, 50'000);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(among_many_others_few_locks_are_found_in_pages_that_end)
     BOOST_TEST(pages.size() > 2U);
 }
 
-BOOST_AUTO_TEST_CASE(a_sweep_of_many_goes_in_steps_and_takes_what_has_expired)
+BOOST_AUTO_TEST_CASE(purge_removes_many_expired_locks_in_steps)
 {
     served f;
     plant_locks(f, 1000);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
         f.speak->grant(claim);
         return claim;
     }());
-    // The fence stays.
+    // Only the fence counter stays.
     const auto before = f.raw({"DBSIZE"});
     for (int i = 0; i < 100; ++i) {
         const auto key = "k" + std::to_string(i);
@@ -104,14 +104,14 @@ BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
         f.speak->grant(driver::shared(key, 0, 0ms));
         f.speak->refuse(driver::exclusive(key));
     }
-    // What is without a ttl goes by hand.
+    // Readers without a ttl are made to expire.
     for (int i = 0; i < 100; ++i)
         f.raw(
             {"EVAL", "local last = redis.call('ZRANGE', KEYS[1], -1, -1)[1] redis.call('ZADD', KEYS[1], 'XX', 1, last)",
                 "1", "{colock}:k" + std::to_string(i)});
     run_until(f.io, [&] { return f.raw({"EXISTS", "{colock}:xk99"}) == "0"; });
     BOOST_TEST(f.speak->purge().size() == 200U);
-    // A writer's intent has a ttl of its own.
+    // A writer's intent has its own ttl.
     for (int i = 0; i < 100; ++i)
         f.raw({"DEL", "{colock}#w:k" + std::to_string(i)});
     BOOST_TEST(f.raw({"DBSIZE"}) == before);

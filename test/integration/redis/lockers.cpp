@@ -20,7 +20,7 @@ namespace colock::testing {
 
 namespace {
 
-/// Quick to try again, so that a test need not wait long.
+/// Options with a short retry interval, so that a test need not wait long.
 locker_options eager()
 {
     locker_options options;
@@ -28,7 +28,7 @@ locker_options eager()
     return options;
 }
 
-/// Runs as many as that, while the link loses one request or reply after the other, and ends the locker.
+/// Runs `workers` coroutines while the relay loses requests and replies, and then shuts the locker down.
 shutdown_report run_under_cuts(asio::thread_pool& pool, redis_relay& between, const locker& locks, int workers,
     const std::function<asio::awaitable<void>(int)>& work)
 {
@@ -58,14 +58,14 @@ BOOST_AUTO_TEST_CASE(a_hand_over_to_a_shorter_ttl_is_announced_to_other_lockers)
     asio::io_context io;
     locker one(redis::make_adapter(io.get_executor(), {.url = server.url()}));
     locker other(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-    // None, and one that travels alone, and some that travel together.
+    // A hand-over with a fence anchor first, then a single one, then several in one batch.
     std::vector<std::string> keys{"a"};
     for (int round = 0; round < 2; ++round) {
         std::vector<lock> held;
         std::vector<running<lock>> next, elsewhere;
         for (const auto& key : keys) {
             held.push_back(run_coro(io, one.acquire(key, {.ttl = 600s})));
-            // It looks again when it is told to, or when the lease that it knows of has ended.
+            // The waiter checks again when it receives a message, or when the lease that it knows has expired.
             elsewhere.push_back(start(io, other.acquire(key, {.ttl = 5s, .retry = retry_policy::fixed(600s)})));
         }
         for (const auto& key : keys) {
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_hand_over_to_a_shorter_ttl_is_announced_to_other_lockers)
         const auto begin = std::chrono::steady_clock::now();
         for (auto& each : next) {
             auto given = each.get(io);
-            // Left to its expiry.
+            // The lock is not released and expires.
             static_cast<void>(run_coro(io, given.detach()));
         }
         for (auto& each : elsewhere)
@@ -99,32 +99,33 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_as_soon_as_commands_can_be_sent_again)
     redis_server server;
     redis_relay between(server.port());
     asio::io_context io;
-    const auto told = std::make_shared<notes>();
-    // The connection whose subscription is not confirmed is not given up as silent.
+    const auto events = std::make_shared<notes>();
+    // The health interval is long, so that the connection with the unconfirmed subscription is not closed as silent.
     locker waits(redis::make_adapter(io.get_executor(), {.url = between.url(), .health_interval = 1min}),
-        {.retry = retry_policy::fixed(1h), .observer = told});
+        {.retry = retry_policy::fixed(1h), .observer = events});
     locker holds(redis::make_adapter(io.get_executor(), {.url = server.url()}));
     auto held = run_coro(io, holds.acquire("k", {.ttl = 1h}));
     auto waiting = start(io, waits.acquire("k"));
     run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     between.refuse(true);
-    run_until(io, [&] { return told->suspensions == 1; });
+    run_until(io, [&] { return events->suspensions == 1; });
     run_coro(io, held.release());
-    // The release was missed, and the next subscription is not confirmed: the waiter cannot hear of it that way.
+    // The message of the release was missed, and the next subscription is not confirmed. So no message can wake the
+    // waiter.
     between.cut_at("SUBSCRIBE", loss::time);
     between.refuse(false);
     waiting.get(io) = {};
-    BOOST_TEST(told->reconnections == 1);
+    BOOST_TEST(events->reconnections == 1);
     between.deliver_replies();
     run_coro(io, waits.shutdown(1s));
 }
 
-BOOST_AUTO_TEST_CASE(a_crowd_in_one_locker_lets_another_have_its_turn)
+BOOST_AUTO_TEST_CASE(busy_locker_does_not_starve_another)
 {
     redis_server server;
     asio::io_context io;
-    locker crowd(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-    locker single(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    locker busy(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    locker other_locker(redis::make_adapter(io.get_executor(), {.url = server.url()}));
     bool over = false;
     std::vector<running<void>> all;
     for (int i = 0; i < 8; ++i) {
@@ -133,21 +134,21 @@ BOOST_AUTO_TEST_CASE(a_crowd_in_one_locker_lets_another_have_its_turn)
                 auto held = co_await through.acquire("k");
                 co_await held.release();
             }
-        }(crowd, over)));
+        }(busy, over)));
     }
     for (int turn = 0; turn < 10; ++turn) {
-        auto next = start(io, single.acquire("k"));
-        const auto before = crowd.stats().grants;
+        auto next = start(io, other_locker.acquire("k"));
+        const auto before = busy.stats().grants;
         run_until(io, [&] { return next.done(); });
-        // Seventeen, if it is woken in time at the first opportunity.
-        BOOST_TEST(crowd.stats().grants - before < 1000u);
+        // About 17 grants, if the single waiter is woken at the first opportunity.
+        BOOST_TEST(busy.stats().grants - before < 1000u);
         run_coro(io, next.get(io).release());
     }
     over = true;
     for (auto& each : all)
         each.get(io);
-    BOOST_TEST(run_coro(io, crowd.shutdown(5s)).clean());
-    BOOST_TEST(run_coro(io, single.shutdown(5s)).clean());
+    BOOST_TEST(run_coro(io, busy.shutdown(5s)).clean());
+    BOOST_TEST(run_coro(io, other_locker.shutdown(5s)).clean());
 }
 
 BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
@@ -170,7 +171,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
                 overlaps += ++inside[key] == 1 ? 0 : 1;
                 asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
                 co_await pause.async_wait(asio::use_awaitable);
-                // Two of three are well.
+                // Two of three nodes are connected.
                 try {
                     co_await held.extend(60s);
                 } catch (const extend_error&) {

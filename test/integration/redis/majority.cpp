@@ -28,7 +28,7 @@ struct three
     }
     ~three() { run_coro(io, speak.backend().close(1s)); }
 
-    /// A node that is well always answers in time, however slow this machine is.
+    /// A connected node always answers in time, even if this machine is slow.
     static redis::options patient(redis::options settings)
     {
         settings.operation_timeout = settings.operation_timeout.value_or(10s);
@@ -47,7 +47,7 @@ struct three
     driver speak;
 };
 
-/// A slow machine may let a node that is well miss its deadline: tries until it does not.
+/// Repeats an action until it succeeds, because a connected node may miss its deadline on a slow machine.
 void until(const std::function<bool()>& reached)
 {
     const auto deadline = std::chrono::steady_clock::now() + 30s;
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     f.speak.grant(claim);
     BOOST_TEST((f.speak.extend(claim, 20s).status == extend_status::extended));
     f.speak.give_back(claim);
-    // A majority was all that was waited for.
+    // The operations have only waited for a majority.
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
     f.servers[1].resume();
     run_until(f.io, [&] { return f.holding("k") == 0; });
@@ -134,15 +134,15 @@ BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_sl
     run_coro(io, speak.backend().close(2s));
 }
 
-BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
+BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
 {
     redis_server servers[3];
     redis_relay between(servers[2].port());
     asio::io_context io;
     const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
                                three::patient({.health_interval = 1min})));
-    const auto told = std::make_shared<notes>();
-    speak.backend().attach(told);
+    const auto events = std::make_shared<notes>();
+    speak.backend().attach(events);
     const auto left = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
     int losses = 0;
     for (const auto what : {loss::request, loss::reply}) {
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
         run_until(io, left);
         between.cut_at("EVALSHA", what);
         speak.give_back(held);
-        run_until(io, [&] { return told->reconnections == losses + 1 && !left(); });
+        run_until(io, [&] { return events->reconnections == losses + 1 && !left(); });
 
         const auto unanswered = driver::exclusive("k");
         between.cut_at("SET", what);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(what_one_node_did_not_answer_is_taken_back_later)
         run_until(io, [&] { return between.cuts() == losses + 2 && left() == (what == loss::reply); });
         speak.give_back(unanswered);
         losses += 2;
-        run_until(io, [&] { return told->reconnections == losses && !left(); });
+        run_until(io, [&] { return events->reconnections == losses && !left(); });
     }
     run_coro(io, speak.backend().close(1s));
 }
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_holder_is_polled_for)
     f.speak.give_back(holder);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
+BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
 {
     three f;
     const auto able = f.speak.backend().capabilities();
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(what_a_quorum_cannot_do_is_said)
     BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://:secret@a:6379/1"}), validation_error);
 }
 
-BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
+BOOST_AUTO_TEST_CASE(expired_remainder_on_the_only_reachable_master_is_no_holder)
 {
     redis_server servers[3];
     redis_proxy first(servers[0].port());
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
     COLOCK_THROWS(create_error, errc::unavailable,
         run_coro(io, locks.acquire("k", {.retry = retry_policy::fixed(10ms).times(2)})));
     first.enable(true);
-    // Two of three have answered now: whoever it is holds one of them.
+    // Two of three nodes have answered now, and one of them is held by another claim.
     const auto is_busy = [&] {
         try {
             return !run_coro(io, locks.try_acquire("k"));
@@ -217,11 +217,11 @@ BOOST_AUTO_TEST_CASE(a_leftover_on_the_only_master_that_answers_is_no_holder)
     run_coro(io, locks.shutdown(5s));
 }
 
-BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_the_later_holder_of_a_majority)
+BOOST_AUTO_TEST_CASE(late_break_spares_later_holder_of_a_majority)
 {
     three f;
     redis_relay first(f.servers[0].port()), second(f.servers[1].port()), third(f.servers[2].port());
-    // Without the right to end connections: what was sent on one arrives after all.
+    // The user may not end connections, so a request on an earlier connection may still arrive.
     for (auto& server : f.servers)
         server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-client"});
     locker late(redis::make_quorum(f.io.get_executor(), {first.url(), second.url(), third.url()},
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_break_that_arrives_late_spares_the_later_holder_of_a_majo
     run_coro(f.io, late.shutdown(5s));
 }
 
-BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)
+BOOST_AUTO_TEST_CASE(extension_needs_answers_of_a_majority)
 {
     redis_server servers[3];
     redis_proxy first(servers[0].port());
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)
     locker locks(redis::make_quorum(
         io.get_executor(), {first.url(), second.url(), servers[2].url()}, three::patient({.health_interval = 1min})));
     auto held = run_coro(io, locks.acquire("k", {.ttl = 1h, .retry = retry_policy::fixed(10ms)}));
-    // A majority is enough for the grant, but below each of them is needed.
+    // The grant needs only a majority, but the test needs all nodes.
     for (auto& server : servers)
         run_until(io, [&] { return server({"EXISTS", "{colock}:k"}) == "1"; });
     first.enable(false);
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)
     BOOST_TEST(held.held());
     first.enable(true);
     until(extends);
-    // One master's yes is not a lock.
+    // A grant of one master is not a lock.
     second.enable(true);
     servers[0]({"DEL", "{colock}:k"});
     servers[1]({"DEL", "{colock}:k"});
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(an_extension_needs_a_majority_that_answers)
     BOOST_TEST(servers[2]({"EXISTS", "{colock}:k"}) == "0");
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_does_not_wait_for_a_master_that_is_gone)
+BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_killed_master)
 {
     redis_server servers[3];
     asio::io_context io;
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_shutdown_does_not_wait_for_a_master_that_is_gone)
     const auto report = run_coro(io, locks.shutdown(20s));
     BOOST_TEST(report.clean());
     BOOST_TEST(report.unproven == 1U);
-    // Nothing keeps the context, though the lock may stand there for an hour yet.
+    // Nothing keeps the context running, although the lock may exist on the master for another hour.
     io.restart();
     io.run_for(30s);
     BOOST_TEST(io.stopped());

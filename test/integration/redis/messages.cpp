@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// The connection that tells waiters of releases: where it leads, what refuses it, and how many wait on it.
+// The connection for messages of releases: its server, errors that refuse it, and the number of waiters on it.
 
 #include "fixture.hpp"
 #include "sentinel.hpp"
@@ -19,16 +19,16 @@ namespace {
 
 constexpr std::string_view busy_reply = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL\r\n";
 
-/// How often that command was called; -1: the server does not say so.
+/// Number of calls of the command; -1 if it cannot be parsed.
 int calls_of(redis_server& server, const std::string& command)
 {
-    const auto told = server({"INFO", "commandstats"});
-    const auto at = told.find("cmdstat_" + command + ":calls=");
+    const auto reply = server({"INFO", "commandstats"});
+    const auto at = reply.find("cmdstat_" + command + ":calls=");
     if (at == std::string::npos)
         return 0;
-    const auto digits = told.find('=', at) + 1;
+    const auto digits = reply.find('=', at) + 1;
     int calls = -1;
-    std::from_chars(told.data() + digits, told.data() + told.size(), calls);
+    std::from_chars(reply.data() + digits, reply.data() + reply.size(), calls);
     return calls;
 }
 
@@ -37,20 +37,20 @@ bool listened_to(redis_server& server, const std::string& key)
     return server({"PUBSUB", "NUMSUB", "{colock}:" + key}) == "{colock}:" + key + "\n1\n";
 }
 
-/// Somebody else has it, and has told nobody.
+/// Stores a lock of another process, without a message.
 void take(redis_server& server, const std::string& key)
 {
     server({"SET", "{colock}:" + key, stored_holder('f'), "PX", "3600000"});
 }
 
-/// As that somebody's colock would give it back.
+/// Releases the lock as the other process would.
 void give_back(redis_server& server, const std::string& key)
 {
     server({"DEL", "{colock}:" + key});
     server({"PUBLISH", "{colock}:" + key, ""});
 }
 
-/// A master and its successor; the lock is taken on both.
+/// A master and its successor. The lock is held on both.
 struct move
 {
     move()
@@ -61,7 +61,8 @@ struct move
         }
     }
 
-    /// A client that waits on the first is told of a release on the second. `lead` makes new connections lead there.
+    /// Runs a waiter on the first server and publishes the release on the second. `lead` makes new connections go to
+    /// the second.
     template <class Lead>
     void run(client_side& some, Lead lead)
     {
@@ -121,14 +122,14 @@ BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
     name.lead_to(tells.port());
     auto waiting = some.speak.start_acquire(driver::exclusive("k"));
     run_until(some.io, [&] { return listened_to(tells, "k"); });
-    BOOST_TEST(some.told->warned_of("another server"));
-    // It has tried for a better one a few times, and no more.
+    BOOST_TEST(some.events->warned_of("another server"));
+    // The adapter has tried a few times to reach the other server, and not more.
     BOOST_TEST(calls_of(tells, "hello") > 1);
     BOOST_TEST(calls_of(tells, "hello") < 10);
     BOOST_TEST(!waiting.done());
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_does_not_say_who_it_is_is_not_taken_for_another)
+BOOST_AUTO_TEST_CASE(server_without_run_id_is_taken_for_the_same)
 {
     for (const bool said_at_first : {true, false}) {
         BOOST_TEST_CONTEXT("INFO at first: " << said_at_first)
@@ -143,13 +144,13 @@ BOOST_AUTO_TEST_CASE(a_server_that_does_not_say_who_it_is_is_not_taken_for_anoth
             auto waiting = some.speak.start_acquire(driver::exclusive("k"));
             run_until(some.io, [&] { return listened_to(server, "k"); });
             BOOST_TEST(calls_of(server, "hello") == 2);
-            BOOST_TEST(!some.told->warned_of("another server"));
+            BOOST_TEST(!some.events->warned_of("another server"));
             BOOST_TEST(!waiting.done());
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_subscription_that_is_refused_for_a_moment_is_asked_for_again)
+BOOST_AUTO_TEST_CASE(temporarily_refused_subscription_is_retried)
 {
     redis_server server;
     redis_relay between(server.port());
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_subscription_that_is_refused_for_a_moment_is_asked_for_ag
     auto waiting = some.speak.start_acquire(driver::exclusive("k"));
     run_until(some.io, [&] { return listened_to(server, "k"); });
     BOOST_TEST(between.cuts() == 2);
-    BOOST_TEST(!some.told->warned_of("poll"));
+    BOOST_TEST(!some.events->warned_of("poll"));
     give_back(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
     BOOST_TEST(some.speak.backend().reconnects() == 0u);
@@ -178,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
     between.answer_at("UNSUBSCRIBE", std::string(busy_reply) + std::string(busy_reply));
     give_back(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
-    // The connection on which they would be out of step is left.
+    // The connection with replies out of step is closed.
     run_until(some.io, [&] { return between.cuts() == 1 && !listened_to(server, "k"); });
     run_until(some.io, [&] { return listened_to(server, "other"); });
     BOOST_TEST(!longer.done());
@@ -193,7 +194,7 @@ BOOST_AUTO_TEST_CASE(the_right_to_listen_is_asked_for_at_each_connection)
     take(server, "k");
     client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
     auto waiting = some.speak.start_acquire(driver::exclusive("k"));
-    run_until(some.io, [&] { return some.told->warned_of("poll"); });
+    run_until(some.io, [&] { return some.events->warned_of("poll"); });
     server({"ACL", "SETUSER", "app", "&*"});
     server({"CLIENT", "KILL", "TYPE", "normal"});
     run_until(some.io, [&] { return listened_to(server, "k"); });
@@ -208,8 +209,8 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_listen_every_wait_ends_by_its_age)
     take(server, "k");
     client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
     auto waiting = some.speak.start_acquire(driver::exclusive("k"));
-    run_until(some.io, [&] { return some.told->warned_of("poll"); });
-    // More often than that news makes it look.
+    run_until(some.io, [&] { return some.events->warned_of("poll"); });
+    // The waiter checks more often than messages would make it.
     const auto looks = calls_of(server, "evalsha");
     run_until(some.io, [&] { return calls_of(server, "evalsha") > looks + 5; });
     BOOST_TEST(!waiting.done());
@@ -217,7 +218,7 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_listen_every_wait_ends_by_its_age)
     BOOST_TEST(waiting.get(some.io) > 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_password_that_has_changed_is_told_though_commands_go_on)
+BOOST_AUTO_TEST_CASE(changed_password_is_reported_while_commands_continue)
 {
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
@@ -227,21 +228,21 @@ BOOST_AUTO_TEST_CASE(a_password_that_has_changed_is_told_though_commands_go_on)
     run_until(some.io, [&] { return listened_to(server, "k"); });
     server({"ACL", "SETUSER", "app", "resetpass", ">other"});
     server({"CLIENT", "KILL", "TYPE", "pubsub"});
-    run_until(some.io, [&] { return some.told->warned_of("messages of releases is refused"); });
-    BOOST_TEST(some.told->warned_of("correct the user or the password"));
-    // More attempts are no more news.
+    run_until(some.io, [&] { return some.events->warned_of("messages of releases is refused"); });
+    BOOST_TEST(some.events->warned_of("correct the user or the password"));
+    // More attempts are not reported again.
     const auto hellos = calls_of(server, "hello");
     run_until(some.io, [&] { return calls_of(server, "hello") > hellos + 1; });
-    BOOST_TEST(std::ranges::count_if(some.told->warnings,
+    BOOST_TEST(std::ranges::count_if(some.events->warnings,
                    [](const auto& each) { return each.find("is refused") != std::string::npos; }) == 1);
-    BOOST_TEST(some.told->suspensions == 0);
+    BOOST_TEST(some.events->suspensions == 0);
     server({"ACL", "SETUSER", "app", "resetpass", ">pw"});
     run_until(some.io, [&] { return listened_to(server, "k"); });
     give_back(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_is_not_ready_at_the_greeting_is_tried_again)
+BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
 {
     for (const std::string& why :
         {std::string("-LOADING Redis is loading the dataset in memory\r\n"), std::string(busy_reply)})
@@ -251,33 +252,33 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_not_ready_at_the_greeting_is_tried_again)
             redis_server server;
             redis_relay between(server.port());
             client_side some({.url = between.url(), .operation_timeout = 20s});
-            // To HELLO and INFO.
+            // Answers HELLO and INFO.
             between.answer_at("HELLO", why + why, 2);
             some.speak.grant(driver::exclusive("k"));
             BOOST_TEST(between.cuts() == 2);
-            BOOST_TEST(some.told->readies == 1);
-            BOOST_TEST(some.told->suspensions == 0);
+            BOOST_TEST(some.events->readies == 1);
+            BOOST_TEST(some.events->suspensions == 0);
 
-            // The greeting of the connection for messages is the next.
+            // The next greeting is that of the connection for messages.
             between.answer_at("HELLO", why + why, 2);
             auto waiting = some.speak.start_acquire(driver::exclusive("k"));
             run_until(some.io, [&] { return listened_to(server, "k"); });
             BOOST_TEST(between.cuts() == 4);
-            BOOST_TEST(some.told->suspensions == 0);
+            BOOST_TEST(some.events->suspensions == 0);
             BOOST_TEST(!waiting.done());
             give_back(server, "k");
             BOOST_TEST(waiting.get(some.io) > 0u);
-            BOOST_TEST(!some.told->warned_of("is refused"));
+            BOOST_TEST(!some.events->warned_of("is refused"));
         }
     }
 }
 
 namespace {
 
-/// Waiters on as many keys, and how many of them were woken by one handler at most.
-struct multitude
+/// Waiters on many keys. Counts how many of them are woken by a single handler at most.
+struct many_waiters
 {
-    multitude() : some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 1h})
+    many_waiters() : some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 1h})
     {
         server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
         for (std::size_t i = 0; i < size; ++i) {
@@ -286,7 +287,7 @@ struct multitude
         }
     }
 
-    /// Finds them busy, and waits for each.
+    /// Makes a waiter for each key, after a busy attempt.
     void wait()
     {
         std::vector<running<create_outcome>> all;
@@ -295,7 +296,7 @@ struct multitude
         for (auto& each : all)
             BOOST_TEST((each.get(some.io).status == create_status::busy));
         ended = 0;
-        most = 0;
+        max_ended_per_handler = 0;
         for (const auto& each : claims)
             some.speak.backend().start_wait(
                 each, lease_clock::time_point::max(), completion<woken>([this](woken) { ++ended; }));
@@ -307,7 +308,7 @@ struct multitude
             BOOST_TEST_REQUIRE((lease_clock::now() < limit));
             const auto before = ended;
             some.io.run_one_for(100ms);
-            most = std::max(most, ended - before);
+            max_ended_per_handler = std::max(max_ended_per_handler, ended - before);
         }
     }
 
@@ -316,53 +317,53 @@ struct multitude
     client_side some;
     std::vector<plain_claim_ptr> claims;
     std::size_t ended = 0;
-    std::size_t most = 0;
+    std::size_t max_ended_per_handler = 0;
 };
 
-/// What one turn may do for them, and what happens to fall together with it.
-constexpr std::size_t most_per_handler = 2 * 256;
+/// Limit of the waiters that one handler wakes, doubled because other completions may run in the same handler.
+constexpr std::size_t max_per_handler = 2 * 256;
 
 } // namespace
 
 BOOST_AUTO_TEST_CASE(many_channels_are_subscribed_to_in_parts)
 {
-    multitude f;
+    many_waiters f;
     f.wait();
-    // Each looks again once it listens.
+    // Each waiter checks again after its subscription is active.
     f.run_until_ended(f.size);
-    BOOST_TEST(f.most <= most_per_handler);
+    BOOST_TEST(f.max_ended_per_handler <= max_per_handler);
     BOOST_TEST(calls_of(f.server, "subscribe") >= 8);
     BOOST_TEST(calls_of(f.server, "subscribe") < 100);
 
     f.wait();
     f.server({"CLIENT", "KILL", "TYPE", "pubsub"});
     f.run_until_ended(f.size);
-    BOOST_TEST(f.most <= most_per_handler);
+    BOOST_TEST(f.max_ended_per_handler <= max_per_handler);
     BOOST_TEST(calls_of(f.server, "subscribe") < 200);
 
     f.wait();
     for (const auto& each : f.claims)
         give_back(f.server, each->key());
     f.run_until_ended(f.size);
-    BOOST_TEST(f.most <= most_per_handler);
+    BOOST_TEST(f.max_ended_per_handler <= max_per_handler);
 }
 
 BOOST_AUTO_TEST_CASE(many_waiters_begin_to_poll_in_parts)
 {
-    multitude f;
+    many_waiters f;
     f.wait();
     f.run_until_ended(f.size);
     f.wait();
     f.server({"ACL", "SETUSER", "app", "resetchannels"});
     f.server({"CLIENT", "KILL", "TYPE", "pubsub"});
     f.run_until_ended(f.size);
-    BOOST_TEST(f.most <= most_per_handler);
-    BOOST_TEST(f.some.told->warned_of("poll"));
+    BOOST_TEST(f.max_ended_per_handler <= max_per_handler);
+    BOOST_TEST(f.some.events->warned_of("poll"));
 }
 
 BOOST_AUTO_TEST_CASE(many_channels_are_left_in_parts)
 {
-    multitude f;
+    many_waiters f;
     f.wait();
     f.run_until_ended(f.size);
     const auto last = f.claims.front();

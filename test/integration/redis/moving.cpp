@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Locks that another claim goes on with.
+// Locks that are passed on to another claim: adoption with a ticket.
 #include "served.hpp"
 #include "support/print.hpp"
 
@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(the_fence_of_an_adoption_is_above_the_clock_again_after_the
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_adoption_whose_fence_cannot_be_lifted_is_in_doubt)
+BOOST_AUTO_TEST_CASE(adoption_without_acceptable_fence_is_in_doubt)
 {
     served f;
     const auto held = driver::exclusive("k"), next = driver::exclusive("k");
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_an_adoption_and_nothing_has
     f.speak->give_back(next);
 }
 
-BOOST_AUTO_TEST_CASE(a_replica_does_not_say_that_a_ticket_was_used)
+BOOST_AUTO_TEST_CASE(replica_cannot_refuse_a_ticket)
 {
     redis_server master, replica;
     client_side some({.url = replica.url(), .operation_timeout = 2s});

@@ -35,9 +35,9 @@ using namespace std::chrono_literals;
 
 struct counter
 {
-    /// Not protected by anything but the lock.
+    /// Protected by the lock only.
     std::atomic<long> value{0};
-    /// Who is between reading and writing.
+    /// Process that is between reading and writing, or 0.
     std::atomic<pid_t> inside{0};
     std::atomic<long> updates{0};
     std::atomic<long> collisions{0};
@@ -48,7 +48,7 @@ struct counter
 asio::awaitable<void> update(counter& shared)
 {
     const pid_t before = shared.inside.exchange(::getpid());
-    // The mark of a process that was killed inside stays.
+    // A process that was killed between reading and writing leaves its id, which is ignored.
     if (before != 0 && ::kill(before, 0) == 0)
         ++shared.collisions;
     const long read = shared.value;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(no_update_is_lost_when_holders_are_killed)
     long kills = 0;
     for (int i = 0; i < 6; ++i) {
         const long seen = shared->value;
-        // Each time somebody gets on: a killed holder's lock is free after its ttl.
+        // The workers make progress after each kill: the lock of a killed holder expires after its ttl.
         BOOST_TEST(shared->updated.wait_until([&] { return shared->value >= seen + 20; }));
         auto& victim = workers[random() % workers.size()];
         ::kill(victim, SIGKILL);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(no_update_is_lost_when_holders_are_killed)
         BOOST_TEST(wait_for(each) == 0);
 
     BOOST_TEST(shared->collisions == 0);
-    // A victim may have written, and not have counted it.
+    // A killed process may have written the value without counting the update.
     BOOST_TEST(shared->value >= shared->updates);
     BOOST_TEST(shared->value <= shared->updates + kills);
     BOOST_TEST(server({"EXISTS", "{colock}:counter"}) == "0");
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(no_update_is_lost_when_holders_are_killed)
 
 namespace {
 
-/// What a lock guards, and what is careful about fences.
+/// A value that a lock protects and that checks fences.
 struct resource
 {
     std::atomic<std::uint64_t> highest{0};
@@ -135,7 +135,7 @@ struct resource
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_lease_cannot_write)
+BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_lease_cannot_write)
 {
     redis_server server;
     const in_shared_memory<resource> shared;
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_lease_cannot_write)
             throw std::runtime_error("the first write was refused");
         shared->held = true;
         shared->of_sleeper.tell();
-        // Stopped in here; it does not know of the time that has gone by.
+        // The process is stopped here and does not notice the time that passes.
         if (!shared->for_sleeper.wait_until([&] { return shared->may_go_on.load(); }))
             throw std::runtime_error("it was not woken");
         if (shared->write(held.fence()))
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_lease_cannot_write)
     run_coro(io, next.release());
 }
 
-/// Throws where a test in a child cannot say it otherwise.
+/// Throws if `what` is false, because a child process cannot use the macros of the test framework.
 void expect(bool what, const char* otherwise)
 {
     if (!what)
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_has_connections_of_its_own_and_nothing_else)
         expect(ends_as_forked(io, waiting), "the child waits for what its parent waits for");
         run_coro(io, held.release());
         run_coro(io, own.release(on_failure::raise));
-        // Whatever else the child might say is said before this is answered.
+        // This request is answered after all earlier requests of the child.
         expect(run_coro(io, on.is_locked("parent")), "the child has given back what is its parent's");
         expect(on.stats().reconnects == 0, "the child has used its parent's connection");
     });
@@ -238,13 +238,13 @@ BOOST_AUTO_TEST_CASE(a_lock_is_granted_to_the_parent_alone_if_it_forks_while_it_
     run_coro(io, held.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_on_its_way_over_a_quorum_is_not_taken_back_by_a_forked_child)
+BOOST_AUTO_TEST_CASE(forked_child_releases_nothing_of_its_parents_quorum)
 {
     redis_server servers[3];
     asio::io_context io;
     locker on(redis::make_quorum(
         io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, {.operation_timeout = 5s}));
-    // All connections are there; then two nodes keep their answers.
+    // All connections are open. Then two nodes stop answering.
     run_coro(io, run_coro(io, on.acquire("first")).release(on_failure::raise));
     servers[0].pause();
     servers[1].pause();
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(one_adapter_serves_many_threads)
         }
         for (auto& each : done)
             each.get();
-        // Callers that give up in the middle of everything.
+        // Attempts that time out while everything else happens.
         std::vector<std::future<void>> hopeless;
         for (int i = 0; i < 50; ++i) {
             hopeless.push_back(asio::co_spawn(

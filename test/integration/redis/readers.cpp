@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_semaphore_counts_its_holders)
     f.speak->grant(third);
 }
 
-BOOST_AUTO_TEST_CASE(any_number_of_expired_readers_is_in_nobodys_way)
+BOOST_AUTO_TEST_CASE(expired_readers_do_not_block_others)
 {
     served f;
     const auto leave_expired_readers = [&] {
@@ -131,10 +131,10 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out)
     f.speak->refuse(writer);
     BOOST_TEST(f.raw({"GET", "{colock}#w:k"}) == writer->token().hex());
     f.speak->refuse(driver::shared("k"));
-    // A reader that is in already is granted again.
+    // A reader that already holds the lock is granted again.
     f.speak->grant(reader);
     f.speak->give_back(reader);
-    // One that finds the lock free gives way.
+    // A reader that finds the lock free gives way to the writer.
     const auto refused = f.speak->refuse(driver::shared("k"));
     BOOST_TEST((refused.retry_after > 0ms && refused.retry_after <= 6s));
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out)
     f.speak->grant(driver::shared("k"));
 }
 
-BOOST_AUTO_TEST_CASE(readers_that_only_try_do_not_take_what_a_writer_waits_for)
+BOOST_AUTO_TEST_CASE(single_attempts_of_readers_do_not_starve_a_writer)
 {
     served f;
     client_side others({.url = f.server.url()});
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(readers_that_only_try_do_not_take_what_a_writer_waits_for)
     const auto writer = driver::exclusive("k");
     others.speak.refuse(writer);
     f.speak->give_back(reader);
-    // One may find out by taking it and giving it back; from then on it is known.
+    // One reader may acquire the lock and release it again. After this the adapter knows of the writer.
     f.speak->refuse(driver::one_attempt("k", lock_mode::shared));
     f.raw({"CONFIG", "RESETSTAT"});
     for (int i = 0; i < 10; ++i)
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(readers_that_only_try_do_not_take_what_a_writer_waits_for)
     BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_set:") == std::string::npos);
     others.speak.grant(writer);
     others.speak.give_back(writer);
-    // Asked first, and then let in.
+    // The reader checks for a writer first and is then granted the lock.
     f.speak->grant(driver::one_attempt("k", lock_mode::shared));
 }
 

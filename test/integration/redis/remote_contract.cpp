@@ -26,19 +26,19 @@ class redis_behind_link final : public testing::behind_relay<testing::redis_serv
 public:
     using behind_relay::behind_relay;
 
-    // Locks and the channels of those who wait for them are called alike.
+    // Keys and channels have the same names, so this finds both.
     void cut(lost_part what) override { between().cut_at_bytes(prefix, loss_of(what)); }
     bool holds() override { return between().keeps(prefix); }
     std::vector<std::string> stored() override
     {
         std::vector<std::string> keys;
-        const auto told = server()({"KEYS", "*"});
-        for (std::size_t begin = 0, end = 0; begin < told.size(); begin = end + 1) {
-            end = told.find('\n', begin);
-            if (auto key = told.substr(begin, end - begin); key != "{colock}#fence")
+        const auto reply = server()({"KEYS", "*"});
+        for (std::size_t begin = 0, end = 0; begin < reply.size(); begin = end + 1) {
+            end = reply.find('\n', begin);
+            if (auto key = reply.substr(begin, end - begin); key != "{colock}#fence")
                 keys.push_back(std::move(key));
         }
-        // The index of a group goes with its locks.
+        // The index of a group is ignored while a lock exists, because it may outlast its members.
         const auto is_index = [](const std::string& key) { return key.starts_with("{colock}#g:"); };
         if (!std::ranges::all_of(keys, is_index))
             std::erase_if(keys, is_index);

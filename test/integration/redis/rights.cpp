@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     const auto next = driver::exclusive("k");
     BOOST_TEST((some.speak.hand_over(waiter, next).created.status == create_status::granted));
     some.speak.give_back(next);
-    // Together, by the scripts for many.
+    // Requests in one batch, which use the batched scripts.
     std::vector<plain_claim_ptr> held;
     std::vector<plain_claim_ptr> after;
     std::vector<running<hand_over_outcome>> handed_over;
@@ -102,8 +102,8 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
         BOOST_TEST(some.speak.extend_group("g", 1h).size() == (mode == lock_mode::shared ? 2u : 1u));
         BOOST_TEST(some.speak.release_group("g").size() == (mode == lock_mode::shared ? 2u : 1u));
     }
-    BOOST_TEST(!some.told->warned_of("not allowed"));
-    BOOST_TEST(!some.told->warned_of("poll"));
+    BOOST_TEST(!some.events->warned_of("not allowed"));
+    BOOST_TEST(!some.events->warned_of("poll"));
     BOOST_TEST(server({"ACL", "LOG"}).empty());
 }
 
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_of_the_plain_layout_suffices)
     const auto next = driver::exclusive("cart:7", 0s);
     BOOST_TEST((some.speak.adopt(some.speak.backend().export_ticket(*waiter), next).status == create_status::granted));
     BOOST_TEST(some.speak.break_key("cart:7").size() == 1u);
-    BOOST_TEST(!some.told->warned_of("not allowed"));
+    BOOST_TEST(!some.events->warned_of("not allowed"));
     BOOST_TEST(server({"ACL", "LOG"}).empty());
 }
 
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
 
 namespace {
 
-/// A user that may do everything but one thing.
+/// Options of a user that may run all commands but one.
 redis::options user_without(redis_server& server, const std::string& command, redis::layout layout)
 {
     server({"ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "&*", "+@all", "-" + command});
@@ -162,7 +162,7 @@ plain_claim_ptr member_of_a_group(std::string key, lock_mode mode = lock_mode::e
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(without_a_right_that_renewal_or_release_needs_no_lock_is_granted)
+BOOST_AUTO_TEST_CASE(no_lock_is_granted_without_rights_for_renewal_or_release)
 {
     redis_server server;
     for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_there_is_a_warning_and_not
             some.speak.grant(writer);
             BOOST_TEST((some.speak.extend(writer, 10s).status == extend_status::extended));
             some.speak.give_back(writer);
-            BOOST_TEST(some.told->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
+            BOOST_TEST(some.events->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
             const auto reader = driver::shared("k");
             some.speak.grant(reader);
             BOOST_TEST((some.speak.extend(reader, 10s).status == extend_status::extended));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_publish_there_is_a_warning)
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
     some.speak.give_back(claim);
-    BOOST_TEST(some.told->warned_of("PUBLISH"));
+    BOOST_TEST(some.events->warned_of("PUBLISH"));
 }
 
 BOOST_AUTO_TEST_CASE(where_messages_cannot_be_had_waiters_poll_and_no_connection_is_made_again_and_again)
@@ -262,10 +262,10 @@ BOOST_AUTO_TEST_CASE(where_messages_cannot_be_had_waiters_poll_and_no_connection
         const auto holder = driver::exclusive("k");
         other.speak.grant(holder);
         auto waiting = some.speak.start_acquire(driver::exclusive("k"));
-        run_until(some.io, [&] { return some.told->warned_of("poll"); });
+        run_until(some.io, [&] { return some.events->warned_of("poll"); });
         const auto connections = [&] {
-            const auto told = server({"INFO", "stats"});
-            return std::stoi(told.substr(told.find(':') + 1));
+            const auto reply = server({"INFO", "stats"});
+            return std::stoi(reply.substr(reply.find(':') + 1));
         };
         const auto before = connections();
         some.run_for(3s);
@@ -273,12 +273,12 @@ BOOST_AUTO_TEST_CASE(where_messages_cannot_be_had_waiters_poll_and_no_connection
         BOOST_TEST(!waiting.done());
         other.speak.give_back(holder);
         waiting.get(some.io);
-        BOOST_TEST(std::ranges::count_if(some.told->warnings,
+        BOOST_TEST(std::ranges::count_if(some.events->warnings,
                        [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_release_goes_through_where_its_message_may_not)
+BOOST_AUTO_TEST_CASE(release_succeeds_without_the_right_to_publish)
 {
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all"});

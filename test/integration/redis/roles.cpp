@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// A master that becomes a replica: what it says, and who is asked from then on.
+// A master that becomes a replica: its answers, and the server that is used afterwards.
 
 #include "fixture.hpp"
 #include "sentinel.hpp"
@@ -17,7 +17,7 @@
 namespace colock::testing {
 namespace {
 
-/// A replica of nobody who could be reached: it keeps its data, and answers what only reads.
+/// Makes the server a replica of an unreachable master. It keeps its data and answers reads.
 void demote(redis_server& server)
 {
     server({"REPLICAOF", "127.0.0.1", std::to_string(free_port())});
@@ -43,7 +43,7 @@ const question questions[] = {
 
 BOOST_AUTO_TEST_SUITE(redis_roles)
 
-BOOST_AUTO_TEST_CASE(a_replica_is_believed_in_nothing_whatever_it_is_asked_first)
+BOOST_AUTO_TEST_CASE(replica_is_not_trusted_by_any_operation)
 {
     for (const auto& [what, ask] : questions) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_replica_is_believed_in_nothing_whatever_it_is_asked_first
                 client_side some({.url = server.url(), .operation_timeout = 2s});
                 const plain_claim_ptr claim = new plain_claim({.key = "k", .mode = mode, .ttl = driver::long_ttl});
                 some.speak.grant(claim);
-                // Its data is that of another by now.
+                // By now the data is that of another master.
                 server({"DEL", "{colock}:k"});
                 demote(server);
                 const auto refused = ask(some.speak, claim);
@@ -68,7 +68,7 @@ namespace {
 
 struct demotion
 {
-    /// What it keeps is that of another by now.
+    /// Deletes keys and demotes the server, as if its data were that of another master.
     void demote_without(std::initializer_list<std::string_view> keys)
     {
         for (const auto key : keys)
@@ -87,7 +87,7 @@ struct demotion
 
 } // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_that_it_is_busy, demotion)
+BOOST_FIXTURE_TEST_CASE(busy_answer_of_a_replica_is_not_trusted, demotion)
 {
     const auto writer = driver::exclusive("k");
     const auto reader = driver::shared("k");
@@ -117,16 +117,16 @@ BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
     for (const auto& each : claims)
         server({"DEL", "{colock}:" + each->key()});
     demote_without({});
-    std::vector<release_outcome> told;
+    std::vector<release_outcome> outcomes;
     for (const auto& each : claims)
         some.speak.backend().start_release(sent_now(each),
-            completion<release_outcome>([&](release_outcome outcome) { told.push_back(std::move(outcome)); }));
-    run_until(some.io, [&] { return told.size() == claims.size(); });
-    for (const auto& each : told)
+            completion<release_outcome>([&](release_outcome outcome) { outcomes.push_back(std::move(outcome)); }));
+    run_until(some.io, [&] { return outcomes.size() == claims.size(); });
+    for (const auto& each : outcomes)
         check_refused(each.error);
 }
 
-BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_about_what_it_lists)
+BOOST_AUTO_TEST_CASE(list_of_a_replica_is_not_trusted)
 {
     using query = std::function<asio::awaitable<list_outcome>(adapter&)>;
     const query queries[] = {
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_about_what_it_lists)
     };
     for (const auto& ask : queries) {
         demotion f;
-        // Two at once are kept as a set, which is what a purge looks at.
+        // Two concurrent readers are stored as a set, which a purge examines.
         for (int i = 0; i < 2; ++i)
             f.some.speak.grant(driver::shared("k"));
         f.demote_without({});
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_about_what_it_lists)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_that_there_is_nothing_to_list)
+BOOST_AUTO_TEST_CASE(empty_list_of_a_replica_is_not_trusted)
 {
     using query = std::function<asio::awaitable<list_outcome>(adapter&)>;
     const query queries[] = {
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_replica_is_not_believed_that_there_is_nothing_to_list)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_demoted_master_is_left_for_the_one_that_a_sentinel_names)
+BOOST_AUTO_TEST_CASE(demoted_master_is_left_for_the_master_of_the_sentinel)
 {
     redis_server first;
     redis_server second;
@@ -171,13 +171,13 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_is_left_for_the_one_that_a_sentinel_names)
     BOOST_TEST(first({"EXISTS", "{colock}:before"}) == "1");
     demote(first);
     names.master = second.port();
-    // It closes no connection by itself.
+    // The adapter closes no connection by itself.
     const auto refused = some.speak.create(driver::exclusive("between"));
     BOOST_TEST(code_of(refused) == errc::unavailable);
     some.speak.grant(driver::exclusive("after"));
     BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
-    BOOST_TEST(some.told->suspensions == 1);
-    BOOST_TEST(some.told->reconnections == 1);
+    BOOST_TEST(some.events->suspensions == 1);
+    BOOST_TEST(some.events->reconnections == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

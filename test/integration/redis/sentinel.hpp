@@ -13,7 +13,7 @@
 
 namespace colock::testing {
 
-/// A Sentinel that names whichever server is set.
+/// A Sentinel that names the server that the test has set.
 class sentinel
 {
 public:

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(redis_sentinel)
 
-BOOST_AUTO_TEST_CASE(what_keeps_a_sentinel_from_naming_the_master_is_said)
+BOOST_AUTO_TEST_CASE(sentinel_failure_is_reported)
 {
     redis_server locked({"--requirepass", "right"});
     client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(locked.port()) + "/main",
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(what_keeps_a_sentinel_from_naming_the_master_is_said)
     BOOST_TEST(absent.error->detail.find("refused") != std::string::npos, absent.error->detail);
 }
 
-BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
+BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
 {
     redis_server first;
     redis_server second;
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
         .operation_timeout = 20s});
     some.speak.grant(driver::exclusive("k"));
     BOOST_TEST(first({"EXISTS", "{colock}:k"}) == "1");
-    // Only a replica that it knows can be promoted.
+    // The Sentinel can promote only a replica that it knows.
     const auto known = [&] {
         return redis_shell(port)({"SENTINEL", "REPLICAS", "main"}).find(std::to_string(second.port())) !=
                std::string::npos;
@@ -60,12 +60,12 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_found_anew)
     for (int i = 0; i < 200 && !known(); ++i)
         some.run_for(100ms);
     first.kill();
-    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    run_until(some.io, [&] { return some.events->suspensions == 1; });
     auto created = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("after"))));
     const auto outcome = created.get(some.io);
     BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
     BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
-    BOOST_TEST(some.told->warned_of("replicas"));
+    BOOST_TEST(some.events->warned_of("replicas"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

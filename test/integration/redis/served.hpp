@@ -16,7 +16,7 @@
 
 namespace colock::testing {
 
-/// An adapter, and a server of its own.
+/// An adapter with its own server.
 struct served
 {
     explicit served(redis::options settings = {}, std::vector<std::string> server_settings = {})
@@ -39,14 +39,14 @@ struct served
     std::optional<driver> speak;
 };
 
-/// How often the server has carried out a command since CONFIG RESETSTAT.
+/// Number of times that the server has executed a command since CONFIG RESETSTAT.
 inline int calls_of(served& f, const std::string& command)
 {
     const auto name = "cmdstat_" + command + ":calls=";
-    const auto told = f.raw({"INFO", "commandstats"});
-    const auto at = told.find(name);
+    const auto reply = f.raw({"INFO", "commandstats"});
+    const auto at = reply.find(name);
     BOOST_TEST_REQUIRE(at != std::string::npos);
-    return std::stoi(told.substr(at + name.size()));
+    return std::stoi(reply.substr(at + name.size()));
 }
 
 } // namespace colock::testing

@@ -19,7 +19,7 @@
 
 namespace colock::testing {
 
-/// What adapters to one Redis server can.
+/// Capabilities of an adapter for one Redis server.
 inline constexpr capabilities redis_abilities{.shared = true,
     .semaphore = true,
     .no_ttl = true,
@@ -31,7 +31,7 @@ inline constexpr capabilities redis_abilities{.shared = true,
     .extends_groups = true,
     .tickets = true};
 
-/// Speaks to a Redis server as an operator would, blocking.
+/// Blocking client that sends commands as an operator would.
 class redis_shell
 {
 public:
@@ -40,8 +40,8 @@ public:
     redis_shell& operator=(const redis_shell&) = delete;
     ~redis_shell();
 
-    /// The reply in words: its text, a number's digits, "(nil)", an error with its leading '-', an array's items with
-    /// a line each.
+    /// Returns the reply as text: a string, the digits of a number, "(nil)", an error with its leading '-', or the
+    /// items of an array, one per line.
     std::string operator()(std::initializer_list<std::string_view> words);
 
 private:
@@ -54,17 +54,17 @@ private:
     std::size_t at_ = 0;
 };
 
-/// What another holder's adapter would store: a token of `digit`s, a time, and nothing to tell of its owner.
+/// Value of another holder: a token of `digit`s, a time, and an empty description of the owner.
 [[nodiscard]] inline std::string stored_holder(char digit, bool is_reader = false)
 {
     return std::string(is_reader ? "s" : "") + std::string(43, digit) + std::string(3, '\0');
 }
 
-/// A redis-server of its own, in a temporary folder.
+/// Runs a redis-server in a temporary folder.
 class redis_server
 {
 public:
-    /// \param environment of the program, beside the test's own
+    /// \param environment added to the environment of the test
     explicit redis_server(std::vector<std::string> settings = {}, std::vector<std::string> environment = {});
     redis_server(const redis_server&) = delete;
     redis_server& operator=(const redis_server&) = delete;
@@ -74,12 +74,12 @@ public:
 
     std::string operator()(std::initializer_list<std::string_view> words);
 
-    /// SIGSTOP and SIGCONT.
+    /// Sends SIGSTOP or SIGCONT.
     void pause();
     void resume();
-    /// SIGKILL.
+    /// Sends SIGKILL.
     void kill();
-    /// On the same port.
+    /// Starts the server again on the same port.
     void start();
 
 private:
@@ -99,7 +99,7 @@ public:
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
 };
 
-/// Finds the words of a request.
+/// Relay that finds requests by their words.
 class redis_relay : public relay
 {
 public:
@@ -107,16 +107,16 @@ public:
 
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
 
-    /// The next request with `word` among its words, or its reply, is lost. Once.
+    /// Loses the next request with `word` among its words, or its reply. Once.
     void cut_at(std::string_view word, loss what) { cut_at_bytes(framed(word), what); }
-    /// One after the other, each as soon as the one before has been found.
+    /// Cuts the requests one after the other. Each cut is armed when the one before has happened.
     void cut_in_turn(std::vector<std::pair<std::string, loss>> words)
     {
         for (auto& each : words)
             each.first = framed(each.first);
         cut_at_bytes_in_turn(std::move(words));
     }
-    /// The next `times` requests with `word` among their words are kept from the server: `reply` is their answer.
+    /// Answers the next `times` requests with `word` among their words with `reply`. The server does not receive them.
     void answer_at(std::string_view word, std::string_view reply, int times = 1)
     {
         answer_at_bytes(framed(word), reply, times);

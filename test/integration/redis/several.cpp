@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Several locks in one step.
+// Several locks that are acquired in one step.
 #include "served.hpp"
 #include "support/print.hpp"
 
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(several_are_taken_by_one_script)
     f.raw({"CONFIG", "RESETSTAT"});
     const auto all = eight();
     f.speak->grant_all(all);
-    // By its digest, which is not known yet, and as a whole.
+    // The script is sent by its digest, which the server does not know yet, and then as a whole.
     BOOST_TEST(calls_of(f, "eval") == 1);
     for (const auto& each : all)
         f.speak->give_back(each);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(fences_of_several_are_above_the_clock_again_after_the_count
     }
 }
 
-BOOST_AUTO_TEST_CASE(several_whose_fences_cannot_be_lifted_are_given_back)
+BOOST_AUTO_TEST_CASE(several_without_acceptable_fences_are_released)
 {
     served f;
     f.speak->grant(driver::exclusive("before"));
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(several_whose_fences_cannot_be_lifted_are_given_back)
     f.speak->grant_all(all);
 }
 
-BOOST_AUTO_TEST_CASE(several_of_which_one_is_another_programs_key_are_an_error_and_nothing_is_taken)
+BOOST_AUTO_TEST_CASE(several_with_a_foreign_key_are_refused_as_a_whole)
 {
     served f;
     const auto all = eight();
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_several_and_nothing_is_take
     f.speak->grant_all(all);
 }
 
-BOOST_AUTO_TEST_CASE(a_replica_does_not_say_that_several_are_busy)
+BOOST_AUTO_TEST_CASE(replica_cannot_report_several_as_busy)
 {
     redis_server master, replica;
     client_side some({.url = replica.url(), .operation_timeout = 2s});

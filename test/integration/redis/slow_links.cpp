@@ -15,12 +15,12 @@
 namespace colock::testing {
 namespace {
 
-/// A slow link, and so many operations at once that a reply given to another operation than its own must show.
-class crowd
+/// A slow relay, and so many concurrent operations that a reply to the wrong operation is noticed.
+class concurrent_operations
 {
 public:
-    explicit crowd(std::size_t members)
-        // Silence is not what is tested: a loaded machine is silent for a while, too.
+    explicit concurrent_operations(std::size_t members)
+        // A long interval, because silence is not tested here and a loaded machine may be silent for a while.
         : size(members), between(server.port()),
           some({.url = between.url(), .operation_timeout = 30s, .health_interval = 3s}), direct({.url = server.url()})
     {
@@ -46,7 +46,7 @@ public:
         for (auto& each : all)
             each.get(some.io, std::source_location::current(), {.time = 120s});
         BOOST_TEST(fences.size() == 2 * size);
-        BOOST_TEST(some.told->suspensions == 0);
+        BOOST_TEST(some.events->suspensions == 0);
         BOOST_TEST(some.speak.backend().reconnects() == 0u);
         BOOST_TEST(server({"EVAL", "return #redis.call('KEYS', '{colock}:ours-*')", "0"}) == "0");
     }
@@ -98,9 +98,9 @@ private:
 
 BOOST_AUTO_TEST_SUITE(redis_slow_links)
 
-BOOST_AUTO_TEST_CASE(replies_that_are_late_by_turns)
+BOOST_AUTO_TEST_CASE(replies_with_alternating_delays_are_assigned_correctly)
 {
-    crowd f(40);
+    concurrent_operations f(40);
     f.between.add("up", "latency", "upstream", R"({"latency":20,"jitter":20})");
     f.between.add("down", "latency", "downstream", R"({"latency":20,"jitter":20})");
     f.run();
@@ -108,21 +108,21 @@ BOOST_AUTO_TEST_CASE(replies_that_are_late_by_turns)
 
 BOOST_AUTO_TEST_CASE(replies_that_arrive_byte_by_byte)
 {
-    crowd f(10);
+    concurrent_operations f(10);
     f.between.add("down", "slicer", "downstream", R"({"average_size":1,"size_variation":0,"delay":10})");
     f.run();
 }
 
 BOOST_AUTO_TEST_CASE(requests_that_arrive_in_pieces)
 {
-    crowd f(40);
+    concurrent_operations f(40);
     f.between.add("up", "slicer", "upstream", R"({"average_size":40,"size_variation":39,"delay":10})");
     f.run();
 }
 
 BOOST_AUTO_TEST_CASE(a_narrow_link)
 {
-    crowd f(20);
+    concurrent_operations f(20);
     f.between.add("up", "bandwidth", "upstream", R"({"rate":60})");
     f.between.add("down", "bandwidth", "downstream", R"({"rate":20})");
     f.run();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_connection_is_made_over_a_slow_link)
     between.add("late", "latency", "downstream", R"({"latency":200})");
     client_side some({.url = between.url(), .operation_timeout = 30s});
     some.speak.grant(driver::exclusive("k"));
-    BOOST_TEST(some.told->readies == 1);
+    BOOST_TEST(some.events->readies == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -14,19 +14,19 @@
 namespace colock::testing {
 namespace {
 
-/// A locker whose event loop stands still now and then.
+/// A locker whose event loop is blocked from time to time.
 struct stalling
 {
     explicit stalling(redis::options settings = {})
     {
         settings.url = server.url();
         backend = redis::make_adapter(io.get_executor(), std::move(settings));
-        backend->attach(told);
+        backend->attach(events);
         locks.emplace(backend);
     }
     ~stalling() { run_coro(io, locks->shutdown(5s)); }
 
-    /// Pairs of 64 workers, each of which goes on until `finished`.
+    /// Number of acquire-release pairs of 64 workers. Each worker continues until `finished`.
     struct load
     {
         bool finished = false;
@@ -55,7 +55,7 @@ struct stalling
 
     redis_server server;
     asio::io_context io;
-    std::shared_ptr<notes> told = std::make_shared<notes>();
+    std::shared_ptr<notes> events = std::make_shared<notes>();
     std::shared_ptr<adapter> backend;
     std::optional<locker> locks;
 };
@@ -64,7 +64,7 @@ struct stalling
 
 BOOST_AUTO_TEST_SUITE(redis_stalls)
 
-BOOST_AUTO_TEST_CASE(a_loop_that_stood_still_while_idle_finds_its_connection_alive)
+BOOST_AUTO_TEST_CASE(connection_survives_blocked_loop_while_idle)
 {
     stalling f;
     {
@@ -79,15 +79,15 @@ BOOST_AUTO_TEST_CASE(a_loop_that_stood_still_while_idle_finds_its_connection_ali
         f.begin(second);
         const auto begin = std::chrono::steady_clock::now();
         run_until(f.io, [&] { return second.pairs > 0; });
-        // A connection that was given up would cost the waiters' safety poll.
+        // If the connection had been closed, the waiters would wait for their safety poll.
         BOOST_TEST((std::chrono::steady_clock::now() - begin < 1s));
         f.end(second);
     }
-    BOOST_TEST(f.told->suspensions == 0);
+    BOOST_TEST(f.events->suspensions == 0);
     BOOST_TEST(f.backend->reconnects() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_loop_that_stood_still_under_load_loses_no_reply)
+BOOST_AUTO_TEST_CASE(no_reply_is_lost_by_blocked_loop_under_load)
 {
     stalling f({.operation_timeout = 1s});
     stalling::load some;
@@ -98,14 +98,14 @@ BOOST_AUTO_TEST_CASE(a_loop_that_stood_still_under_load_loses_no_reply)
         std::this_thread::sleep_for(1500ms);
     }
     f.end(some);
-    BOOST_TEST(f.told->suspensions == 0);
+    BOOST_TEST(f.events->suspensions == 0);
     BOOST_TEST(f.backend->reconnects() == 0u);
     const auto counted = f.locks->stats();
     BOOST_TEST(counted.retries == 0u);
     BOOST_TEST(counted.settled == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_loop_that_runs_by_fits_and_starts_keeps_its_connection)
+BOOST_AUTO_TEST_CASE(connection_survives_repeatedly_blocked_loop)
 {
     redis_server server;
     client_side some({.url = server.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
@@ -115,12 +115,12 @@ BOOST_AUTO_TEST_CASE(a_loop_that_runs_by_fits_and_starts_keeps_its_connection)
         std::this_thread::sleep_for(350ms);
     }
     some.run_for(500ms);
-    BOOST_TEST(some.told->suspensions == 0);
-    // And it was not for want of looking.
+    BOOST_TEST(some.events->suspensions == 0);
+    // Health checks were sent, so the connection was checked.
     BOOST_TEST(server({"INFO", "commandstats"}).find("cmdstat_ping") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_silent_connection_is_given_up_and_made_anew_at_once)
+BOOST_AUTO_TEST_CASE(silent_connection_is_replaced_at_once)
 {
     redis_server server;
     redis_relay between(server.port());
@@ -129,13 +129,13 @@ BOOST_AUTO_TEST_CASE(a_silent_connection_is_given_up_and_made_anew_at_once)
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
     between.silence(true);
-    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    run_until(some.io, [&] { return some.events->suspensions == 1; });
     between.silence(false);
     some.speak.check_held(claim);
-    BOOST_TEST(some.told->reconnections == 1);
+    BOOST_TEST(some.events->reconnections == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_is_silent_from_the_start_is_tried_again)
+BOOST_AUTO_TEST_CASE(server_silent_from_the_start_is_retried)
 {
     redis_server server;
     redis_relay between(server.port());
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_silent_from_the_start_is_tried_again)
         .connect_timeout = 500ms,
         .idle_timeout = std::chrono::milliseconds::max(),
         .health_interval = 100ms});
-    // The first connection never gets an answer.
+    // The first connection never receives an answer.
     between.cut_at("HELLO", loss::time);
     some.speak.grant(driver::exclusive("k"));
     BOOST_TEST(between.cuts() == 1);

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// The plain layout beside the lock libraries of other languages, on the same keys.
+// The plain layout together with lock libraries of other languages, on the same keys.
 
 #include <colock/locker.hpp>
 #include <colock/redis/adapter.hpp>
@@ -31,7 +31,7 @@ struct library
 {
     const char* name;
     const char* program;
-    /// What has to be installed, in the folder of the Node modules; of Python, if there is none.
+    /// Package that has to be installed in the folder of the Node modules. Null for Python.
     const char* module;
 };
 
@@ -47,7 +47,7 @@ bool succeeds(const std::string& command)
     return std::system(("(" + command + ") >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// One that has redis-py; empty: there is none.
+/// A Python interpreter that has redis-py, or an empty string.
 const std::string& python()
 {
     static const std::string found = [] {
@@ -61,7 +61,7 @@ const std::string& python()
     return found;
 }
 
-/// Why it cannot be tested here; empty: it can.
+/// Returns why the library cannot be tested here, or an empty string.
 std::string missing(const library& other)
 {
     if (!other.module)
@@ -81,12 +81,12 @@ std::vector<std::string> command_for(const library& other, std::uint16_t port)
     return {"node", program, std::to_string(port), cache_folder() / "peers"};
 }
 
-/// One of them and one of us.
+/// A client of another library and a colock client.
 struct encounter
 {
     explicit encounter(const library& other) : them(io, command_for(other, server.port()))
     {
-        // It has to be there before any lease begins that it must not outlast.
+        // The other program has to be running before the first lease begins, because its start takes long.
         BOOST_TEST_REQUIRE(them.ask("take something 1000") == "granted");
     }
     ~encounter() { run_coro(io, us.shutdown()); }
@@ -129,7 +129,7 @@ void our_lock_keeps_them_out_until_its_end(const library& other)
         BOOST_TEST_REQUIRE((answer == "busy" || answer == "granted"), answer);
         BOOST_TEST_REQUIRE((lease_clock::now() < limit));
     }
-    // However late they asked: no sooner than we stopped believing in it.
+    // However late the other library asks, it is not granted the lock before our lease has expired.
     BOOST_TEST((lease_clock::now() >= ours.expires_at()));
     BOOST_TEST(refusals > 0);
     BOOST_TEST(f.refused());
@@ -173,7 +173,7 @@ void both_add_to_one_number_and_nothing_is_lost(const library& other)
     BOOST_TEST(f.server({"GET", "number"}) == "100");
 }
 
-/// A suite for each, so that each is a test of its own, and skipped by itself.
+/// Registers a suite for each library, so that each can be skipped separately.
 class registration
 {
 public:

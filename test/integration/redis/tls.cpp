@@ -9,7 +9,7 @@
 namespace colock::testing {
 namespace {
 
-/// Said by whoever runs the tests on a server that was built so.
+/// Skips a test if COLOCK_REDIS_WITHOUT_TLS says that the server was built without TLS.
 boost::test_tools::assertion_result server_has_tls(boost::unit_test::test_unit_id)
 {
     boost::test_tools::assertion_result has(!std::getenv("COLOCK_REDIS_WITHOUT_TLS"));
@@ -40,8 +40,7 @@ tls_options ours_of(const certificates& from)
 
 BOOST_AUTO_TEST_SUITE(redis_tls)
 
-BOOST_AUTO_TEST_CASE(
-    only_a_trusted_server_with_the_right_name_is_spoken_to, *boost::unit_test::precondition(server_has_tls))
+BOOST_AUTO_TEST_CASE(only_trusted_server_with_the_right_name_is_used, *boost::unit_test::precondition(server_has_tls))
 {
     const certificates known;
     const auto ours = ours_of(known);
@@ -83,7 +82,7 @@ BOOST_AUTO_TEST_CASE(
     some.speak.grant(driver::exclusive("k"));
 }
 
-BOOST_AUTO_TEST_CASE(files_that_were_replaced_are_read_again, *boost::unit_test::precondition(server_has_tls))
+BOOST_AUTO_TEST_CASE(replaced_tls_files_are_read_again, *boost::unit_test::precondition(server_has_tls))
 {
     const certificates known;
     tls_server server(known, "right");
@@ -93,28 +92,28 @@ BOOST_AUTO_TEST_CASE(files_that_were_replaced_are_read_again, *boost::unit_test:
     some.speak.give_back(claim);
     known.renew();
     server.server.kill();
-    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    run_until(some.io, [&] { return some.events->suspensions == 1; });
     server.server.start();
     some.speak.grant(driver::exclusive("k"));
 }
 
 BOOST_AUTO_TEST_CASE(
-    files_that_cannot_be_used_any_more_are_used_as_they_were, *boost::unit_test::precondition(server_has_tls))
+    previous_tls_files_are_used_if_new_ones_are_invalid, *boost::unit_test::precondition(server_has_tls))
 {
     const certificates known;
     tls_server server(known, "right");
     client_side some({.url = server.url(), .tls = ours_of(known)});
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
-    // In the middle of being replaced.
+    // The file is incomplete, as while it is being replaced.
     std::filesystem::resize_file(known.file("ca.pem"), 10);
     server.server({"CLIENT", "KILL", "TYPE", "normal"});
-    run_until(some.io, [&] { return some.told->suspensions == 1; });
+    run_until(some.io, [&] { return some.events->suspensions == 1; });
     BOOST_TEST((some.speak.extend(claim, 60s).status == extend_status::extended));
-    BOOST_TEST(some.told->warned_of("TLS files"));
+    BOOST_TEST(some.events->warned_of("TLS files"));
 }
 
-BOOST_AUTO_TEST_CASE(an_encrypted_key_is_refused_and_nobody_is_asked_for_its_password)
+BOOST_AUTO_TEST_CASE(encrypted_key_is_refused_without_asking_for_a_password)
 {
     const certificates known;
     known.run("openssl rsa -aes128 -passout pass:secret -in right.key -out encrypted.key");

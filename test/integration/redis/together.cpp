@@ -12,7 +12,7 @@ namespace colock::testing {
 
 namespace {
 
-/// Releases them all at once, and tells what became of each.
+/// Releases all locks concurrently and returns the outcomes.
 std::vector<release_outcome> release_together(served& f, const std::vector<plain_claim_ptr>& held)
 {
     std::vector<running<release_outcome>> under_way;
@@ -24,7 +24,7 @@ std::vector<release_outcome> release_together(served& f, const std::vector<plain
     return ended;
 }
 
-/// Of these, 3 is gone, 7 is somebody else's, and 11 is no lock at all.
+/// Lock 3 is deleted, lock 7 belongs to another holder, and lock 11 is not a lock.
 void lose_some(served& f)
 {
     f.raw({"DEL", "{colock}:k3"});
@@ -45,7 +45,7 @@ std::vector<plain_claim_ptr> hold_many(served& f)
 
 BOOST_AUTO_TEST_SUITE(redis_commands)
 
-BOOST_AUTO_TEST_CASE(acquires_that_travel_together_have_fences_of_their_own)
+BOOST_AUTO_TEST_CASE(acquires_in_one_batch_have_different_fences)
 {
     served f;
     const auto before = f.speak->grant(driver::exclusive("busy"));
@@ -68,11 +68,11 @@ BOOST_AUTO_TEST_CASE(acquires_that_travel_together_have_fences_of_their_own)
     BOOST_TEST(*fences.begin() > before);
     BOOST_TEST(*fences.rbegin() <= std::stoull(f.raw({"GET", "{colock}#fence"})));
     BOOST_TEST(calls_of(f, "incrby") < 10);
-    // Later ones are higher.
+    // Later fences are higher.
     BOOST_TEST(f.speak->grant(driver::exclusive("later")) > *fences.rbegin());
 }
 
-BOOST_AUTO_TEST_CASE(without_the_counter_nobody_who_travels_together_keeps_a_lock)
+BOOST_AUTO_TEST_CASE(batched_acquires_are_released_without_a_fence_counter)
 {
     served f;
     f.speak->grant(driver::exclusive("first"));
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(without_the_counter_nobody_who_travels_together_keeps_a_loc
     }
 }
 
-BOOST_AUTO_TEST_CASE(releases_that_travel_together_are_each_told_the_truth)
+BOOST_AUTO_TEST_CASE(batched_releases_report_their_own_outcomes)
 {
     served f;
     for (const bool flushed : {false, true, false}) {
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(releases_that_travel_together_are_each_told_the_truth)
     }
 }
 
-BOOST_AUTO_TEST_CASE(hand_overs_that_travel_together_are_each_told_the_truth)
+BOOST_AUTO_TEST_CASE(batched_hand_overs_report_their_own_outcomes)
 {
     served f;
     for (const bool flushed : {false, true, false}) {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(releases_and_hand_overs_travel_together)
     BOOST_TEST(fences.size() == held.size());
 }
 
-BOOST_AUTO_TEST_CASE(without_the_counter_no_hand_over_loses_a_lock_that_it_was_not_asked_for)
+BOOST_AUTO_TEST_CASE(batched_hand_overs_are_released_without_a_fence_counter)
 {
     served f;
     const auto held = hold_many(f);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(without_the_counter_no_hand_over_loses_a_lock_that_it_was_n
     f.raw({"SET", "{colock}#fence", count.c_str()});
 }
 
-BOOST_AUTO_TEST_CASE(a_demoted_master_says_of_no_release_that_its_lock_was_lost)
+BOOST_AUTO_TEST_CASE(demoted_master_reports_no_released_lock_as_lost)
 {
     served f({.operation_timeout = 2s});
     const auto held = hold_many(f);

@@ -19,40 +19,40 @@ using clock = std::chrono::steady_clock;
 
 const error_code refused = boost::asio::error::connection_refused;
 
-/// Hears what an operator would.
-struct ears final : observer
+/// Records the events that an operator would see.
+struct event_log final : observer
 {
     void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
     {
-        heard.push_back("unreachable");
+        events.push_back("unreachable");
         causes.push_back(why);
         addresses.emplace_back(address);
     }
-    void waiting(std::string_view) noexcept override { heard.emplace_back("waiting"); }
+    void waiting(std::string_view) noexcept override { events.emplace_back("waiting"); }
 
     [[nodiscard]] std::size_t times(std::string_view what) const
     {
-        return static_cast<std::size_t>(std::ranges::count(heard, what));
+        return static_cast<std::size_t>(std::ranges::count(events, what));
     }
 
-    std::vector<std::string> heard;
+    std::vector<std::string> events;
     std::vector<error_code> causes;
     std::vector<std::string> addresses;
 };
 
-/// A locker on some port, with somebody who listens.
-struct observed
+/// A locker for the given URL, with an observer.
+struct observed_locker
 {
-    explicit observed(std::string url, std::chrono::milliseconds timeout = 5s)
+    explicit observed_locker(std::string url, std::chrono::milliseconds timeout = 5s)
     {
         redis::options settings;
         settings.url = std::move(url);
         settings.operation_timeout = timeout;
         settings.health_interval = 200ms;
         locks.emplace(redis::make_adapter(io.get_executor(), std::move(settings)),
-            locker_options{.operation_timeout = timeout, .observer = told});
+            locker_options{.operation_timeout = timeout, .observer = log});
     }
-    ~observed() { run_coro(io, locks->shutdown(1s)); }
+    ~observed_locker() { run_coro(io, locks->shutdown(1s)); }
 
     template <class T>
     error failure_of(asio::awaitable<T> verb)
@@ -67,7 +67,7 @@ struct observed
     }
 
     asio::io_context io;
-    std::shared_ptr<ears> told = std::make_shared<ears>();
+    std::shared_ptr<event_log> log = std::make_shared<event_log>();
     std::optional<locker> locks;
 };
 
@@ -83,16 +83,16 @@ BOOST_AUTO_TEST_SUITE(redis_truth)
 BOOST_AUTO_TEST_CASE(an_absent_server_is_named_with_its_cause)
 {
     const auto url = nobodys_url();
-    observed on(url, 600ms);
+    observed_locker on(url, 600ms);
     const auto failed = on.failure_of(on.locks->try_acquire("k"));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     BOOST_TEST((failed.cause() == refused), failed.what());
-    BOOST_TEST_REQUIRE(on.told->times("unreachable") == 1u);
-    BOOST_TEST((on.told->causes.front() == refused));
-    BOOST_TEST("redis://" + on.told->addresses.front() == url);
+    BOOST_TEST_REQUIRE(on.log->times("unreachable") == 1u);
+    BOOST_TEST((on.log->causes.front() == refused));
+    BOOST_TEST("redis://" + on.log->addresses.front() == url);
 }
 
-BOOST_AUTO_TEST_CASE(every_absent_node_of_a_quorum_is_told)
+BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)
 {
     std::vector<std::string> urls;
     while (urls.size() < 3) {
@@ -100,11 +100,11 @@ BOOST_AUTO_TEST_CASE(every_absent_node_of_a_quorum_is_told)
             urls.push_back(std::move(one));
     }
     asio::io_context io;
-    const auto told = std::make_shared<ears>();
-    const locker locks(redis::make_quorum(io.get_executor(), urls), {.observer = told});
+    const auto log = std::make_shared<event_log>();
+    const locker locks(redis::make_quorum(io.get_executor(), urls), {.observer = log});
     auto waiting = start(io, locks.acquire("k"));
-    run_until(io, [&] { return told->times("unreachable") == 3; });
-    BOOST_TEST(told->times("waiting") == 0u);
+    run_until(io, [&] { return log->times("unreachable") == 3; });
+    BOOST_TEST(log->times("waiting") == 0u);
     for (const auto limit : {100ms, 2000ms}) {
         try {
             static_cast<void>(
@@ -119,17 +119,17 @@ BOOST_AUTO_TEST_CASE(every_absent_node_of_a_quorum_is_told)
     BOOST_CHECK_THROW(static_cast<void>(waiting.get(io)), create_error);
 }
 
-/// That an acquire tells what the server said, and the observer too.
+/// Checks that an acquire and the observer report the error of the server.
 void check_refusal(redis_server& server, std::string_view cause, std::string_view detail)
 {
-    observed on(server.url());
+    observed_locker on(server.url());
     auto failed = on.failure_of(on.locks->acquire("k", {.retry = retry_policy::forever().total_time(2s)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     BOOST_TEST(failed.cause().message().find(cause) != std::string::npos, failed.what());
     BOOST_TEST(failed.detail().find(detail) != std::string::npos, failed.what());
-    BOOST_TEST_REQUIRE(on.told->causes.size() == 1u);
-    BOOST_TEST((on.told->causes.front() == failed.cause()));
-    BOOST_TEST("redis://" + on.told->addresses.front() == server.url());
+    BOOST_TEST_REQUIRE(on.log->causes.size() == 1u);
+    BOOST_TEST((on.log->causes.front() == failed.cause()));
+    BOOST_TEST("redis://" + on.log->addresses.front() == server.url());
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_is_named_as_the_cause)
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_replica_is_named_as_the_cause)
 
 BOOST_AUTO_TEST_CASE(a_server_that_loads_its_data_is_named_as_the_cause)
 {
-    // At least a minute of it.
+    // Loading takes at least a minute.
     redis_server server(
         {"--rdbcompression", "no", "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024"});
     server({"EVAL", "for i = 1, 3000 do redis.call('SET', i, string.rep('x', 1024)) end", "0"});
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_busy_with_a_script_is_named_as_the_cause)
 
 namespace {
 
-/// How long `io.run()` takes from now on.
+/// Returns how long `io.run()` takes from now on.
 clock::duration time_to_end(asio::io_context& io)
 {
     const auto begin = clock::now();
@@ -177,15 +177,15 @@ clock::duration time_to_end(asio::io_context& io)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_connection_that_is_not_made_keeps_nobody)
+BOOST_AUTO_TEST_CASE(unanswered_connection_does_not_keep_the_context_running)
 {
     redis_server server;
     server.pause();
-    // Connected, and never greeted.
-    observed on(server.url(), 30s);
+    // The connection is open, and the server never answers the greeting.
+    observed_locker on(server.url(), 30s);
     const auto failed = on.failure_of(on.locks->acquire("k", {.retry = retry_policy::forever().total_time(200ms)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
-    // After a while in which somebody could have come.
+    // Another claim could have acquired the lock in the meantime.
     BOOST_TEST((time_to_end(on.io) < 8s));
     server.resume();
     on.io.restart();

@@ -14,15 +14,15 @@ namespace {
 
 constexpr auto intent = "{colock}#w:k";
 
-/// An adapter, and another one of a second process, so to say.
+/// Two adapters, the second in the role of another process.
 struct two_sides
 {
     redis_server server;
     client_side on{{.url = server.url()}};
     client_side other{{.url = server.url()}};
 
-    /// Until somebody listens for the key.
-    void until_heard(const running<std::uint64_t>& waiting, const std::string& key = "k")
+    /// Runs until a client has subscribed to the channel of the key.
+    void wait_for_subscription(const running<std::uint64_t>& waiting, const std::string& key = "k")
     {
         const auto channel = "{colock}:" + key;
         run_until(on.io, [&] { return server({"PUBSUB", "NUMSUB", channel}) == channel + "\n1\n"; });
@@ -30,7 +30,7 @@ struct two_sides
     }
 };
 
-/// Releases them in one go; what each was answered.
+/// Releases all locks at once and returns the outcomes.
 std::vector<release_outcome> release_together(client_side& by, const std::vector<plain_claim_ptr>& claims)
 {
     std::vector<std::optional<release_outcome>> answers(claims.size());
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
     on.speak.refuse(writer);
     const auto late = driver::shared("k");
     auto waiting = on.speak.start_acquire(late);
-    until_heard(waiting);
+    wait_for_subscription(waiting);
     on.speak.abandon(writer);
     BOOST_TEST(waiting.get(on.io) > 0u);
     on.speak.give_back(late);
@@ -93,13 +93,13 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_alone_wakes_a_writer)
     on.speak.grant(reader);
     const auto writer = driver::exclusive("k");
     auto waiting = on.speak.start_acquire(writer);
-    until_heard(waiting);
+    wait_for_subscription(waiting);
     on.speak.give_back(reader);
     BOOST_TEST(waiting.get(on.io) > 0u);
     on.speak.give_back(writer);
 }
 
-BOOST_AUTO_TEST_CASE(releases_that_travel_together_wake_who_waits_for_each)
+BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
 {
     std::vector<plain_claim_ptr> held;
     std::vector<plain_claim_ptr> wanted;
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(releases_that_travel_together_wake_who_waits_for_each)
     for (const std::string key : {"a", "b", "c"}) {
         on.speak.grant(held.emplace_back(driver::exclusive(key)));
         waiting.push_back(on.speak.start_acquire(wanted.emplace_back(driver::exclusive(key))));
-        until_heard(waiting.back(), key);
+        wait_for_subscription(waiting.back(), key);
     }
     for (const auto& answer : release_together(on, held)) {
         BOOST_TEST((answer.status == release_status::released));
@@ -119,24 +119,24 @@ BOOST_AUTO_TEST_CASE(releases_that_travel_together_wake_who_waits_for_each)
         on.speak.give_back(each);
 }
 
-BOOST_AUTO_TEST_CASE(a_release_tells_whether_others_wait)
+BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
 {
     const auto holds = [&](const std::string& key) {
         auto claim = driver::exclusive(key);
         on.speak.grant(claim);
         return claim;
     };
-    // Nobody; then one of the holder's own, which is no other.
+    // No client waits, and then a client of the holder's own adapter, which is not counted.
     BOOST_TEST(!on.speak.release(holds("k")).others_wait);
     auto held = holds("k");
     const auto own = driver::exclusive("k");
     auto waiting = on.speak.start_acquire(own);
-    until_heard(waiting);
+    wait_for_subscription(waiting);
     BOOST_TEST(!on.speak.release(held).others_wait);
     waiting.get(on.io);
     on.speak.give_back(own);
 
-    // Somebody else, behind a single release and behind some that travel together.
+    // A waiter of another adapter, with a single release and with several in one batch.
     for (const bool together : {false, true}) {
         const std::string key = together ? "several" : "single";
         held = holds(key);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_release_tells_whether_others_wait)
 BOOST_AUTO_TEST_CASE(a_repeated_create_is_for_a_new_ttl_in_each_form)
 {
     const auto left = [&](std::string_view key) { return std::stoll(server({"PTTL", key})); };
-    // A writer, a reader alone, and one of two.
+    // A writer, a single reader, and one of two readers.
     for (const auto& [claim, beside] :
         std::vector<std::pair<plain_claim_ptr, plain_claim_ptr>>{{driver::exclusive("k", 60s), nullptr},
             {driver::shared("k", 0, 60s), nullptr}, {driver::shared("k", 0, 60s), driver::shared("k", 0, 60s)}})
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_repeated_create_is_for_a_new_ttl_in_each_form)
             on.speak.grant(beside);
         on.speak.grant(claim);
         if (beside) {
-            // Its own expiry is its score.
+            // The score of a member is its expiry.
             const auto soon = std::to_string((std::stoll(server({"TIME"})) + 20) * 1000);
             const auto members = server({"ZRANGE", "{colock}:k", "0", "-1"});
             for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end + 1) {

@@ -23,13 +23,13 @@ BOOST_AUTO_TEST_CASE(a_node_of_another_session_grants_nothing)
     by.give_back(first);
     between.cut_at_bytes("/k", loss::reply);
     BOOST_TEST_REQUIRE((by.create(wanted).error->code == errc::outcome_unknown));
-    // What was cut off may have been the answer to a beat: the server is still writing.
+    // The lost reply may have been the reply to a heartbeat, so the server may not have created the node yet.
     auto nodes = ephemeral_nodes(server.port());
     for (const auto limit = lease_clock::now() + 30s; nodes.empty() && lease_clock::now() < limit;)
         nodes = ephemeral_nodes(server.port());
     BOOST_TEST_REQUIRE(nodes.size() == 1U);
 
-    // Its session ends, and one stands there as if it had been made in a session that has not.
+    // The session ends, and another session creates a node with the same name.
     const std::string folder = "/locks/";
     const auto name = nodes[0].substr(folder.size(), nodes[0].size() - folder.size() - 10);
     end_session(server.port(), sessions_of(server.port(), "/locks").at(0));

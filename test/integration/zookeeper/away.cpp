@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "locker_fixture.hpp"
 #include "support/rig.hpp"
 
 #include <boost/asio/error.hpp>
@@ -15,11 +15,11 @@ namespace {
 constexpr auto session = 2s;
 
 /// A server that does not come back while the session could still be resumed.
-struct server_away : locker_scene
+struct server_away : locker_fixture
 {
     server_away() : server_away(std::make_unique<zookeeper_server>()) {}
     explicit server_away(std::unique_ptr<zookeeper_server> only)
-        : locker_scene(zookeeper_url(only->port()), [port = only->port()] { return port; }), server(std::move(only))
+        : locker_fixture(zookeeper_url(only->port()), [port = only->port()] { return port; }), server(std::move(only))
     {
     }
 
@@ -27,9 +27,9 @@ struct server_away : locker_scene
     {
         auto how = options(session);
         how.operation_timeout = 500ms;
-        return locker(make_adapter(how), {.observer = told});
+        return locker(make_adapter(how), {.observer = events});
     }
-    /// Without a shutdown.
+    /// Checks that the context stops without a shutdown.
     void check_context_runs_out_of_work()
     {
         io.restart();
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(release_is_settled_without_proof_after_the_session_timeout)
     BOOST_TEST((lease_clock::now() - dead >= session - 100ms));
     BOOST_TEST((lease_clock::now() - dead < session + 5s));
     BOOST_TEST(ours.stats().unproven == 1U);
-    // The server ends the old session, and only then the lock is free again.
+    // The lock is free only when the server has ended the old session.
     server->start();
     run(run(ours.acquire("k")).release(on_failure::raise));
     BOOST_TEST(ours.stats().unproven == 1U);

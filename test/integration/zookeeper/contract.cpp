@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Each test case has a folder of its own on the server that all share.
+/// Each test case has its own root folder on the shared server.
 adapter_maker begin(asio::io_context& io)
 {
     static int cases = 0;

@@ -24,32 +24,32 @@ const acquire_options one_place{.ttl = 0ms, .mode = lock_mode::shared, .max_hold
     return options;
 }
 
-/// Waiters behind a link, and an administrator who works on the server's tree.
-struct crowd_scene : one_server
+/// Waiters behind a link, and an administrator who changes the nodes at the server.
+struct waiter_fixture : one_server
 {
-    crowd_scene() : administrator(server->port(), 6s, {.chroot = chroot()}) { administrator.connect(); }
+    waiter_fixture() : administrator(server->port(), 6s, {.chroot = chroot()}) { administrator.connect(); }
 
-    /// Starts to wait behind the link, and goes on when it waits for an event.
-    running<lock> wait_behind_link(locker& by, const acquire_options& options)
+    /// Starts an acquire behind the link, and returns when it waits for an event.
+    running<lock> start_waiter(locker& by, const acquire_options& options)
     {
         const auto before = nodes().size();
         auto waiting = start(io, by.acquire("k", options));
         until([&] { return nodes().size() == before + 1 && by.stats().waiting == 1; });
-        rest(200ms);
+        run_for(200ms);
         return waiting;
     }
-    void rest(std::chrono::milliseconds time)
+    void run_for(std::chrono::milliseconds time)
     {
         const auto begin = std::chrono::steady_clock::now();
         until([&] { return std::chrono::steady_clock::now() - begin > time; });
     }
-    /// Removes a node past its owner.
+    /// Removes a node that belongs to another session.
     void remove(const std::string& path)
     {
         const auto name = path.substr(chroot().size() + 1);
         BOOST_TEST(administrator.remove(name).ok());
     }
-    /// The only node that was not there before.
+    /// Returns the only node that is not in `before`.
     [[nodiscard]] std::string added_node(const std::vector<std::string>& before) const
     {
         auto now = nodes();
@@ -63,13 +63,13 @@ struct crowd_scene : one_server
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(zookeeper_crowds, crowd_scene)
+BOOST_FIXTURE_TEST_SUITE(zookeeper_crowds, waiter_fixture)
 
-BOOST_AUTO_TEST_CASE(waiter_whose_node_was_removed_stands_in_line_again)
+BOOST_AUTO_TEST_CASE(waiter_whose_node_was_removed_enqueues_again)
 {
     auto held = run(add().acquire("k"));
     const auto before = nodes();
-    auto waiting = wait_behind_link(add_linked(10s), with_poll({}, 200ms));
+    auto waiting = start_waiter(add_linked(10s), with_poll({}, 200ms));
     const auto own = added_node(before);
     remove(own);
     until([&] { return nodes().size() == 2; });
@@ -85,37 +85,37 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_at_its_next_poll_after_the_watch_event_wa
 {
     auto held = run(add().acquire("k"));
     const auto predecessor = nodes().front();
-    auto waiting = wait_behind_link(add_linked(10s), with_poll({}, 300ms));
-    // One poll has found all as it was.
-    rest(500ms);
+    auto waiting = start_waiter(add_linked(10s), with_poll({}, 300ms));
+    // At least one poll has found no change.
+    run_for(500ms);
     link.lose_messages(predecessor);
     run(held.release());
     auto next = waiting.get(io);
     BOOST_TEST(next.held());
     BOOST_TEST(link.messages_lost() == 1);
-    BOOST_TEST(told->suspensions == 0);
+    BOOST_TEST(events->suspensions == 0);
     run(next.release(on_failure::raise));
 }
 
 BOOST_AUTO_TEST_CASE(waiter_for_a_semaphore_is_granted_at_its_next_poll_after_the_watch_event_was_lost)
 {
     auto held = run(add().acquire("k", one_place));
-    auto waiting = wait_behind_link(add_linked(10s), with_poll(one_place, 300ms));
-    rest(500ms);
+    auto waiting = start_waiter(add_linked(10s), with_poll(one_place, 300ms));
+    run_for(500ms);
     link.lose_messages(chroot() + '/' + bucket_of("k") + "/k");
     run(held.release());
     auto next = waiting.get(io);
     BOOST_TEST(next.held());
     BOOST_TEST(link.messages_lost() == 1);
-    BOOST_TEST(told->suspensions == 0);
+    BOOST_TEST(events->suspensions == 0);
     run(next.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(waiter_for_a_semaphore_whose_node_was_removed_stands_in_line_again)
+BOOST_AUTO_TEST_CASE(semaphore_waiter_whose_node_was_removed_enqueues_again)
 {
     auto held = run(add().acquire("k", one_place));
     const auto before = nodes();
-    auto waiting = wait_behind_link(add_linked(10s), with_poll(one_place, 1h));
+    auto waiting = start_waiter(add_linked(10s), with_poll(one_place, 1h));
     const auto own = added_node(before);
     remove(own);
     until([&] { return nodes().size() == 2; });
@@ -131,16 +131,16 @@ BOOST_AUTO_TEST_CASE(poll_of_a_waiter_does_not_list_the_folder)
     for (const auto& options : {acquire_options{}, one_place}) {
         auto held = run(add().acquire("k", options));
         std::vector<running<lock>> queue;
-        const auto backend = make_adapter(locker_scene::options());
+        const auto backend = make_adapter(locker_fixture::options());
         for (std::size_t i = 0; i < others; ++i)
             queue.push_back(start(io, add(backend).acquire("k", with_poll(options, 1h))));
         until([&] { return nodes().size() == others + 1; });
-        auto polling = wait_behind_link(add_linked(10s), with_poll(options, 20ms));
-        rest(500ms);
+        auto polling = start_waiter(add_linked(10s), with_poll(options, 20ms));
+        run_for(500ms);
         const auto before = link.bytes_from_server();
-        rest(1s);
+        run_for(1s);
         const auto bytes = link.bytes_from_server() - before;
-        // Some twenty polls at least.
+        // At least twenty polls.
         BOOST_TEST(bytes > 20 * 50U);
         BOOST_TEST(bytes < 4 * others * bytes_per_node);
         run(held.release());
@@ -160,8 +160,8 @@ BOOST_AUTO_TEST_CASE(readers_of_one_locker_share_lists_of_the_folder)
     for (std::size_t i = 0; i < readers; ++i)
         waiting.push_back(start(io, by.acquire("k", with_poll(shared, 1h))));
     until([&] { return nodes().size() == readers + 1 && by.stats().waiting == readers; });
-    rest(500ms);
-    // A list for each of them would be half of the square.
+    run_for(500ms);
+    // With a separate list for each reader, about half of readers * readers names would be sent.
     BOOST_TEST(link.bytes_from_server() < readers * readers / 8 * bytes_per_node);
     const auto before = link.bytes_from_server();
     run(held.release());
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_semaphore_wakes_as_many_waiters_as_there_are_f
             co_await own.release();
         }(by)));
     until([&] { return nodes().size() == waiters + 1 && by.stats().waiting == waiters; });
-    rest(300ms);
+    run_for(300ms);
     const auto before = by.stats().attempts;
     run(held.release());
     for (auto& each : waiting)

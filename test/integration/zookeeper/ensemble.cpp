@@ -33,14 +33,14 @@ zookeeper_ensemble::zookeeper_ensemble()
         }
     }
     for (std::size_t one = 0; one < size; ++one) {
-        // A follower without its leader gives up after so many ticks that sessions of tests end before.
+        // The limits are so many ticks that sessions of tests end before a follower gives up its leader.
         std::string peers = "initLimit=20\nsyncLimit=10\nmaxSessionTimeout=40000\n";
         for (std::size_t to = 0; to < size; ++to) {
             const auto& by = links_[to][one];
             peers += "server." + std::to_string(to + 1) +
                      "=127.0.0.1:" + std::to_string(by ? by->quorum.port() : quorum[to]) + ':' +
                      std::to_string(by ? by->election.port() : election[to]) + '\n';
-            // It tells where to call it back.
+            // A server sends its election address to its peers, so the link replaces the address.
             if (by)
                 by->election.put_in_place(address(election[one]), address(links_[one][to]->election.port()));
         }
@@ -66,7 +66,7 @@ std::size_t zookeeper_ensemble::leader()
                 return i;
         }
         if (std::chrono::steady_clock::now() > limit)
-            throw std::runtime_error("no ZooKeeper server of the ensemble leads");
+            throw std::runtime_error("the ensemble has no leader");
     }
 }
 
@@ -75,7 +75,7 @@ void zookeeper_ensemble::make_leader(std::size_t number)
     int attempts = 0;
     for (auto other = leader(); other != number; other = leader()) {
         if (++attempts > 10)
-            throw std::runtime_error("the ensemble always chooses another leader than a test needs");
+            throw std::runtime_error("the ensemble does not elect the leader that a test needs");
         servers_[other]->kill();
         static_cast<void>(leader());
         servers_[other]->start();

@@ -13,49 +13,50 @@
 
 namespace colock::testing {
 
-/// Three ZooKeeper servers on 127.0.0.1 that are one. What they say to each other goes over links of ours; what they
-/// say to clients does not.
+/// An ensemble of three ZooKeeper servers on 127.0.0.1. The traffic between the servers passes through links of the
+/// test; the traffic with clients does not.
 class zookeeper_ensemble
 {
 public:
     static constexpr std::size_t size = 3;
 
-    /// All of them serve.
+    /// Returns when all servers serve.
     zookeeper_ensemble();
     zookeeper_ensemble(const zookeeper_ensemble&) = delete;
     zookeeper_ensemble& operator=(const zookeeper_ensemble&) = delete;
 
     [[nodiscard]] zookeeper_server& operator[](std::size_t number) { return *servers_.at(number); }
-    /// `zookeeper://`, all members, the one with that number first.
+    /// Returns a `zookeeper://` URL with all servers, beginning with number `first`.
     [[nodiscard]] std::string url(std::size_t first = 0) const;
 
-    /// The one that leads; waits until one does.
+    /// Returns the number of the leader; waits until there is one.
     [[nodiscard]] std::size_t leader();
     void make_leader(std::size_t number);
-    /// One that does not lead.
+    /// Returns the number of a server that is not the leader.
     [[nodiscard]] std::size_t follower() { return (leader() + 1) % size; }
 
-    /// Nothing that it says reaches the others, nor the other way round; clients reach it.
+    /// Drops all traffic between this server and the others. Clients still reach the server.
     void cut_off(std::size_t number, bool cut = true);
 
-    /// Restarts it, with a clock that is so much ahead.
+    /// Restarts the server with a clock that is ahead of the right time.
     void set_clock(std::size_t number, std::chrono::seconds ahead);
 
-    /// Restarts it, with sessions of that length at most.
+    /// Restarts the server with a maximum session timeout.
     void limit_sessions(std::size_t number, std::chrono::milliseconds longest);
 
-    /// As if nothing had ever happened: all run, by the right clock and with the same limits, and reach each other.
+    /// Restores the initial state: all servers run with the right clock and the same limits, and reach each other.
     void mend();
 
 private:
-    /// To one member from another.
+    /// The link to one server from another.
     struct link
     {
         explicit link(std::uint16_t quorum_port, std::uint16_t election_port)
             : quorum(quorum_port, no_server::waits), election(election_port)
         {
         }
-        /// Whoever is refused by the leader that he has just elected gives it up, and that one waits for him for long.
+        /// Keeps connections open until the server listens. A server that is refused by the leader that it has just
+        /// elected drops this leader, which then waits for it for a long time.
         relay quorum;
         relay election;
     };
@@ -63,11 +64,11 @@ private:
     std::array<std::array<std::unique_ptr<link>, size>, size> links_;
     std::array<std::unique_ptr<zookeeper_server>, size> servers_;
     std::array<std::string, size> peers_;
-    /// Those that were restarted with something of their own.
+    /// Whether a server was restarted with special settings.
     std::array<bool, size> altered_{};
 };
 
-/// The ensemble that all tests of a program share, mended.
+/// Returns the ensemble that all tests of a program share, in its initial state.
 [[nodiscard]] zookeeper_ensemble& shared_ensemble();
 
 } // namespace colock::testing

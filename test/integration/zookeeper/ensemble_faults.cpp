@@ -1,17 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "ensemble.hpp"
-#include "locker_scene.hpp"
+#include "locker_fixture.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 namespace colock::testing {
 namespace {
 
-struct ensemble_scene : locker_scene
+struct ensemble_fixture : locker_fixture
 {
-    ensemble_scene() : ensemble_scene(shared_ensemble()) {}
-    explicit ensemble_scene(zookeeper_ensemble& all)
-        : locker_scene(
+    ensemble_fixture() : ensemble_fixture(shared_ensemble()) {}
+    explicit ensemble_fixture(zookeeper_ensemble& all)
+        : locker_fixture(
               all.url(), [&all] { return all[all.leader()].port(); },
               "/" + boost::unit_test::framework::current_test_case().p_name.get()),
           servers(all)
@@ -19,8 +19,8 @@ struct ensemble_scene : locker_scene
     }
 
     [[nodiscard]] std::string url_of(std::size_t number) const { return zookeeper_url(servers[number].port()); }
-    /// Lockers that wait for what somebody holds, several in each.
-    std::vector<running<void>> crowd(std::size_t lockers, std::size_t of_each)
+    /// Starts acquires that wait in `lockers` lockers, `of_each` in each.
+    std::vector<running<void>> start_waiters(std::size_t lockers, std::size_t of_each)
     {
         std::vector<running<void>> waiting;
         const auto before = nodes().size();
@@ -32,33 +32,33 @@ struct ensemble_scene : locker_scene
         until([&] { return nodes().size() == before + lockers; });
         return waiting;
     }
-    void run_all(std::vector<running<void>>& some)
+    void finish_all(std::vector<running<void>>& waiting)
     {
-        until([&] { return std::ranges::all_of(some, [](const auto& each) { return each.done(); }); });
-        for (auto& each : some)
+        until([&] { return std::ranges::all_of(waiting, [](const auto& each) { return each.done(); }); });
+        for (auto& each : waiting)
             each.get(io);
     }
-    /// Somebody at that server holds what somebody at another waits for: the first hears that it is lost before the
-    /// other has it.
+    /// A locker at server `number` holds a lock, and a locker at another server waits for it. After the server is cut
+    /// off, the holder is notified of the loss before the waiter is granted the lock.
     void check_cut_off(std::size_t number)
     {
         auto& near = add(2s, url_of(number));
         auto& far = add(10s, url_of((number + 1) % servers.size));
         auto held = run(near.acquire("k"));
         seen.granted(held);
-        auto hears = start(io, held.lost());
-        auto waits = queue(far);
-        // A write that is answered at the last moment proves little.
+        auto loss_event = start(io, held.lost());
+        auto waiter = queue(far);
+        // A write that is answered in the last moment proves little.
         run(held.extend(20s));
         servers.cut_off(number);
-        auto next = waits.get(io);
+        auto next = waiter.get(io);
         seen.granted(next);
-        BOOST_TEST((hears.get(io) == lost_reason::session));
+        BOOST_TEST((loss_event.get(io) == lost_reason::session));
         servers.cut_off(number, false);
         seen.left(held);
         run(next.release(on_failure::raise));
         seen.left(next);
-        // He goes on in another session.
+        // The former holder continues in another session.
         run(pass(near, seen));
         check_end();
     }
@@ -69,29 +69,29 @@ struct ensemble_scene : locker_scene
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(zookeeper_ensemble_faults, ensemble_scene)
+BOOST_FIXTURE_TEST_SUITE(zookeeper_ensemble_faults, ensemble_fixture)
 
-BOOST_AUTO_TEST_CASE(the_leader_dies_while_a_hundred_wait)
+BOOST_AUTO_TEST_CASE(waiters_are_granted_after_the_leader_dies)
 {
     auto held = run(add(20s).acquire("k"));
-    auto waiting = crowd(20, 5);
+    auto waiting = start_waiters(20, 5);
     const auto dead = servers.leader();
     servers[dead].kill();
     until([&] { return servers.leader() != dead; });
     const auto answering = lease_clock::now();
     BOOST_TEST(held.held());
-    // It may have been sent to a server that is about to end the connection: then it is settled in the background.
+    // The release may have been sent to a server that then closed the connection. It is settled in the background.
     auto released = start(io, held.release());
     until([&] { return seen.grants > 0; });
-    // At once, and not when a part of the session's time is over.
+    // Waiters are granted at once, not after a part of the session timeout.
     BOOST_TEST((lease_clock::now() - answering < 20s / 8.0));
     released.get(io);
-    run_all(waiting);
+    finish_all(waiting);
     BOOST_TEST(seen.grants == 100);
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(every_server_dies_in_its_turn_while_locks_go_from_hand_to_hand)
+BOOST_AUTO_TEST_CASE(locks_are_granted_while_each_server_dies_in_turn)
 {
     std::vector<running<void>> working;
     bool enough = false;
@@ -105,21 +105,21 @@ BOOST_AUTO_TEST_CASE(every_server_dies_in_its_turn_while_locks_go_from_hand_to_h
         servers[i].start();
     }
     enough = true;
-    run_all(working);
+    finish_all(working);
     check_end();
 }
 
 BOOST_AUTO_TEST_CASE(all_servers_die_and_come_back_within_the_session)
 {
     auto held = run(add(30s).acquire("k"));
-    auto waiting = crowd(3, 2);
+    auto waiting = start_waiters(3, 2);
     for (std::size_t i = 0; i < servers.size; ++i)
         servers[i].kill();
     servers.mend();
     BOOST_TEST(held.held());
     BOOST_TEST(seen.grants == 0);
     run(held.release());
-    run_all(waiting);
+    finish_all(waiting);
     check_end();
 }
 
@@ -127,23 +127,23 @@ BOOST_AUTO_TEST_CASE(all_servers_die_and_come_back_after_the_session)
 {
     const auto held = run(add(2s).acquire("k"));
     seen.granted(held);
-    auto hears = start(io, held.lost());
-    auto waiting = crowd(3, 2);
+    auto loss_event = start(io, held.lost());
+    auto waiting = start_waiters(3, 2);
     for (std::size_t i = 0; i < servers.size; ++i)
         servers[i].kill();
-    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
     servers.mend();
-    // Nothing was released: it is the session that has to be over, for the server or for its owner.
-    run_all(waiting);
+    // No lock was released, so the session has to end, for the server or for its owner.
+    finish_all(waiting);
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(who_is_connected_to_a_follower_without_its_leader_hears_that_his_lock_is_lost)
+BOOST_AUTO_TEST_CASE(holder_at_a_follower_cut_off_from_the_leader_is_notified_of_the_loss)
 {
     check_cut_off(servers.follower());
 }
 
-BOOST_AUTO_TEST_CASE(who_is_connected_to_a_leader_without_its_followers_hears_that_his_lock_is_lost)
+BOOST_AUTO_TEST_CASE(holder_at_a_leader_cut_off_from_its_followers_is_notified_of_the_loss)
 {
     check_cut_off(servers.leader());
 }
@@ -152,33 +152,33 @@ BOOST_AUTO_TEST_CASE(a_lock_outlives_a_cut_of_its_server_that_is_shorter_than_it
 {
     const auto cut = servers.follower();
     auto held = run(add(20s, url_of(cut)).acquire("k"));
-    auto waits = queue(add(20s, url_of(servers.leader())));
+    auto waiter = queue(add(20s, url_of(servers.leader())));
     servers.cut_off(cut);
-    // Until the follower has given up its leader, and with it us.
+    // Wait until the follower has given up its leader, and disconnected its clients.
     until([&] { return servers[cut].mode().empty(); });
     servers.cut_off(cut, false);
     until([&] { return !servers[cut].mode().empty(); });
     BOOST_TEST(held.held());
     run(held.extend(20s));
-    BOOST_TEST(!waits.done());
+    BOOST_TEST(!waiter.done());
     run(held.release(on_failure::raise));
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_node_that_was_made_through_a_server_just_cut_off_is_found_at_another)
+BOOST_AUTO_TEST_CASE(node_created_at_a_server_that_is_then_cut_off_is_found_at_another)
 {
     const auto cut = servers.follower();
     relay link(servers[cut].port());
     auto& by = add(12s, zookeeper_url(link.port()));
     run(pass(by, seen));
     link.cut_at_bytes("/k", loss::time);
-    auto waits = start(io, by.acquire("k"));
+    auto waiter = start(io, by.acquire("k"));
     until([&] { return nodes().size() == 1; });
     const auto made = nodes();
     servers.cut_off(cut);
     link.lead_to(servers[servers.leader()].port());
-    auto held = waits.get(io);
+    auto held = waiter.get(io);
     seen.granted(held);
     BOOST_TEST((nodes() == made));
     servers.cut_off(cut, false);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_was_made_through_a_server_just_cut_off_is_found
 }
 
 /// The server shortens the session when it receives the handshake.
-BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_not_heard_of_excludes_two_holders)
+BOOST_AUTO_TEST_CASE(shortened_session_with_a_lost_reply_never_has_two_holders)
 {
     const auto usual = servers.leader();
     const auto shorter = servers.follower();
@@ -201,14 +201,14 @@ BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_not_heard_of_excludes_two_ho
     seen.granted(held);
     const auto sessions = sessions_of(servers[usual].port(), chroot());
     BOOST_TEST_REQUIRE(sessions.size() == 1U);
-    auto waits = queue(add(8s, url_of(usual)));
+    auto waiter = queue(add(8s, url_of(usual)));
     link.refuse(true);
     link.lead_to(servers[shorter].port());
     link.cut_at_bytes_in_turn({100, {bytes_of_session(sessions.front()), loss::reply}});
     link.refuse(false);
     until([&] { return link.cuts() > 0; });
     link.refuse(true);
-    auto next = waits.get(io);
+    auto next = waiter.get(io);
     seen.granted(next);
     BOOST_TEST(!held.held());
     seen.left(held);
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_not_heard_of_excludes_two_ho
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_heard_of_ends_leases_and_is_warned_of)
+BOOST_AUTO_TEST_CASE(shortened_session_ends_leases_and_warns)
 {
     const auto usual = servers.leader();
     const auto shorter = servers.follower();
@@ -231,21 +231,21 @@ BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_heard_of_ends_leases_and_is_
     const auto left = [&](const lock& held) { return held.expires_at() - lease_clock::now(); };
     auto held = run(one.acquire("k", {.ttl = 0ms}));
     BOOST_TEST((left(held) > 2s));
-    auto hears = start(io, held.lost());
+    auto loss_event = start(io, held.lost());
     const auto move_to = [&](std::size_t number) {
         link.refuse(true);
-        until([&, before = told->suspensions] { return told->suspensions == before + 1; });
+        until([&, before = events->suspensions] { return events->suspensions == before + 1; });
         link.lead_to(servers[number].port());
         link.refuse(false);
-        until([&, before = told->reconnections] { return told->reconnections == before + 1; });
+        until([&, before = events->reconnections] { return events->reconnections == before + 1; });
     };
     move_to(shorter);
-    BOOST_TEST((hears.get(io) == lost_reason::session));
-    BOOST_TEST(told->warned_of("smallest_session_timeout"));
-    BOOST_TEST(told->warned_of("2000 ms"));
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
+    BOOST_TEST(events->warned_of("smallest_session_timeout"));
+    BOOST_TEST(events->warned_of("2000 ms"));
     auto next = run(one.acquire("k", {.ttl = 0ms}));
     BOOST_TEST((left(next) < 2s));
-    // It may be asked again at any time.
+    // The session may move to the server with the shorter timeout again at any time.
     move_to(usual);
     BOOST_TEST(next.held());
     BOOST_TEST((left(next) < 2s));
@@ -256,44 +256,45 @@ BOOST_AUTO_TEST_CASE(shorter_session_whose_grant_is_heard_of_ends_leases_and_is_
 BOOST_AUTO_TEST_CASE(election_of_ten_seconds_loses_nothing)
 {
     auto held = run(add(40s).acquire("k", {.ttl = 0ms}));
-    auto waiting = crowd(3, 2);
+    auto waiting = start_waiters(3, 2);
     const auto leader = servers.leader();
     for (const auto each : {leader, (leader + 1) % servers.size})
         servers[each].kill();
     until([&, until = lease_clock::now() + 10s] { return lease_clock::now() > until; });
     BOOST_TEST(held.held());
     servers.mend();
-    until([&] { return told->reconnections >= 4; });
+    until([&] { return events->reconnections >= 4; });
     BOOST_TEST(held.held());
     BOOST_TEST(seen.grants == 0);
-    BOOST_TEST(told->warnings.empty());
+    BOOST_TEST(events->warnings.empty());
     run(held.release());
-    run_all(waiting);
+    finish_all(waiting);
     check_end();
 }
 
-/// It refuses the session first, for it knows fewer transactions, and then everybody, until it has a leader again.
+/// The follower first refuses the session, because it knows fewer transactions, and then all sessions, until it has a
+/// leader again.
 BOOST_AUTO_TEST_CASE(follower_that_lags_behind_loses_nothing)
 {
-    const auto lags = servers.follower();
+    const auto lagging = servers.follower();
     relay link(servers[servers.leader()].port());
     auto& one = add(40s, zookeeper_url(link.port()));
     auto held = run(one.acquire("k", {.ttl = 0ms}));
-    auto waits = queue(add(40s, url_of(servers.leader())));
-    servers.cut_off(lags);
+    auto waiter = queue(add(40s, url_of(servers.leader())));
+    servers.cut_off(lagging);
     run(run(one.acquire("other")).release(on_failure::raise));
     link.refuse(true);
-    link.lead_to(servers[lags].port());
+    link.lead_to(servers[lagging].port());
     link.refuse(false);
-    // The history is looked at before that.
+    // The client probes the history within this time.
     until([&, until = lease_clock::now() + 8s] { return lease_clock::now() > until; });
-    servers.cut_off(lags, false);
-    until([&] { return told->reconnections == 1; });
+    servers.cut_off(lagging, false);
+    until([&] { return events->reconnections == 1; });
     BOOST_TEST(held.held());
     BOOST_TEST(run(held.is_locked()));
-    BOOST_TEST(told->warnings.empty());
+    BOOST_TEST(events->warnings.empty());
     run(held.release(on_failure::raise));
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
@@ -305,13 +306,13 @@ BOOST_AUTO_TEST_CASE(a_leader_with_a_wrong_clock_ends_nothing_too_early_or_too_l
     auto& one = add(4s);
     const auto held = run(one.acquire("k", {.ttl = 3s}));
     seen.granted(held);
-    auto waits = queue(add(4s));
+    auto waiter = queue(add(4s));
     const auto known = run(one.list());
     BOOST_TEST_REQUIRE(known.size() == 1U);
     BOOST_TEST((known.front().created > std::chrono::system_clock::now() + 48h));
     BOOST_TEST(held.held());
-    // The holder's own clock ends it.
-    auto next = waits.get(io);
+    // The holder's own clock ends the lease.
+    auto next = waiter.get(io);
     seen.granted(next);
     seen.left(held);
     run(next.release(on_failure::raise));

@@ -21,22 +21,22 @@ namespace colock::testing {
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_faults, one_server)
 
-BOOST_AUTO_TEST_CASE(a_lock_and_a_place_in_the_line_outlive_a_cut)
+BOOST_AUTO_TEST_CASE(lock_and_queue_position_survive_a_lost_connection)
 {
-    auto& holds = add_linked(10s);
-    auto& waits = add_linked(10s);
-    auto held = run(holds.acquire("k"));
-    auto first = queue(waits);
+    auto& holder = add_linked(10s);
+    auto& waiter = add_linked(10s);
+    auto held = run(holder.acquire("k"));
+    auto first = queue(waiter);
     auto last = queue(add());
-    const auto stood = nodes();
+    const auto queued = nodes();
     link.refuse(true);
-    until([&] { return told->suspensions == 2; });
-    BOOST_TEST(told->risks == 1);
+    until([&] { return events->suspensions == 2; });
+    BOOST_TEST(events->risks == 1);
     link.refuse(false);
-    until([&] { return told->reconnections == 2; });
+    until([&] { return events->reconnections == 2; });
     run(held.extend(20s));
     BOOST_TEST(held.held());
-    BOOST_TEST((nodes() == stood));
+    BOOST_TEST((nodes() == queued));
     run(held.release(on_failure::raise));
     auto next = first.get(io);
     BOOST_TEST(!last.done());
@@ -45,38 +45,39 @@ BOOST_AUTO_TEST_CASE(a_lock_and_a_place_in_the_line_outlive_a_cut)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(what_is_released_while_a_waiter_is_cut_off_wakes_him_when_he_is_back)
+BOOST_AUTO_TEST_CASE(release_during_a_waiters_disconnection_wakes_it_after_reconnect)
 {
     auto held = run(add().acquire("k"));
-    auto waits = queue_patiently(add_linked(10s));
+    auto waiter = queue_patiently(add_linked(10s));
     link.refuse(true);
-    until([&] { return told->suspensions == 1; });
+    until([&] { return events->suspensions == 1; });
     run(held.release(on_failure::raise));
-    BOOST_TEST(!waits.done());
+    BOOST_TEST(!waiter.done());
     link.refuse(false);
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
-/// A watch is asked for again at every reconnect, while the driver has the one from before. What stands in the way is
-/// told to be there still: nobody has to look.
+/// A watch is set again at every reconnect, while the driver still has the old one. The server reports that the
+/// predecessor still exists, so the waiters do not have to check.
 BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_behind)
 {
     auto held = run(add().acquire("k"));
-    auto& waits = add_linked(10s);
+    auto& waiter = add_linked(10s);
     std::vector<running<lock>> waiting;
     for (int i = 0; i < 20; ++i)
-        waiting.push_back(start(io, waits.acquire("k", {.mode = lock_mode::shared, .retry = retry_policy::fixed(1h)})));
-    until([&] { return waits.stats().busy == 20 && watches_at(server->port()) == 1; });
+        waiting.push_back(
+            start(io, waiter.acquire("k", {.mode = lock_mode::shared, .retry = retry_policy::fixed(1h)})));
+    until([&] { return waiter.stats().busy == 20 && watches_at(server->port()) == 1; });
     for (int times = 1; times <= 5; ++times) {
         link.refuse(true);
-        until([&] { return told->suspensions == times; });
+        until([&] { return events->suspensions == times; });
         link.refuse(false);
-        until([&] { return told->reconnections == times; });
-        // Answered behind the watches.
-        run(waits.is_locked("k"));
+        until([&] { return events->reconnections == times; });
+        // Answered after the watches were set.
+        run(waiter.is_locked("k"));
     }
-    BOOST_TEST(waits.stats().busy == 20U);
+    BOOST_TEST(waiter.stats().busy == 20U);
     run(held.release(on_failure::raise));
     for (auto& each : waiting)
         run(each.get(io).release(on_failure::raise));
@@ -85,46 +86,46 @@ BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_b
 
 BOOST_AUTO_TEST_CASE(a_lock_outlives_a_black_hole_that_is_shorter_than_its_session)
 {
-    auto& holds = add_linked(9s);
-    auto held = run(holds.acquire("k"));
-    auto waits = queue(add());
+    auto& holder = add_linked(9s);
+    auto held = run(holder.acquire("k"));
+    auto waiter = queue(add());
     link.silence(true);
-    until([&] { return told->suspensions == 1; });
+    until([&] { return events->suspensions == 1; });
     link.silence(false);
     run(held.extend(20s));
     BOOST_TEST(held.held());
-    BOOST_TEST(!waits.done());
+    BOOST_TEST(!waiter.done());
     run(held.release(on_failure::raise));
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(who_holds_in_a_black_hole_hears_that_his_lock_is_lost_before_the_next_has_it)
+BOOST_AUTO_TEST_CASE(holder_behind_a_silent_link_is_notified_before_the_next_grant)
 {
-    auto& holds = add_linked(2s);
-    const auto held = run(holds.acquire("k"));
+    auto& holder = add_linked(2s);
+    const auto held = run(holder.acquire("k"));
     seen.granted(held);
-    auto hears = start(io, held.lost());
-    auto waits = queue(add());
+    auto loss_event = start(io, held.lost());
+    auto waiter = queue(add());
     link.silence(true);
-    BOOST_TEST((hears.get(io) == lost_reason::session));
-    BOOST_TEST(!waits.done());
-    auto next = waits.get(io);
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
+    BOOST_TEST(!waiter.done());
+    auto next = waiter.get(io);
     seen.granted(next);
     seen.left(held);
     link.silence(false);
     run(next.release(on_failure::raise));
     seen.left(next);
-    run(pass(holds, seen));
+    run(pass(holder, seen));
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(sessions_that_expire_at_the_server_leave_a_hundred_waiters_who_are_all_granted)
+BOOST_AUTO_TEST_CASE(all_waiters_are_granted_after_their_sessions_expire)
 {
     std::vector<running<void>> waiting;
     const auto held = run(add().acquire("k"));
     seen.granted(held);
-    auto hears = start(io, held.lost());
+    auto loss_event = start(io, held.lost());
     for (int i = 0; i < 10; ++i) {
         auto& by = add();
         for (int j = 0; j < 10; ++j)
@@ -133,48 +134,49 @@ BOOST_AUTO_TEST_CASE(sessions_that_expire_at_the_server_leave_a_hundred_waiters_
     until([&] { return nodes().size() == 11; });
     for (const auto each : sessions_of(server->port(), chroot()))
         end_session(server->port(), each);
-    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
     until([&] { return seen.grants == 101; });
     for (auto& each : waiting)
         each.get(io);
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_whose_session_expires_stands_in_line_again_though_nothing_else_happens)
+BOOST_AUTO_TEST_CASE(waiter_enqueues_again_after_its_session_expired_without_other_events)
 {
     auto held = run(add().acquire("k"));
     const auto of_holder = sessions_of(server->port(), chroot());
-    auto waits = queue_patiently(add());
-    const auto stood = nodes();
+    auto waiter = queue_patiently(add());
+    const auto queued = nodes();
     for (const auto each : sessions_of(server->port(), chroot())) {
         if (each != of_holder.at(0))
             end_session(server->port(), each);
     }
-    until([&] { return nodes().size() == 2 && nodes() != stood; });
+    until([&] { return nodes().size() == 2 && nodes() != queued; });
     auto last = queue(add());
     run(held.release(on_failure::raise));
-    auto next = waits.get(io);
+    auto next = waiter.get(io);
     BOOST_TEST(!last.done());
     run(next.release(on_failure::raise));
     run(last.get(io).release(on_failure::raise));
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_that_is_removed_over_and_over_is_in_nobodys_way)
+BOOST_AUTO_TEST_CASE(repeated_removal_of_the_folder_does_not_prevent_grants)
 {
     bool enough = false;
     auto working = start(io, pass_until(add(), seen, enough));
-    // Counted by answers that may come until its session has been closed.
+    // The replies may arrive until the session has been closed, so the counter outlives the client.
     int removed = 0;
-    client vandal(server->port(), 6s, {.chroot = chroot()});
-    vandal.connect();
+    client administrator(server->port(), 6s, {.chroot = chroot()});
+    administrator.connect();
     const auto folder = bucket_of("k") + "/k";
-    // A server that writes slowly grants fewer.
+    // A server with a slow disk grants fewer locks.
     const auto long_enough = lease_clock::now() + 20s;
-    // Between a folder's making and its first node, too.
+    // Also removes the folder between its creation and the first node in it.
     until([&] {
-        vandal.talk->ask().remove(vandal.path(folder), [&](const reply& got) { removed += got.ok() ? 1 : 0; });
-        run_ready(*vandal.io);
+        administrator.zk_session->ask().remove(
+            administrator.path(folder), [&](const reply& got) { removed += got.ok() ? 1 : 0; });
+        run_ready(*administrator.io);
         return seen.grants > (lease_clock::now() < long_enough ? 500 : 10);
     });
     enough = true;
@@ -183,13 +185,13 @@ BOOST_AUTO_TEST_CASE(a_folder_that_is_removed_over_and_over_is_in_nobodys_way)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(locks_that_are_taken_together_stand_in_nobodys_way_if_some_fail)
+BOOST_AUTO_TEST_CASE(failure_of_one_request_of_a_batch_does_not_fail_the_others)
 {
     const auto all = add();
     std::map<std::string, std::uint64_t> fences;
     for (int i = 0; i < 40; ++i)
         fences["k" + std::to_string(i)] = 0;
-    // The folders of some are gone, after all were there.
+    // After the first round all folders exist, and some are removed.
     for (int round = 0; round < 3; ++round) {
         std::vector<running<lock>> taken;
         for (const auto& [key, fence] : fences)
@@ -200,33 +202,33 @@ BOOST_AUTO_TEST_CASE(locks_that_are_taken_together_stand_in_nobodys_way_if_some_
             BOOST_TEST(run(held.is_locked()));
             run(held.release(on_failure::raise));
         }
-        // Each time another: while the locks are at work nobody runs it, for longer than its session where a server is
-        // slow.
-        client vandal(server->port(), 6s, {.chroot = chroot()});
-        vandal.connect();
+        // A new client in each round: its event loop does not run while the locks are taken, which may last longer than
+        // its session if the server is slow.
+        client administrator(server->port(), 6s, {.chroot = chroot()});
+        administrator.connect();
         for (const auto* const key : {"k3", "k11", "k12", "k30"})
-            BOOST_TEST(vandal.remove(bucket_of(key) + '/' + key).ok());
+            BOOST_TEST(administrator.remove(bucket_of(key) + '/' + key).ok());
     }
-    // Nobody was told that his had failed.
+    // No caller was notified that its attempt had failed.
     BOOST_TEST(all.stats().attempts == 3 * fences.size());
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(what_happens_to_the_node_before_his_lets_nobody_in_while_another_holds)
+BOOST_AUTO_TEST_CASE(removal_of_a_predecessors_node_grants_nothing_while_the_lock_is_held)
 {
     auto held = run(add().acquire("k"));
     auto first = queue_patiently(add());
     run(held.extend(20s));
-    // It watches again.
+    // The waiter watches its predecessor again.
     until([&] { return watches_at(server->port()) == 1; });
     const auto before = nodes();
     auto second = queue_patiently(add());
     auto third = queue_patiently(add());
-    client vandal(server->port(), 6s, {.chroot = chroot()});
-    vandal.connect();
+    client administrator(server->port(), 6s, {.chroot = chroot()});
+    administrator.connect();
     for (const auto& each : nodes()) {
         if (std::ranges::find(before, each) == before.end()) {
-            BOOST_TEST(vandal.remove(each.substr(chroot().size() + 1)).ok());
+            BOOST_TEST(administrator.remove(each.substr(chroot().size() + 1)).ok());
             break;
         }
     }
@@ -238,7 +240,7 @@ BOOST_AUTO_TEST_CASE(what_happens_to_the_node_before_his_lets_nobody_in_while_an
     BOOST_TEST(!second.done());
     BOOST_TEST(!third.done());
     run(next.release(on_failure::raise));
-    // Whoever of the two lost his node stands behind the other now.
+    // The one of the two whose node was removed is behind the other now.
     until([&] { return second.done() || third.done(); });
     auto& last = second.done() ? third : second;
     next = (second.done() ? second : third).get(io);
@@ -248,82 +250,83 @@ BOOST_AUTO_TEST_CASE(what_happens_to_the_node_before_his_lets_nobody_in_while_an
     check_end();
 }
 
-/// Of a folder the answer to the watch says nothing of what was there before.
-BOOST_AUTO_TEST_CASE(who_waits_for_any_of_several_looks_again_when_he_watches)
+/// The reply to the watch of a folder does not tell what was in the folder before.
+BOOST_AUTO_TEST_CASE(semaphore_waiter_checks_again_once_its_watch_is_set)
 {
     const acquire_options alone{.mode = lock_mode::shared, .max_holders = 1, .retry = retry_policy::fixed(1h)};
     auto held = run(add().acquire("k", alone));
     auto& by = add_linked(10s);
-    // It knows then that it is not alone there, and asks for the line with its node.
+    // The client knows then that the folder has other nodes, and requests the list together with the creation of the
+    // node.
     for (int times = 0; times < 2; ++times)
         BOOST_TEST(!run(by.try_acquire("k", alone)));
     link.cut_at_bytes("/k/", loss::time);
-    auto waits = start(io, by.acquire("k", alone));
+    auto waiter = start(io, by.acquire("k", alone));
     until([&] { return link.cuts() == 1 && nodes().size() == 2; });
     BOOST_TEST(run(add().is_locked("k")));
     run(held.release(on_failure::raise));
     link.deliver_replies();
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
-/// What he waited for has gone, and his own node, too.
-BOOST_AUTO_TEST_CASE(who_was_cut_off_looks_whether_he_still_stands_there)
+/// The predecessor is gone, and the waiter's own node, too.
+BOOST_AUTO_TEST_CASE(waiter_checks_its_own_node_after_a_reconnect)
 {
     auto held = run(add().acquire("k"));
     auto& cut_off = add_linked(20s);
-    auto waits = queue_patiently(cut_off);
+    auto waiter = queue_patiently(cut_off);
     link.refuse(true);
-    until([&] { return told->suspensions == 1; });
+    until([&] { return events->suspensions == 1; });
     run(held.release(on_failure::raise));
     auto& other = add();
     BOOST_TEST(run(other.break_lock("k")).size() == 1U);
     auto taken = run(other.acquire("k"));
     link.refuse(false);
-    until([&] { return told->reconnections == 1; });
-    // Behind whatever the event has led to.
+    until([&] { return events->reconnections == 1; });
+    // Answered after everything that the event has caused.
     for (int i = 0; i < 3; ++i)
         run(cut_off.is_locked("k"));
-    BOOST_TEST(!waits.done());
+    BOOST_TEST(!waiter.done());
     run(taken.release(on_failure::raise));
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_whose_node_is_removed_stands_in_line_again)
+BOOST_AUTO_TEST_CASE(waiter_enqueues_again_after_its_node_was_removed)
 {
     auto held = run(add().acquire("k"));
     const auto before = nodes();
-    auto waits = queue(add());
-    client vandal(server->port(), 6s, {.chroot = chroot()});
-    vandal.connect();
+    auto waiter = queue(add());
+    client administrator(server->port(), 6s, {.chroot = chroot()});
+    administrator.connect();
     for (const auto& each : nodes()) {
         if (std::ranges::find(before, each) == before.end())
-            BOOST_TEST(vandal.remove(each.substr(chroot().size() + 1)).ok());
+            BOOST_TEST(administrator.remove(each.substr(chroot().size() + 1)).ok());
     }
     run(held.release(on_failure::raise));
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
     check_end();
 }
 
 namespace {
 
-struct sleepers_work
+struct stopped_process_work
 {
     std::atomic<std::uint64_t> fence{0};
-    std::atomic<int> lines{0};
+    std::atomic<int> line_count{0};
     std::atomic<bool> taken{false};
-    /// Lines of work that were begun when another had the lock.
-    std::atomic<int> late{0};
+    /// Number of lines that were written when another process had the lock.
+    std::atomic<int> late_count{0};
 };
 
-asio::awaitable<void> work_while_held(const lock& held, sleepers_work& on)
+asio::awaitable<void> work_while_held(const lock& held, stopped_process_work& on)
 {
     asio::steady_timer pause(co_await asio::this_coro::executor);
     while (held.held()) {
         if (on.taken)
-            ++on.late;
-        ++on.lines;
+            ++on.late_count;
+        ++on.line_count;
         pause.expires_after(1ms);
         co_await pause.async_wait(asio::use_awaitable);
     }
@@ -331,31 +334,31 @@ asio::awaitable<void> work_while_held(const lock& held, sleepers_work& on)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_process_that_was_stopped_beyond_its_session_knows_at_once_that_its_lock_is_lost)
+BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_session_timeout_does_no_work_after_the_loss)
 {
-    const in_shared_memory<sleepers_work> shared;
-    const auto sleeper = in_child([&] {
-        locker_scene own(zookeeper_url(server->port()), [&] { return server->port(); });
+    const in_shared_memory<stopped_process_work> shared;
+    const auto stopped_process = in_child([&] {
+        locker_fixture own(zookeeper_url(server->port()), [&] { return server->port(); });
         auto held = own.run(own.add(2s).acquire("k"));
         shared->fence = held.fence();
-        auto hears = start(own.io, held.lost());
+        auto loss_event = start(own.io, held.lost());
         own.run(work_while_held(held, *shared.operator->()));
-        if (hears.get(own.io) != lost_reason::session)
-            throw std::runtime_error("the loss was not told");
+        if (loss_event.get(own.io) != lost_reason::session)
+            throw std::runtime_error("the loss was not reported");
     });
-    until([&] { return shared->lines > 10; });
-    ::kill(sleeper, SIGSTOP);
+    until([&] { return shared->line_count > 10; });
+    ::kill(stopped_process, SIGSTOP);
     auto next = run(add().acquire("k"));
     BOOST_TEST(next.fence() > shared->fence.load());
     shared->taken = true;
-    ::kill(sleeper, SIGCONT);
-    BOOST_TEST(wait_for(sleeper) == 0);
-    BOOST_TEST(shared->late.load() == 0);
+    ::kill(stopped_process, SIGCONT);
+    BOOST_TEST(wait_for(stopped_process) == 0);
+    BOOST_TEST(shared->late_count.load() == 0);
     run(next.release(on_failure::raise));
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_a_session_of_its_own_and_nothing_else)
+BOOST_AUTO_TEST_CASE(child_of_a_fork_has_its_own_session_and_no_locks)
 {
     auto& on = add();
     auto held = run(on.acquire("parent"));
@@ -364,13 +367,13 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_a_session_of_its_own_and_nothing_el
     const auto child = in_child([&] {
         io.notify_fork(asio::execution_context::fork_child);
         if (held.held())
-            throw std::runtime_error("the child holds what its parent holds");
+            throw std::runtime_error("the child holds a lock of its parent");
         auto own = run(on.acquire("child"));
         run(held.release());
         run(own.release(on_failure::raise));
-        // Whatever else the child might say is said before this is answered.
+        // Everything else that the child has sent is carried out before this is answered.
         if (!run(on.is_locked("parent")))
-            throw std::runtime_error("the child has given back what is its parent's");
+            throw std::runtime_error("the child has released a lock of its parent");
         run(on.shutdown(5s));
     });
     io.notify_fork(asio::execution_context::fork_parent);
@@ -382,12 +385,12 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_a_session_of_its_own_and_nothing_el
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(what_a_child_asks_for_is_its_own_wherever_its_parent_was)
+BOOST_AUTO_TEST_CASE(child_of_a_fork_acquires_independently_of_the_parents_state)
 {
     auto& on = add();
     run(run(on.acquire("warm")).release(on_failure::raise));
     for (int steps = 0; steps < 8; ++steps) {
-        auto asked = start(io, on.acquire("parent"));
+        auto acquiring = start(io, on.acquire("parent"));
         for (int step = 0; step < steps; ++step)
             io.poll_one();
         io.notify_fork(asio::execution_context::fork_prepare);
@@ -398,7 +401,7 @@ BOOST_AUTO_TEST_CASE(what_a_child_asks_for_is_its_own_wherever_its_parent_was)
         });
         io.notify_fork(asio::execution_context::fork_parent);
         BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
-        run(asked.get(io).release(on_failure::raise));
+        run(acquiring.get(io).release(on_failure::raise));
     }
     check_end();
 }
@@ -439,7 +442,7 @@ BOOST_AUTO_TEST_CASE(child_of_a_fork_connects_while_its_parent_works)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(the_context_is_done_soon_after_a_shutdown_that_the_server_does_not_answer)
+BOOST_AUTO_TEST_CASE(context_runs_out_of_work_soon_after_an_unanswered_shutdown)
 {
     const locker by(make_adapter(options(10s, zookeeper_url(link.port()))), {.operation_timeout = 500ms});
     run(run(by.acquire("k")).release(on_failure::raise));
@@ -452,11 +455,11 @@ BOOST_AUTO_TEST_CASE(the_context_is_done_soon_after_a_shutdown_that_the_server_d
     check_end();
 }
 
-/// Whoever is cut off is told so in one handler.
-BOOST_AUTO_TEST_CASE(of_many_that_are_asked_for_some_are_under_way_and_the_others_are_not_sent)
+/// All requests of a lost connection are completed in one handler.
+BOOST_AUTO_TEST_CASE(number_of_requests_in_flight_is_limited)
 {
     constexpr std::size_t count = 3000;
-    constexpr std::size_t most_under_way = 1024;
+    constexpr std::size_t max_in_flight = 1024;
     auto limited = options(10s, zookeeper_url(link.port()));
     limited.operation_timeout = 60s;
     const auto backend = make_adapter(limited);
@@ -465,11 +468,11 @@ BOOST_AUTO_TEST_CASE(of_many_that_are_asked_for_some_are_under_way_and_the_other
 
     link.silence(true);
     std::size_t unanswered = 0, granted = 0;
-    std::vector<claim_ptr> asked;
+    std::vector<claim_ptr> claims;
     for (std::size_t i = 0; i < count; ++i) {
-        asked.push_back(driver::exclusive("k" + std::to_string(i)));
-        asked.back()->set_sent(lease_clock::now());
-        backend->start_create(asked.back(), [&](create_outcome outcome) {
+        claims.push_back(driver::exclusive("k" + std::to_string(i)));
+        claims.back()->set_sent(lease_clock::now());
+        backend->start_create(claims.back(), [&](create_outcome outcome) {
             unanswered += outcome.error && outcome.error->code == errc::outcome_unknown ? 1 : 0;
             granted += outcome.status == create_status::granted ? 1 : 0;
         });
@@ -480,14 +483,14 @@ BOOST_AUTO_TEST_CASE(of_many_that_are_asked_for_some_are_under_way_and_the_other
     until([&] { return unanswered > 0; });
     io.restart();
     io.run_for(100ms);
-    BOOST_TEST(unanswered <= most_under_way);
+    BOOST_TEST(unanswered <= max_in_flight);
 
-    // Nor is anything left of those.
+    // The requests leave nothing at the server.
     link.silence(false);
     link.refuse(false);
     until([&] { return unanswered + granted == count; });
     std::size_t released = 0;
-    for (const auto& each : asked)
+    for (const auto& each : claims)
         backend->start_abandon(each, [&](release_outcome) { ++released; });
     until([&] { return released == count; });
     check_end();

@@ -28,8 +28,8 @@ namespace colock::testing {
 using namespace std::chrono_literals;
 using namespace zookeeper::detail;
 
-/// Keeps what it was told.
-class session_notes final : public session_events
+/// Records the events of a session.
+class session_event_log final : public session_events
 {
 public:
     void on_connected() noexcept override { ++connections; }
@@ -56,7 +56,7 @@ public:
     std::vector<std::string> log;
 };
 
-/// A session, on a context of its own.
+/// A session with an execution context of its own.
 struct client
 {
     using where = std::source_location;
@@ -71,24 +71,24 @@ struct client
         if (at.chroot == location{}.chroot)
             at.chroot = chroot;
         at_ = at;
-        talk = session::make(asio::make_strand(io->get_executor()),
-            {.where = std::move(at), .session_timeout = timeout, .server_tick = 500ms}, told);
-        talk->start();
+        zk_session = session::make(asio::make_strand(io->get_executor()),
+            {.where = std::move(at), .session_timeout = timeout, .server_tick = 500ms}, events);
+        zk_session->start();
     }
     client(const client&) = delete;
     client& operator=(const client&) = delete;
     ~client()
     {
-        if (io && talk)
+        if (io && zk_session)
             static_cast<void>(close(5s));
     }
 
     void until(const std::function<bool()>& reached, where at = where::current()) { run_until(*io, reached, at); }
     client& connect(where at = where::current())
     {
-        // The first beat makes the folders.
+        // The first heartbeat creates the folders.
         do {
-            until([&] { return talk->connected(); }, at);
+            until([&] { return zk_session->connected(); }, at);
         } while (!exists(".clock", at).ok());
         return *this;
     }
@@ -103,52 +103,53 @@ struct client
     bool close(std::chrono::milliseconds deadline, where at = where::current())
     {
         std::optional<bool> proven;
-        talk->close(deadline, [&](bool got) { proven = got; });
+        zk_session->close(deadline, [&](bool got) { proven = got; });
         until([&] { return proven.has_value(); }, at);
         return *proven;
     }
     reply exists(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->ask().exists(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { zk_session->ask().exists(path(name), std::move(done)); }, at);
     }
-    /// Whether the server has no such node, as of now.
+    /// Whether the node does not exist at the server now.
     bool is_gone(std::string_view name, where at = where::current())
     {
-        talk->ask().sync(path(name), replied());
+        zk_session->ask().sync(path(name), replied());
         return exists(name, at).what == status::no_node;
     }
-    reply make(std::string_view name, node_kind lives = node_kind::persistent, where at = where::current())
+    reply make(std::string_view name, node_kind lifetime = node_kind::persistent, where at = where::current())
     {
-        return finish([&](replied done) { talk->ask().create(path(name), "data", lives, std::move(done)); }, at);
+        return finish(
+            [&](replied done) { zk_session->ask().create(path(name), "data", lifetime, std::move(done)); }, at);
     }
     reply remove(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->ask().remove(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { zk_session->ask().remove(path(name), std::move(done)); }, at);
     }
     reply read(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->ask().read(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { zk_session->ask().read(path(name), std::move(done)); }, at);
     }
     reply read_and_watch(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->ask().read_and_watch(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { zk_session->ask().read_and_watch(path(name), std::move(done)); }, at);
     }
     reply children(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { talk->ask().children(path(name), std::move(done)); }, at);
+        return finish([&](replied done) { zk_session->ask().children(path(name), std::move(done)); }, at);
     }
     reply multi(const std::vector<change>& changes, where at = where::current())
     {
-        return finish([&](replied done) { talk->ask().multi(changes, std::move(done)); }, at);
+        return finish([&](replied done) { zk_session->ask().multi(changes, std::move(done)); }, at);
     }
     [[nodiscard]] std::string path(std::string_view name) const { return (at_.chroot + '/').append(name); }
 
-    /// Each test program has its own.
+    /// Each test program has its own root folder.
     static inline const std::string chroot = "/colock-test-" + std::to_string(::getpid());
 
     std::optional<asio::io_context> io{std::in_place};
-    std::shared_ptr<session_notes> told = std::make_shared<session_notes>();
-    std::shared_ptr<session> talk;
+    std::shared_ptr<session_event_log> events = std::make_shared<session_event_log>();
+    std::shared_ptr<session> zk_session;
     location at_;
 };
 

@@ -13,18 +13,18 @@
 namespace colock::testing {
 namespace {
 
-struct forgetful_server : one_server
+struct server_with_data_loss : one_server
 {
     /// Long enough for a session to survive the start of other servers on the same processors.
-    static constexpr std::chrono::milliseconds usual = 10s;
+    static constexpr std::chrono::milliseconds session_timeout = 10s;
 
-    /// As many transactions that the server may lose later, at least.
-    void do_something(const locker& by)
+    /// Makes transactions that the server loses later.
+    void make_transactions(const locker& by)
     {
         for (int i = 0; i < 50; ++i)
             run(run(by.acquire("other")).release(on_failure::raise));
     }
-    /// Restarts the server with what it had in `backup`; empty: with nothing.
+    /// Restarts the server with the data in `backup`; if empty, without data.
     void restore(const std::filesystem::path& backup = {})
     {
         server->kill();
@@ -32,10 +32,10 @@ struct forgetful_server : one_server
         if (!backup.empty())
             std::filesystem::copy(backup, server->data() / "version-2", std::filesystem::copy_options::recursive);
         server->start();
-        back = lease_clock::now();
+        restored_at = lease_clock::now();
     }
-    /// From now on the link ends each connection on which one of our sessions is asked for again, as a server does that
-    /// knows fewer transactions than the session has seen. New sessions pass.
+    /// From now on the link closes each connection on which one of our sessions is resumed. A server does the same if
+    /// it knows fewer transactions than the session has seen. New sessions pass.
     void refuse_sessions()
     {
         std::vector<std::string> refused;
@@ -47,64 +47,64 @@ struct forgetful_server : one_server
         link.cut_at_bytes_in_turn(std::move(all));
         link.refuse(false);
     }
-    /// Both are granted within the time that is promised after the server's return.
+    /// Checks that the waiter and then `by` are granted the lock within the documented time after the server's return.
     void check_granted(running<lock>& waiting, const locker& by)
     {
         auto next = waiting.get(io);
-        BOOST_TEST((lease_clock::now() - back < usual + 5s));
+        BOOST_TEST((lease_clock::now() - restored_at < session_timeout + 5s));
         BOOST_TEST(run(next.is_locked()));
         run(next.release(on_failure::raise));
         run(run(by.acquire("k")).release(on_failure::raise));
     }
 
-    lease_clock::time_point back{};
+    lease_clock::time_point restored_at{};
 };
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(zookeeper_history, forgetful_server)
+BOOST_FIXTURE_TEST_SUITE(zookeeper_history, server_with_data_loss)
 
 BOOST_AUTO_TEST_CASE(server_without_its_data_is_used_in_a_new_session)
 {
-    auto& one = add(usual);
-    do_something(one);
+    auto& one = add(session_timeout);
+    make_transactions(one);
     auto held = run(one.acquire("k", {.ttl = 0ms}));
-    auto hears = start(io, held.lost());
-    auto waiting = queue(add(usual));
+    auto loss_event = start(io, held.lost());
+    auto waiting = queue(add(session_timeout));
     restore();
-    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
     check_granted(waiting, one);
-    BOOST_TEST(told->warned_of("history"));
+    BOOST_TEST(events->warned_of("history"));
     check_end();
 }
 
-/// The backup has the old sessions, too: the server ends them when their time is over.
+/// The backup contains the old sessions, too: the server ends them after their timeout.
 BOOST_AUTO_TEST_CASE(server_with_a_backup_of_its_data_is_used_in_a_new_session)
 {
-    auto& one = add(usual);
+    auto& one = add(session_timeout);
     auto held = run(one.acquire("k", {.ttl = 0ms}));
-    auto hears = start(io, held.lost());
-    auto waiting = queue(add(usual));
+    auto loss_event = start(io, held.lost());
+    auto waiting = queue(add(session_timeout));
     const temporary_folder backup;
     const auto copy = backup / "version-2";
     server->kill();
     std::filesystem::copy(server->data() / "version-2", copy, std::filesystem::copy_options::recursive);
     server->start();
-    until([&] { return told->reconnections == 2; });
-    do_something(one);
-    // Both sessions have written since: what they have only read has no number that they could compare.
+    until([&] { return events->reconnections == 2; });
+    make_transactions(one);
+    // Wait until both sessions have written: reads do not give a transaction number to compare.
     until([&, until = lease_clock::now() + 3s] { return lease_clock::now() > until; });
     BOOST_TEST(held.held());
     restore(copy);
-    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
     check_granted(waiting, one);
-    BOOST_TEST(told->warned_of("history"));
+    BOOST_TEST(events->warned_of("history"));
     check_end();
 }
 
 BOOST_AUTO_TEST_CASE(request_without_an_answer_is_unproven_after_the_history_is_lost)
 {
-    const driver by(io, make_adapter(options(usual, zookeeper_url(link.port()))));
+    const driver by(io, make_adapter(options(session_timeout, zookeeper_url(link.port()))));
     const auto other = driver::exclusive("other");
     for (int i = 0; i < 50; ++i) {
         by.grant(other);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(request_without_an_answer_is_unproven_after_the_history_is_
     BOOST_TEST((created.get(io).status == create_status::failed));
     link.refuse(false);
     restore();
-    // In the next session.
+    // This is granted in the next session.
     by.grant(driver::exclusive("another"));
     const auto got = by.abandon(unknown);
     BOOST_TEST((got.status == release_status::failed));
@@ -129,8 +129,8 @@ BOOST_AUTO_TEST_CASE(request_without_an_answer_is_unproven_after_the_history_is_
 
 BOOST_AUTO_TEST_CASE(abandoned_acquire_is_settled_unproven_after_the_history_is_lost)
 {
-    auto& one = add_linked(usual);
-    do_something(one);
+    auto& one = add_linked(session_timeout);
+    make_transactions(one);
     link.cut_at_bytes("/unknown/", loss::time);
     auto acquiring = start(io, one.acquire("unknown", {.retry = retry_policy::forever().total_time(1s)}));
     until([&] { return link.cuts() == 1; });
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(abandoned_acquire_is_settled_unproven_after_the_history_is_
     restore();
     link.refuse(false);
     until([&] { return one.stats().settling == 0; });
-    BOOST_TEST((lease_clock::now() - back < usual + 5s));
+    BOOST_TEST((lease_clock::now() - restored_at < session_timeout + 5s));
     BOOST_TEST(one.stats().unproven == 1U);
     run(run(one.acquire("unknown")).release(on_failure::raise));
     check_end();
@@ -150,24 +150,24 @@ BOOST_AUTO_TEST_CASE(session_that_is_refused_for_a_while_loses_nothing_while_the
 {
     auto& one = add_linked(10s);
     auto held = run(one.acquire("k", {.ttl = 0ms}));
-    client beside(server->port());
-    beside.connect();
+    client other(server->port());
+    other.connect();
     const auto count_writes = [&] {
-        run_ready(*beside.io);
-        return beside.finish([&](replied done) { beside.talk->ask().read(chroot() + "/.clock", std::move(done)); })
+        run_ready(*other.io);
+        return other.finish([&](replied done) { other.zk_session->ask().read(chroot() + "/.clock", std::move(done)); })
             .stat.version;
     };
     refuse_sessions();
-    until([&] { return told->suspensions == 1; });
-    // It is only asked in another session whether that is so.
+    until([&] { return events->suspensions == 1; });
+    // The client only checks the history, in another session.
     const auto before = count_writes();
     until([&] { return count_writes() > before; });
     BOOST_TEST(held.held());
     link.cut_at_any({}, loss::request);
-    until([&] { return told->reconnections == 1; });
+    until([&] { return events->reconnections == 1; });
     BOOST_TEST(held.held());
     BOOST_TEST(run(held.is_locked()));
-    BOOST_TEST(told->warnings.empty());
+    BOOST_TEST(events->warnings.empty());
     run(held.release(on_failure::raise));
     check_end();
 }

@@ -10,7 +10,7 @@
 namespace colock::testing {
 namespace {
 
-/// Somebody holds through a link that fails what another waits for whose link is well.
+/// A locker holds a lock through a link that fails, and another locker waits for it on a link that works.
 struct failing_link : one_server
 {
     template <class Check>
@@ -20,24 +20,24 @@ struct failing_link : one_server
             BOOST_TEST_CONTEXT(each.name)
             {
                 proxy between(server->port());
-                auto& holds = add(session_timeout, zookeeper_url(between.port()));
-                auto held = run(holds.acquire("k"));
+                auto& holder = add(session_timeout, zookeeper_url(between.port()));
+                auto held = run(holder.acquire("k"));
                 seen.granted(held);
-                auto waits = queue(add());
-                const auto suspended = told->suspensions;
+                auto waiter = queue(add());
+                const auto suspended = events->suspensions;
                 each.set(between, true);
-                check(held, waits, [&] { return told->suspensions > suspended; });
+                check(held, waiter, [&] { return events->suspensions > suspended; });
                 each.set(between, false);
                 if (held.held()) {
                     run(held.extend(20s));
                     run(held.release(on_failure::raise));
                 }
                 seen.left(held);
-                auto next = waits.get(io);
+                auto next = waiter.get(io);
                 seen.granted(next);
                 run(next.release(on_failure::raise));
                 seen.left(next);
-                run(pass(holds, seen));
+                run(pass(holder, seen));
             }
         }
         check_end();
@@ -50,46 +50,46 @@ BOOST_FIXTURE_TEST_SUITE(zookeeper_links, failing_link)
 
 BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_session)
 {
-    for_each_fault(12s, [&](const lock& held, const running<lock>& waits, const auto& is_suspended) {
+    for_each_fault(12s, [&](const lock& held, const running<lock>& waiter, const auto& is_suspended) {
         until(is_suspended);
         BOOST_TEST(held.held());
-        BOOST_TEST(!waits.done());
+        BOOST_TEST(!waiter.done());
     });
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_session)
 {
-    for_each_fault(2s, [&](const lock& held, const running<lock>& waits, const auto&) {
-        auto hears = start(io, held.lost());
-        BOOST_TEST((hears.get(io) == lost_reason::session));
-        BOOST_TEST(!waits.done());
-        // Until the server has counted it out, for whom the fault lasts as long.
-        until([&] { return waits.done(); });
+    for_each_fault(2s, [&](const lock& held, const running<lock>& waiter, const auto&) {
+        auto loss_event = start(io, held.lost());
+        BOOST_TEST((loss_event.get(io) == lost_reason::session));
+        BOOST_TEST(!waiter.done());
+        // The fault lasts until the server has ended the session.
+        until([&] { return waiter.done(); });
     });
 }
 
 namespace {
 
-/// The reply to the making of a node, and all that follows, is not heard.
-running<lock> acquire_unheard(one_server& on, locker& by)
+/// Starts an acquire, and loses the reply to the creation of its node and all later data.
+running<lock> acquire_with_lost_reply(one_server& on, locker& by)
 {
     on.run(one_server::pass(by, on.seen));
     on.link.cut_at_bytes("/k", loss::time);
-    auto waits = start(on.io, by.acquire("k"));
+    auto waiter = start(on.io, by.acquire("k"));
     on.until([&] { return on.link.cuts() == 1 && on.nodes().size() == 1; });
     on.link.silence(true);
-    return waits;
+    return waiter;
 }
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_node_whose_making_was_not_heard_of_is_found_after_a_black_hole)
+BOOST_AUTO_TEST_CASE(node_with_a_lost_creation_reply_is_found_after_a_silent_link)
 {
-    auto waits = acquire_unheard(*this, add_linked(12s));
+    auto waiter = acquire_with_lost_reply(*this, add_linked(12s));
     const auto made = nodes();
-    until([&] { return told->suspensions == 1; });
+    until([&] { return events->suspensions == 1; });
     link.silence(false);
-    auto held = waits.get(io);
+    auto held = waiter.get(io);
     seen.granted(held);
     BOOST_TEST((nodes() == made));
     run(held.release(on_failure::raise));
@@ -97,13 +97,13 @@ BOOST_AUTO_TEST_CASE(a_node_whose_making_was_not_heard_of_is_found_after_a_black
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_node_whose_making_was_not_heard_of_is_over_with_its_session)
+BOOST_AUTO_TEST_CASE(node_with_a_lost_creation_reply_ends_with_its_session)
 {
-    auto waits = acquire_unheard(*this, add_linked(2s));
+    auto waiter = acquire_with_lost_reply(*this, add_linked(2s));
     const auto made = nodes();
     until([&] { return nodes().empty(); });
     link.silence(false);
-    auto held = waits.get(io);
+    auto held = waiter.get(io);
     seen.granted(held);
     BOOST_TEST((nodes() != made));
     run(held.release(on_failure::raise));

@@ -8,7 +8,7 @@
 namespace colock::testing {
 namespace {
 
-std::vector<lock> take(one_server& on, locker& by, int count)
+std::vector<lock> acquire_all(one_server& on, locker& by, int count)
 {
     std::vector<running<lock>> asked;
     for (int i = 0; i < count; ++i)
@@ -23,7 +23,7 @@ std::vector<lock> take(one_server& on, locker& by, int count)
 
 BOOST_AUTO_TEST_SUITE(zookeeper_listing)
 
-BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
+BOOST_AUTO_TEST_CASE(pages_are_small_and_contain_each_lock_once)
 {
     one_server f;
     for (const auto layout : {zookeeper::layout::standard, zookeeper::layout::curator_mutex}) {
@@ -31,27 +31,27 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
         options.layout = layout;
         options.url += layout == zookeeper::layout::standard ? "/ours" : "/curators";
         auto& by = f.add(options);
-        auto held = take(f, by, 1500);
+        auto held = acquire_all(f, by, 1500);
         const auto pages = all_pages([&](const std::string& cursor) { return f.run(by.list_page({}, cursor)); });
         BOOST_TEST(pages.size() >= 6U);
         BOOST_TEST(count_locks(pages, 256) == held.size());
-        const auto told = distinct_keys(pages);
+        const auto listed_keys = distinct_keys(pages);
         for (const auto& each : held) {
-            if (!told.contains(each.key()))
-                BOOST_ERROR(
-                    each.key() << " is not listed; held: " << each.held() << ", suspensions: " << f.told->suspensions);
+            if (!listed_keys.contains(each.key()))
+                BOOST_ERROR(each.key() << " is not listed; held: " << each.held()
+                                       << ", suspensions: " << f.events->suspensions);
         }
         BOOST_TEST(f.run(by.list({.key_prefix = "k1"})).size() == 611U);
         f.run(by.shutdown());
     }
 }
 
-BOOST_AUTO_TEST_CASE(shutdown_beside_a_list_ends_when_that_has_ended)
+BOOST_AUTO_TEST_CASE(shutdown_waits_for_a_list_in_flight)
 {
     one_server f;
     auto& holder = f.add(f.options());
-    auto held = take(f, holder, 600);
-    // A close has the operation timeout for what is still under way.
+    auto held = acquire_all(f, holder, 600);
+    // A close waits for the operation timeout for operations that are in flight.
     const locker reader(f.make_adapter(f.options()), {.operation_timeout = 10min});
     BOOST_TEST(!f.run(reader.is_locked("other")));
     auto listed = start(f.io, reader.list());
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(shutdown_beside_a_list_ends_when_that_has_ended)
     BOOST_TEST(listed.get(f.io).size() == held.size());
 }
 
-BOOST_AUTO_TEST_CASE(locker_that_is_made_during_a_shutdown_loses_nothing)
+BOOST_AUTO_TEST_CASE(locker_created_during_a_shutdown_works)
 {
     one_server f;
     const auto backend = f.make_adapter(f.options());
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(locker_that_is_made_during_a_shutdown_loses_nothing)
     for (int i = 0; i < 8; ++i)
         working.push_back(start(f.io, work("k" + std::to_string(i))));
     BOOST_TEST(ends.get(f.io).clean());
-    // For longer than the close had.
+    // Longer than the close had.
     const auto begun = lease_clock::now();
     f.until([&] { return lease_clock::now() - begun > 2s; });
     stops = true;

@@ -16,25 +16,25 @@
 namespace colock::testing {
 namespace {
 
-/// Of the key that these tests use, below the root.
+/// Folder of the key that these tests use, below the root.
 const std::string folder = bucket_of("k") + "/k";
 
-/// Others may look at what lockers have left at the server.
-struct watched_server : one_server
+/// A server with an additional client that inspects what lockers have left.
+struct inspected_server : one_server
 {
-    watched_server() : by(server->port(), 6s, {.chroot = chroot()}) { by.connect(); }
+    inspected_server() : by(server->port(), 6s, {.chroot = chroot()}) { by.connect(); }
 
-    void take_turns(const locker& all, int times)
+    void acquire_repeatedly(const locker& all, int times)
     {
         for (int i = 0; i < times; ++i)
             run(run(all.acquire("k")).release(on_failure::raise));
     }
-    /// So many nodes have been made in the folder, as far as the server knows.
+    /// Makes the server believe that `count` nodes have been created in the folder.
     void use_numbers_up(std::int64_t count)
     {
         by.make(bucket_of("k"));
         BOOST_TEST(by.make(folder).ok());
-        // It writes all that it has when it starts.
+        // The server writes a snapshot when it starts.
         server->kill();
         server->start();
         server->kill();
@@ -42,9 +42,9 @@ struct watched_server : one_server
                              by.path(folder) + "' " + std::to_string(count);
         BOOST_TEST_REQUIRE(std::system(command.c_str()) == 0);
         server->start();
-        by.until([&] { return by.talk->connected(); });
+        by.until([&] { return by.zk_session->connected(); });
     }
-    /// Of the only node.
+    /// Returns the sequence number of the only node.
     std::string number() const
     {
         const auto all = nodes();
@@ -75,18 +75,18 @@ BOOST_AUTO_TEST_CASE(processes_are_granted_in_the_order_of_their_calls)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(whoever_holds_hears_that_the_session_has_expired_and_goes_on_in_another)
+BOOST_AUTO_TEST_CASE(holder_is_notified_of_session_expiry_and_continues_in_a_new_session)
 {
     auto& one = add();
     auto held = run(one.acquire("k"));
     auto waiting = queue(add());
-    auto hears = start(io, held.lost());
+    auto loss_event = start(io, held.lost());
     const auto sessions = sessions_of(server->port(), chroot());
     BOOST_TEST_REQUIRE(sessions.size() == 2U);
-    // All of them: who waits stands in line anew.
+    // All sessions end, so the waiter has to enqueue again.
     for (const auto each : sessions)
         end_session(server->port(), each);
-    BOOST_TEST((hears.get(io) == lost_reason::session));
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
     BOOST_TEST(!held.held());
     auto next = waiting.get(io);
     BOOST_TEST(run(next.is_locked()));
@@ -96,14 +96,14 @@ BOOST_AUTO_TEST_CASE(whoever_holds_hears_that_the_session_has_expired_and_goes_o
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(what_was_lost_stands_in_nobodys_way_when_its_session_comes_back)
+BOOST_AUTO_TEST_CASE(lost_lock_does_not_block_others_when_its_session_is_resumed)
 {
     const driver by(io, make_adapter(options(4s)));
     const auto lost = driver::exclusive("k"), next = driver::exclusive("k");
     by.grant(lost);
     server->kill();
     until([&] { return lost->lease().has_ended(lease_clock::now()); });
-    // It does not count the time that it was away.
+    // The server does not count the time during which it was down, so the session still exists.
     server->start();
     by.grant(next);
     BOOST_TEST(nodes().size() == 1U);
@@ -111,8 +111,8 @@ BOOST_AUTO_TEST_CASE(what_was_lost_stands_in_nobodys_way_when_its_session_comes_
     by.give_back(next);
 }
 
-/// More than one turn removes.
-BOOST_AUTO_TEST_CASE(all_that_was_lost_is_removed_when_its_session_comes_back_however_much_it_is)
+/// More nodes than are removed in one event-loop iteration.
+BOOST_AUTO_TEST_CASE(all_lost_nodes_are_removed_when_their_session_is_resumed)
 {
     const driver by(io, make_adapter(options(4s)));
     std::vector<plain_claim_ptr> lost;
@@ -125,90 +125,90 @@ BOOST_AUTO_TEST_CASE(all_that_was_lost_is_removed_when_its_session_comes_back_ho
     by.check_not_held(lost.back());
 }
 
-BOOST_AUTO_TEST_CASE(who_has_been_there_before_waits_like_everybody_else)
+BOOST_AUTO_TEST_CASE(earlier_holder_waits_like_other_claims)
 {
     auto &one = add(), &two = add(), &three = add();
     for (auto* const each : {&one, &two, &three})
         run(run(each->acquire("k")).release(on_failure::raise));
     auto held = run(one.acquire("k"));
-    auto waits = start(io, two.acquire("k"));
-    until([&] { return waits.done() || two.stats().busy > 0; });
-    BOOST_TEST(!waits.done());
+    auto waiter = start(io, two.acquire("k"));
+    until([&] { return waiter.done() || two.stats().busy > 0; });
+    BOOST_TEST(!waiter.done());
     BOOST_TEST(!run(three.try_acquire("k")).has_value());
     BOOST_TEST(nodes().size() == 2U);
     const auto fence = held.fence();
     run(held.release());
-    auto next = waits.get(io);
+    auto next = waiter.get(io);
     BOOST_TEST(next.fence() > fence);
     run(next.release());
     check_end();
 }
 
-/// Two handlers of the caller, in which requests are sent, two that read answers, and one for the timer of the lease.
-/// Some pairs contain a turn of the client's timer, too: on a loaded machine, where a pair takes long, most do.
+/// Two handlers of the caller, which send requests, two that read replies, and one for the timer of the lease. Some
+/// pairs contain a turn of the client's timer, too: on a loaded machine, where a pair takes long, most do.
 BOOST_FIXTURE_TEST_CASE(a_pair_takes_five_handlers, one_server)
 {
     constexpr std::size_t pairs = 51;
     const auto one = add();
     std::size_t done = 0;
-    const auto take_turns = [](locker by, std::size_t& counted) -> asio::awaitable<void> {
+    const auto acquire_repeatedly = [](locker by, std::size_t& counted) -> asio::awaitable<void> {
         for (std::size_t i = 0; i < pairs; ++i, ++counted) {
             auto held = co_await by.acquire("k");
             co_await held.release(on_failure::raise);
         }
     };
-    run(take_turns(one, done));
+    run(acquire_repeatedly(one, done));
     done = 0;
-    const auto turns = start(io, take_turns(one, done));
+    const auto turns = start(io, acquire_repeatedly(one, done));
     std::vector<int> handlers(pairs + 1);
     for (io.restart(); !turns.done(); ++handlers[done])
         io.run_one();
-    // The first one begins in the middle, and the last count is not of a pair.
+    // The first count begins in the middle of a pair, and the last one is not of a pair.
     handlers.pop_back();
     handlers.erase(handlers.begin());
     BOOST_TEST(std::ranges::min(handlers) == 5);
     check_end();
 }
 
-BOOST_FIXTURE_TEST_CASE(whoever_comes_after_one_that_was_alone_time_after_time_is_seen, watched_server)
+BOOST_FIXTURE_TEST_CASE(claim_is_seen_after_many_uncontended_acquires_of_another_locker, inspected_server)
 {
     auto one = add();
     const auto two = add();
-    take_turns(one, 40);
+    acquire_repeatedly(one, 40);
     auto held = run(two.acquire("k"));
     BOOST_TEST(!run(one.try_acquire("k")).has_value());
     BOOST_TEST(nodes().size() == 1U);
     run(held.release(on_failure::raise));
 
-    take_turns(one, 20);
+    acquire_repeatedly(one, 20);
     held = run(two.acquire("k"));
-    auto waits = queue(one);
-    BOOST_TEST(!waits.done());
+    auto waiter = queue(one);
+    BOOST_TEST(!waiter.done());
     run(held.release(on_failure::raise));
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
 
-    // One of its own, too.
-    take_turns(one, 20);
+    // The same for a waiter of the same locker.
+    acquire_repeatedly(one, 20);
     held = run(one.acquire("k"));
-    waits = queue(one);
-    BOOST_TEST(!waits.done());
+    waiter = queue(one);
+    BOOST_TEST(!waiter.done());
     run(held.release(on_failure::raise));
-    run(waits.get(io).release(on_failure::raise));
+    run(waiter.get(io).release(on_failure::raise));
 
-    // Or was there meanwhile.
-    take_turns(two, 1);
+    // The same if another holder came and went meanwhile.
+    acquire_repeatedly(two, 1);
     const auto fence = run(one.acquire("k")).fence();
     until([&] { return nodes().empty(); });
     BOOST_TEST(run(one.acquire("k")).fence() > fence);
     check_end();
 }
 
-/// The number that ours would have had in the old one.
-BOOST_FIXTURE_TEST_CASE(who_holds_in_a_folder_that_was_made_anew_is_seen_under_whatever_number, watched_server)
+/// The holder gets the number that the node of `one` would have had in the old folder.
+BOOST_FIXTURE_TEST_CASE(holder_in_a_recreated_folder_is_seen_under_any_number, inspected_server)
 {
     const auto one = add();
     constexpr int turns = 40;
-    take_turns(one, turns);
+    acquire_repeatedly(one, turns);
     until([&] { return nodes().empty(); });
     BOOST_TEST(by.remove(folder).ok());
     BOOST_TEST(by.make(folder).ok());
@@ -216,39 +216,42 @@ BOOST_FIXTURE_TEST_CASE(who_holds_in_a_folder_that_was_made_anew_is_seen_under_w
     reply last;
     for (int i = 0; i < turns; ++i) {
         if (last.ok())
-            by.talk->ask().leave(last.text, company::none, replied());
+            by.zk_session->ask().leave(last.text, batching::forbidden, replied());
         last = by.make(prefix, node_kind::ephemeral_sequential);
     }
     BOOST_TEST(last.text == by.path(prefix + "0000000039"));
     BOOST_TEST(!run(one.try_acquire("k")).has_value());
     BOOST_TEST(nodes().size() == 1U);
-    BOOST_TEST(by.finish([&](replied done) { by.talk->ask().leave(last.text, company::none, std::move(done)); }).ok());
-    take_turns(one, 1);
+    BOOST_TEST(
+        by.finish([&](replied done) {
+              by.zk_session->ask().leave(last.text, batching::forbidden, std::move(done));
+          }).ok());
+    acquire_repeatedly(one, 1);
     check_end();
 }
 
-/// All that come after it have the same.
-BOOST_FIXTURE_TEST_CASE(the_highest_number_of_a_folder_is_nobodys, watched_server)
+/// All later nodes would get the same number.
+BOOST_FIXTURE_TEST_CASE(highest_sequence_number_of_a_folder_is_not_used, inspected_server)
 {
     constexpr std::int64_t highest = 2'147'483'647;
     use_numbers_up(highest - 10);
     auto& one = add();
-    take_turns(one, 9);
+    acquire_repeatedly(one, 9);
     auto held = run(one.acquire("k"));
     BOOST_TEST(number() == std::to_string(highest - 1));
     run(held.release(on_failure::raise));
-    // Nobody else is there: it begins anew.
+    // No other claim is in the folder, so it is created again and counts from zero.
     auto& two = add();
     held = run(two.acquire("k"));
     BOOST_TEST(number() == "0000000000");
     for (const auto mode : {lock_mode::shared, lock_mode::exclusive})
         BOOST_TEST(!run(one.try_acquire("k", {.mode = mode})).has_value());
     run(held.release(on_failure::raise));
-    take_turns(one, 1);
+    acquire_repeatedly(one, 1);
     check_end();
 }
 
-BOOST_FIXTURE_TEST_CASE(whoever_waits_with_the_highest_number_of_a_folder_waits_for_a_new_one, watched_server)
+BOOST_FIXTURE_TEST_CASE(waiters_with_the_highest_sequence_number_wait_for_a_new_folder, inspected_server)
 {
     constexpr std::int64_t highest = 2'147'483'647;
     use_numbers_up(highest - 1);
@@ -273,11 +276,11 @@ BOOST_FIXTURE_TEST_CASE(whoever_waits_with_the_highest_number_of_a_folder_waits_
     const bool was_second = second.done();
     finish(was_second ? second : third);
     finish(was_second ? third : second);
-    take_turns(one, 1);
+    acquire_repeatedly(one, 1);
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_thousand_local_waiters_stand_there_as_two_nodes)
+BOOST_AUTO_TEST_CASE(thousand_local_waiters_have_two_nodes)
 {
     auto& one = add();
     auto held = run(one.acquire("k"));
@@ -294,20 +297,20 @@ BOOST_AUTO_TEST_CASE(a_thousand_local_waiters_stand_there_as_two_nodes)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_session_of_few_ticks_is_warned_of)
+BOOST_AUTO_TEST_CASE(session_timeout_of_few_ticks_causes_a_warning)
 {
     const auto use = [&](std::chrono::milliseconds session_timeout) {
         run(run(add(session_timeout).acquire("k")).release(on_failure::raise));
     };
     use(4s);
-    BOOST_TEST(told->warnings.empty());
+    BOOST_TEST(events->warnings.empty());
     use(1500ms);
-    BOOST_TEST_REQUIRE(told->warnings.size() == 1U);
-    BOOST_TEST(told->warned_of("1500 ms"), told->warnings.front());
+    BOOST_TEST_REQUIRE(events->warnings.size() == 1U);
+    BOOST_TEST(events->warned_of("1500 ms"), events->warnings.front());
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(what_is_too_large_is_refused_and_disturbs_nobody)
+BOOST_AUTO_TEST_CASE(too_large_key_is_refused_without_disturbing_others)
 {
     const auto backend = make_adapter(options());
     auto held = run(add(backend).acquire("k"));
@@ -322,12 +325,12 @@ BOOST_AUTO_TEST_CASE(what_is_too_large_is_refused_and_disturbs_nobody)
         BOOST_TEST((listed.get(io).error->code == errc::invalid_key));
     }
     BOOST_TEST(run(held.is_locked()));
-    BOOST_TEST(told->suspensions == 0);
+    BOOST_TEST(events->suspensions == 0);
     run(held.release(on_failure::raise));
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(a_stranger_is_denied_what_belongs_to_a_user)
+BOOST_AUTO_TEST_CASE(other_users_are_denied_access)
 {
     const auto with = [&](const std::string& user) -> locker& {
         return add(10s, "zookeeper://" + user + "@127.0.0.1:" + std::to_string(server->port()));
@@ -349,7 +352,7 @@ BOOST_AUTO_TEST_CASE(a_stranger_is_denied_what_belongs_to_a_user)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(whoever_was_given_rights_takes_part)
+BOOST_AUTO_TEST_CASE(client_with_access_rights_takes_part)
 {
     auto given = of_user(options(), "me", "secret");
     given.access = {{.permissions = zookeeper::access_right::all & ~zookeeper::access_right::admin}};
@@ -360,14 +363,14 @@ BOOST_AUTO_TEST_CASE(whoever_was_given_rights_takes_part)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(whoever_may_only_read_has_no_lock_and_no_session_that_lasts)
+BOOST_AUTO_TEST_CASE(read_only_access_gives_neither_locks_nor_a_lasting_session)
 {
     auto given = of_user(options(), "me", "secret");
     given.access = {{.scheme = "auth", .id = {}}, {.permissions = zookeeper::access_right::read}};
     auto held = run(add(given).acquire("k"));
     auto& reader = add();
     std::string why;
-    // What was asked before the server's refusal was heard has an answer, and a true one.
+    // A request that was sent before the server's refusal arrived has a valid reply.
     for (int i = 0; i < 20 && why.empty(); ++i) {
         try {
             BOOST_TEST(run(reader.list()).size() == 1U);

@@ -1,19 +1,19 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "locker_scene.hpp"
+#include "locker_fixture.hpp"
 #include "support/relay.hpp"
 
 #include <memory>
 
 namespace colock::testing {
 
-/// Some at a server, others behind a link to it that fails.
-struct one_server : locker_scene
+/// Lockers that are connected to a server, and others behind a link that can fail.
+struct one_server : locker_fixture
 {
     one_server() : one_server(std::make_unique<zookeeper_server>()) {}
     explicit one_server(std::unique_ptr<zookeeper_server> only)
-        : locker_scene(zookeeper_url(only->port()), [port = only->port()] { return port; }), server(std::move(only)),
+        : locker_fixture(zookeeper_url(only->port()), [port = only->port()] { return port; }), server(std::move(only)),
           link(server->port())
     {
     }

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_scene.hpp"
+#include "locker_fixture.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
 
@@ -26,49 +26,50 @@ namespace {
 constexpr std::size_t processes = 5;
 constexpr std::size_t lockers_of_each = 10;
 constexpr std::size_t lockers = processes * lockers_of_each;
-/// Who holds the lock calls again.
+/// The first holder calls again.
 constexpr std::size_t calls = lockers + 1;
 
-/// What the processes tell each other.
-struct agreement
+/// Data shared by the processes.
+struct shared_state
 {
-    /// Which locker calls, in the order of the calls.
+    /// Which locker makes each call, in the order of the calls.
     std::array<std::size_t, calls> callers{};
-    /// How many of them may have called.
-    std::atomic<std::size_t> called{0};
+    /// Number of calls that may have been made.
+    std::atomic<std::size_t> call_count{0};
     /// Which call was granted, in the order of the grants.
     std::array<std::atomic<std::size_t>, calls> granted{};
-    std::atomic<std::size_t> grants{0};
+    std::atomic<std::size_t> grant_count{0};
 };
 
-asio::awaitable<void> take(locker by, agreement& all, std::size_t call)
+asio::awaitable<void> hold_until_all_called(locker by, shared_state& all, std::size_t call)
 {
     auto held = co_await by.acquire("k");
-    all.granted[all.grants++] = call;
+    all.granted[all.grant_count++] = call;
     asio::steady_timer pause(co_await asio::this_coro::executor);
-    while (all.called < calls) {
+    while (all.call_count < calls) {
         pause.expires_after(1ms);
         co_await pause.async_wait(asio::use_awaitable);
     }
     co_await held.release(on_failure::raise);
 }
 
-/// The one with that number.
-void be_a_process(agreement& all, std::size_t number, std::uint16_t port)
+/// Runs the process with this number.
+void run_process(shared_state& all, std::size_t number, std::uint16_t port)
 {
-    locker_scene own(zookeeper_url(port), [port] { return port; });
+    locker_fixture own(zookeeper_url(port), [port] { return port; });
     std::vector<locker*> mine;
     for (std::size_t i = 0; i < lockers_of_each; ++i)
         mine.push_back(&own.add());
     std::vector<running<void>> taken;
-    std::size_t heard = 0;
+    std::size_t handled_count = 0;
     own.until([&] {
-        for (; heard < all.called; ++heard) {
-            const auto caller = all.callers[heard];
+        for (; handled_count < all.call_count; ++handled_count) {
+            const auto caller = all.callers[handled_count];
             if (caller / lockers_of_each == number)
-                taken.push_back(start(own.io, take(*mine[caller % lockers_of_each], all, heard)));
+                taken.push_back(
+                    start(own.io, hold_until_all_called(*mine[caller % lockers_of_each], all, handled_count)));
         }
-        return all.grants == calls && std::ranges::all_of(taken, [](const auto& each) { return each.done(); });
+        return all.grant_count == calls && std::ranges::all_of(taken, [](const auto& each) { return each.done(); });
     });
     for (auto& each : taken)
         each.get(own.io);
@@ -85,7 +86,7 @@ BOOST_AUTO_TEST_CASE(fifty_lockers_in_five_processes_are_granted_in_the_order_of
     const zookeeper_server server;
     std::minstd_rand random(11);
     for (int round = 0; round < 3; ++round) {
-        const in_shared_memory<agreement> all;
+        const in_shared_memory<shared_state> all;
         std::vector<std::size_t> order(lockers);
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::ranges::shuffle(order, random);
@@ -94,17 +95,17 @@ BOOST_AUTO_TEST_CASE(fifty_lockers_in_five_processes_are_granted_in_the_order_of
 
         std::vector<pid_t> children;
         for (std::size_t i = 0; i < processes; ++i)
-            children.push_back(in_child([&] { be_a_process(*all.operator->(), i, server.port()); }));
-        locker_scene outside("", [&] { return server.port(); });
+            children.push_back(in_child([&] { run_process(*all.operator->(), i, server.port()); }));
+        locker_fixture outside("", [&] { return server.port(); });
         for (std::size_t i = 0; i < calls; ++i) {
-            all->called = i + 1;
-            // The next begins when this one stands in line.
+            all->call_count = i + 1;
+            // The next call begins when this one is in the lock queue.
             if (i + 1 < calls)
                 outside.until([&] { return outside.nodes().size() == i + 1; });
         }
         for (const auto each : children)
             BOOST_TEST(wait_for(each) == 0);
-        BOOST_TEST(all->grants.load() == calls);
+        BOOST_TEST(all->grant_count.load() == calls);
         for (std::size_t i = 0; i < calls; ++i)
             BOOST_TEST(all->granted[i].load() == i);
         outside.check_end();

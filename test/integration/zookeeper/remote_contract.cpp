@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr auto chroot = "/locks";
 
-/// The keys of locks that are cut: in whatever concerns one, and in no beat.
+/// The keys whose requests are cut. Heartbeats do not contain them.
 constexpr std::array keys{"k", "a", "b", "c"};
 
 constexpr std::chrono::milliseconds session_timeout = 6s;
@@ -45,7 +45,7 @@ public:
     std::vector<std::string> stored() override
     {
         auto nodes = testing::ephemeral_nodes(server().port());
-        // The index of a group goes with its locks.
+        // The index of a group is removed with its locks.
         const auto is_index = [](const std::string& node) { return node.find("/.g/") != std::string::npos; };
         if (!std::ranges::all_of(nodes, is_index))
             std::erase_if(nodes, is_index);
@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    /// What the first use of a key leaves for the next: what is lost then is the request that counts.
+    /// Creates the folders of the keys in advance, so that a lost request is the one that the test is about.
     void make_folders()
     {
         asio::io_context io;

@@ -17,7 +17,7 @@
 namespace colock::testing {
 namespace {
 
-/// Connected to the server that tests share, with an empty folder of its own.
+/// A client of the shared server, with an empty folder of its own.
 struct connected : client
 {
     connected() : client(shared_zookeeper())
@@ -35,15 +35,16 @@ struct connected : client
     static std::string folder(std::size_t number) { return "t/f" + std::to_string(number); }
     reply enter(std::string_view folder)
     {
-        return finish(
-            [&](replied done) { talk->ask().enter(path(folder), "n-", "data", company::none, std::move(done)); });
+        return finish([&](replied done) {
+            zk_session->ask().enter(path(folder), "n-", "data", batching::forbidden, std::move(done));
+        });
     }
-    /// In one turn, into these folders.
-    std::vector<reply> enter_all(const std::vector<std::size_t>& folders, company with = company::welcome)
+    /// Enters these folders in one event-loop iteration.
+    std::vector<reply> enter_all(const std::vector<std::size_t>& folders, batching with = batching::allowed)
     {
         std::vector<reply> all;
         for (const auto each : folders)
-            talk->ask().enter(
+            zk_session->ask().enter(
                 path(folder(each)), "n-", "data", with, [&](reply got) { all.push_back(std::move(got)); });
         until([&] { return all.size() == folders.size(); });
         return all;
@@ -52,7 +53,7 @@ struct connected : client
 
 change creation(const client& by, std::string_view name)
 {
-    return {.what = change::kind::create, .path = by.path(name), .lives = node_kind::ephemeral_sequential};
+    return {.what = change::kind::create, .path = by.path(name), .lifetime = node_kind::ephemeral_sequential};
 }
 
 } // namespace
@@ -64,7 +65,7 @@ BOOST_FIXTURE_TEST_CASE(a_node_is_made_read_and_removed, connected)
     const auto made = make("t/n-", node_kind::ephemeral_sequential);
     BOOST_TEST(made.ok());
     BOOST_TEST(made.text == path("t/n-0000000000"));
-    BOOST_TEST(made.stat.ephemeral_owner == talk->life().id());
+    BOOST_TEST(made.stat.ephemeral_owner == zk_session->life().id());
     BOOST_TEST(made.stat.created_in > 0);
     BOOST_TEST((make("t/n-0000000000").what == status::node_exists));
     const auto found = read("t/n-0000000000");
@@ -75,17 +76,17 @@ BOOST_FIXTURE_TEST_CASE(a_node_is_made_read_and_removed, connected)
     BOOST_TEST((remove("t/n-0000000000").what == status::no_node));
 }
 
-BOOST_FIXTURE_TEST_CASE(no_handler_runs_but_what_sends_and_what_is_told, connected)
+BOOST_FIXTURE_TEST_CASE(request_takes_two_handlers, connected)
 {
     constexpr int requests = 50;
     int handlers = 0;
     for (int i = 0; i < requests; ++i) {
         std::optional<reply> answer;
-        talk->ask().exists(path("t"), [&](reply got) { answer = std::move(got); });
+        zk_session->ask().exists(path("t"), [&](reply got) { answer = std::move(got); });
         for (io->restart(); !answer.has_value(); ++handlers)
             io->run_one();
     }
-    // And now and then a beat.
+    // And now and then a heartbeat.
     BOOST_TEST(handlers >= 2 * requests);
     BOOST_TEST(handlers < 2 * requests + requests / 2);
 }
@@ -97,16 +98,17 @@ BOOST_FIXTURE_TEST_CASE(a_container_is_made, connected)
     BOOST_TEST(remove("t/c/n-0000000000").ok());
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_asked_in_one_turn_is_answered_in_its_order, connected)
+BOOST_FIXTURE_TEST_CASE(requests_of_one_iteration_are_answered_in_order, connected)
 {
     std::string order;
     std::vector<std::string> names;
-    talk->ask().create(path("t/a"), "", node_kind::ephemeral, [&](const reply& got) { order += got.ok() ? 'c' : '?'; });
-    talk->ask().children(path("t"), [&](const reply& got) {
+    zk_session->ask().create(
+        path("t/a"), "", node_kind::ephemeral, [&](const reply& got) { order += got.ok() ? 'c' : '?'; });
+    zk_session->ask().children(path("t"), [&](const reply& got) {
         order += 'l';
         names = got.names();
     });
-    talk->ask().remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
+    zk_session->ask().remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
     until([&] { return order.size() == 3; });
     BOOST_TEST(order == "cld");
     BOOST_TEST((names == std::vector<std::string>{"a"}));
@@ -116,13 +118,13 @@ BOOST_FIXTURE_TEST_CASE(shared_list_is_read_after_all_that_was_asked_before_it, 
 {
     std::vector<reply> lists;
     const auto note = [&](const reply& got) { lists.push_back(got); };
-    talk->ask().shared_children(path("t"), note);
-    talk->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
-    talk->ask().shared_children(path("t"), note);
-    talk->ask().create(path("t/b"), "", node_kind::ephemeral, replied());
+    zk_session->ask().shared_children(path("t"), note);
+    zk_session->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
+    zk_session->ask().shared_children(path("t"), note);
+    zk_session->ask().create(path("t/b"), "", node_kind::ephemeral, replied());
     until([&] { return lists.size() == 2; });
     BOOST_TEST(lists[0].names().size() == 2U);
-    // One request.
+    // Both callers share one request.
     BOOST_TEST(lists[0].children == lists[1].children);
 }
 
@@ -130,12 +132,12 @@ BOOST_FIXTURE_TEST_CASE(shared_list_that_is_asked_for_while_another_is_in_flight
 {
     std::vector<reply> lists;
     const auto note = [&](const reply& got) { lists.push_back(got); };
-    talk->ask().shared_children(path("t"), note);
-    // In a later turn.
+    zk_session->ask().shared_children(path("t"), note);
+    // In a later event-loop iteration.
     asio::post(*io, [&] {
-        talk->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
-        talk->ask().shared_children(path("t"), note);
-        talk->ask().shared_children(path("t"), note);
+        zk_session->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
+        zk_session->ask().shared_children(path("t"), note);
+        zk_session->ask().shared_children(path("t"), note);
     });
     until([&] { return lists.size() == 3; });
     BOOST_TEST(lists[0].names().empty());
@@ -151,10 +153,10 @@ BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
     link.silence(true);
     std::vector<status> ends;
     const auto note = [&](const reply& got) { ends.push_back(got.what); };
-    one.talk->ask().shared_children(one.path("t"), note);
+    one.zk_session->ask().shared_children(one.path("t"), note);
     one.io->restart();
     one.io->run_for(50ms);
-    one.talk->ask().shared_children(one.path("t"), note);
+    one.zk_session->ask().shared_children(one.path("t"), note);
     link.refuse(true);
     link.silence(false);
     one.until([&] { return ends.size() == 2; });
@@ -164,13 +166,13 @@ BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
     one.connect();
 }
 
-/// More than are sent in one turn.
-BOOST_FIXTURE_TEST_CASE(what_many_ask_in_one_turn_is_answered_in_its_order, connected)
+/// More requests than are sent in one handler.
+BOOST_FIXTURE_TEST_CASE(thousands_of_requests_of_one_iteration_are_answered_in_order, connected)
 {
     constexpr std::size_t many = 2000;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < many; ++i) {
-        talk->ask().exists(path("t"), [&, i](const reply& got) {
+        zk_session->ask().exists(path("t"), [&, i](const reply& got) {
             BOOST_TEST(got.ok());
             order.push_back(i);
         });
@@ -179,25 +181,25 @@ BOOST_FIXTURE_TEST_CASE(what_many_ask_in_one_turn_is_answered_in_its_order, conn
     BOOST_TEST(std::ranges::is_sorted(order));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_many_ask_in_one_turn_is_told_when_the_connection_goes_before_all_is_sent, connected)
+BOOST_FIXTURE_TEST_CASE(requests_are_completed_when_the_connection_ends_before_all_are_sent, connected)
 {
     constexpr std::size_t many = 2000;
     relay link(shared_zookeeper());
     client one(link.port());
     one.connect();
-    std::size_t told = 0;
+    std::size_t completed = 0;
     std::size_t unsent = 0;
     for (std::size_t i = 0; i < many; ++i) {
-        one.talk->ask().exists(one.path("t"), [&](const reply& got) {
-            ++told;
+        one.zk_session->ask().exists(one.path("t"), [&](const reply& got) {
+            ++completed;
             unsent += got.what == status::unsent ? 1U : 0U;
         });
     }
     link.refuse(true);
-    // Under load the end of a connection takes its time to arrive: as long as all these to be sent, now and then.
+    // Under load the end of a connection arrives late, sometimes after all of these requests would have been sent.
     std::this_thread::sleep_for(50ms);
-    one.until([&] { return told == many; });
-    BOOST_TEST(one.told->suspensions == 1);
+    one.until([&] { return completed == many; });
+    BOOST_TEST(one.events->suspensions == 1);
     BOOST_TEST(unsent > 0U);
     link.refuse(false);
     one.connect();
@@ -205,38 +207,38 @@ BOOST_FIXTURE_TEST_CASE(what_many_ask_in_one_turn_is_told_when_the_connection_go
 
 BOOST_FIXTURE_TEST_CASE(no_completion_is_called_inside_the_call_that_starts_its_request, connected)
 {
-    bool told = false;
-    talk->ask().exists(path("t"), [&](const reply&) { told = true; });
-    BOOST_TEST(!told);
-    until([&] { return told; });
-    // Nor is that of one that is not sent.
-    told = false;
-    client apart(free_port());
-    apart.talk->ask().exists(path("t"), [&](const reply& got) { told = got.what == status::unsent; });
-    BOOST_TEST(!told);
-    apart.until([&] { return told; });
+    bool completed = false;
+    zk_session->ask().exists(path("t"), [&](const reply&) { completed = true; });
+    BOOST_TEST(!completed);
+    until([&] { return completed; });
+    // The same for a request that is not sent.
+    completed = false;
+    client unconnected(free_port());
+    unconnected.zk_session->ask().exists(path("t"), [&](const reply& got) { completed = got.what == status::unsent; });
+    BOOST_TEST(!completed);
+    unconnected.until([&] { return completed; });
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_a_watched_node_is_told_once, connected)
+BOOST_FIXTURE_TEST_CASE(change_of_a_watched_node_is_reported_once, connected)
 {
     make("t/a");
     BOOST_TEST(read_and_watch("t/a").ok());
     BOOST_TEST(read_and_watch("t/a").ok());
     BOOST_TEST(remove("t/a").ok());
-    BOOST_TEST((told->changed == std::vector{path("t/a")}));
+    BOOST_TEST((events->changed == std::vector{path("t/a")}));
     BOOST_TEST((read_and_watch("t/a").what == status::no_node));
     make("t/a");
-    BOOST_TEST(told->changed.size() == 1U);
+    BOOST_TEST(events->changed.size() == 1U);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_watched_children_is_told, connected)
+BOOST_FIXTURE_TEST_CASE(change_of_watched_children_is_reported, connected)
 {
-    BOOST_TEST(finish([&](replied done) { talk->ask().children_and_watch(path("t"), std::move(done)); }).ok());
+    BOOST_TEST(finish([&](replied done) { zk_session->ask().children_and_watch(path("t"), std::move(done)); }).ok());
     make("t/a");
-    BOOST_TEST((told->changed == std::vector{path("t")}));
+    BOOST_TEST((events->changed == std::vector{path("t")}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_transaction_tells_each_members_result, connected)
+BOOST_FIXTURE_TEST_CASE(transaction_reports_the_result_of_each_member, connected)
 {
     make("t/old");
     const auto all = multi({creation(*this, "t/a-"), creation(*this, "t/b-"),
@@ -245,13 +247,13 @@ BOOST_FIXTURE_TEST_CASE(a_transaction_tells_each_members_result, connected)
     BOOST_TEST_REQUIRE(all.members.size() == 4U);
     BOOST_TEST(all.members[0].text == path("t/a-0000000001"));
     BOOST_TEST(all.members[1].text == path("t/b-0000000002"));
-    // All that it creates is created in one transaction, whose number only a write tells.
+    // All nodes are created in one transaction, and only the reply to the write contains its number.
     BOOST_TEST(read("t/a-0000000001").stat.created_in == all.members[3].stat.modified_in);
     BOOST_TEST(read("t/b-0000000002").stat.created_in == all.members[3].stat.modified_in);
     BOOST_TEST(is_gone("t/old"));
 }
 
-BOOST_FIXTURE_TEST_CASE(of_a_transaction_with_a_member_that_fails_nothing_happens, connected)
+BOOST_FIXTURE_TEST_CASE(transaction_with_a_failed_member_has_no_effect, connected)
 {
     const auto all = multi(
         {creation(*this, "t/a-"), {.what = change::kind::remove, .path = path("t/none")}, creation(*this, "t/b-")});
@@ -261,24 +263,26 @@ BOOST_FIXTURE_TEST_CASE(of_a_transaction_with_a_member_that_fails_nothing_happen
     BOOST_TEST(children("t").names().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(who_enters_a_folder_is_told_how_many_are_there, connected)
+BOOST_FIXTURE_TEST_CASE(enter_reports_the_number_of_nodes, connected)
 {
     make("t/a");
     const auto one = enter("t/a"), two = enter("t/a");
     BOOST_TEST(one.ok());
     BOOST_TEST(one.text == path("t/a/n-0000000000"));
-    BOOST_TEST(one.crowd == 1);
-    BOOST_TEST(one.stat.ephemeral_owner == talk->life().id());
+    BOOST_TEST(one.child_count == 1);
+    BOOST_TEST(one.stat.ephemeral_owner == zk_session->life().id());
     BOOST_TEST(one.stat.created_in == read("t/a/n-0000000000").stat.created_in);
-    BOOST_TEST(two.crowd == 2);
+    BOOST_TEST(two.child_count == 2);
     BOOST_TEST((enter("t/none").what == status::no_node));
     for (const auto& each : {one, two})
-        BOOST_TEST(finish([&](replied done) { talk->ask().leave(each.text, company::none, std::move(done)); }).ok());
+        BOOST_TEST(finish([&](replied done) {
+            zk_session->ask().leave(each.text, batching::forbidden, std::move(done));
+        }).ok());
     BOOST_TEST(children("t/a").names().empty());
     remove("t/a");
 }
 
-BOOST_FIXTURE_TEST_CASE(what_welcomes_company_goes_in_few_transactions_and_is_told_by_itself, connected)
+BOOST_FIXTURE_TEST_CASE(batched_requests_share_few_transactions_and_complete_one_by_one, connected)
 {
     constexpr std::size_t folders = 20;
     for (std::size_t i = 0; i < folders; ++i)
@@ -287,82 +291,85 @@ BOOST_FIXTURE_TEST_CASE(what_welcomes_company_goes_in_few_transactions_and_is_to
     std::set<std::int64_t> transactions;
     for (const auto& each : made) {
         BOOST_TEST(each.ok());
-        BOOST_TEST(each.crowd == 1);
+        BOOST_TEST(each.child_count == 1);
         BOOST_TEST(each.stat.created_in ==
-                   finish([&](replied done) { talk->ask().exists(each.text, std::move(done)); }).stat.created_in);
+                   finish([&](replied done) { zk_session->ask().exists(each.text, std::move(done)); }).stat.created_in);
         transactions.insert(each.stat.created_in);
     }
     BOOST_TEST(transactions.size() == 3U);
-    // Fences are made of their numbers: two in one folder never have the same.
-    const auto beside = enter_all({0, 0, 1, 1});
-    BOOST_TEST(beside[0].stat.created_in < beside[1].stat.created_in);
-    BOOST_TEST(beside[2].stat.created_in < beside[3].stat.created_in);
+    // Fencing tokens are made of these numbers, so two nodes in one folder never have the same number.
+    const auto in_pairs = enter_all({0, 0, 1, 1});
+    BOOST_TEST(in_pairs[0].stat.created_in < in_pairs[1].stat.created_in);
+    BOOST_TEST(in_pairs[2].stat.created_in < in_pairs[3].stat.created_in);
 
-    // What is read in the same turn is read after it.
+    // A read that is requested in the same event-loop iteration sees the removals.
     std::size_t left = 0;
-    for (const auto& all : {made, beside}) {
+    for (const auto& all : {made, in_pairs}) {
         for (const auto& each : all)
-            talk->ask().leave(each.text, company::welcome, [&](const reply& got) { left += got.ok() ? 1U : 0U; });
+            zk_session->ask().leave(
+                each.text, batching::allowed, [&](const reply& got) { left += got.ok() ? 1U : 0U; });
     }
     BOOST_TEST(children(folder(0)).names().empty());
-    BOOST_TEST(left == made.size() + beside.size());
+    BOOST_TEST(left == made.size() + in_pairs.size());
     for (std::size_t i = 0; i < folders; ++i)
         BOOST_TEST(remove(folder(i)).ok());
 }
 
-BOOST_FIXTURE_TEST_CASE(one_that_fails_is_told_why_and_those_that_went_with_it_are_parted, connected)
+BOOST_FIXTURE_TEST_CASE(failed_request_gets_its_error_and_the_rest_of_its_batch_is_aborted, connected)
 {
     make(folder(0));
     make(folder(1));
     const auto all = enter_all({0, 7, 1});
-    BOOST_TEST((all[0].what == status::parted));
+    BOOST_TEST((all[0].what == status::batch_aborted));
     BOOST_TEST((all[1].what == status::no_node));
-    BOOST_TEST((all[2].what == status::parted));
+    BOOST_TEST((all[2].what == status::batch_aborted));
     BOOST_TEST(children(folder(0)).names().empty());
-    // Nobody goes with one that has to go alone.
-    const auto apart = enter_all({0, 7, 1}, company::none);
-    BOOST_TEST(apart[0].ok());
-    BOOST_TEST((apart[1].what == status::no_node));
-    BOOST_TEST(apart[2].ok());
+    // Requests that may not be batched are sent alone.
+    const auto unconnected = enter_all({0, 7, 1}, batching::forbidden);
+    BOOST_TEST(unconnected[0].ok());
+    BOOST_TEST((unconnected[1].what == status::no_node));
+    BOOST_TEST(unconnected[2].ok());
     for (const auto i : {0, 2})
-        talk->ask().leave(apart[static_cast<std::size_t>(i)].text, company::welcome, replied());
+        zk_session->ask().leave(unconnected[static_cast<std::size_t>(i)].text, batching::allowed, replied());
     BOOST_TEST(remove(folder(0)).ok());
     BOOST_TEST(remove(folder(1)).ok());
 }
 
-BOOST_FIXTURE_TEST_CASE(what_would_cut_the_connection_is_not_sent, connected)
+BOOST_FIXTURE_TEST_CASE(request_that_would_end_the_connection_is_not_sent, connected)
 {
     const std::string large(2'000'000, 'x');
-    const auto made =
-        finish([&](replied done) { talk->ask().create(path("t/a"), large, node_kind::persistent, std::move(done)); });
+    const auto made = finish(
+        [&](replied done) { zk_session->ask().create(path("t/a"), large, node_kind::persistent, std::move(done)); });
     BOOST_TEST((made.what == status::refused));
-    BOOST_TEST(
-        (finish([&](replied done) { talk->ask().write(path("t"), large, std::move(done)); }).what == status::refused));
+    BOOST_TEST((finish([&](replied done) { zk_session->ask().write(path("t"), large, std::move(done)); }).what ==
+                status::refused));
     BOOST_TEST((multi({{.what = change::kind::write, .path = path("t"), .data = large}}).what == status::refused));
     BOOST_TEST(
         (multi({creation(*this, "t/a-"), {.what = change::kind::remove, .path = "no path"}}).what == status::refused));
     BOOST_TEST((multi({}).what == status::refused));
-    BOOST_TEST((finish([&](replied done) { talk->ask().remove("no path", std::move(done)); }).what == status::unsent));
+    BOOST_TEST(
+        (finish([&](replied done) { zk_session->ask().remove("no path", std::move(done)); }).what == status::unsent));
     BOOST_TEST(exists("t").ok());
-    BOOST_TEST(told->suspensions == 0);
+    BOOST_TEST(events->suspensions == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(thousands_of_requests_at_once_are_all_answered, connected)
 {
     int answered = 0;
     for (int i = 0; i < 5000; ++i)
-        talk->ask().write(path("t"), std::string(500, 'x'), [&](const reply& got) { answered += got.ok() ? 1 : 0; });
+        zk_session->ask().write(
+            path("t"), std::string(500, 'x'), [&](const reply& got) { answered += got.ok() ? 1 : 0; });
     until([&] { return answered == 5000; });
-    BOOST_TEST(told->suspensions == 0);
+    BOOST_TEST(events->suspensions == 0);
 }
 
-BOOST_AUTO_TEST_CASE(nodes_of_a_user_are_his_alone)
+BOOST_AUTO_TEST_CASE(nodes_of_a_user_are_inaccessible_to_others)
 {
     client owner(shared_zookeeper(), 6s, {.user = "me", .password = "secret", .chroot = client::chroot + "-mine"});
     owner.connect();
     BOOST_TEST(owner.make("t").ok());
     client other(shared_zookeeper(), 6s, {.chroot = client::chroot + "-mine"});
-    other.until([&] { return other.told->denied > 0; });
+    other.until([&] { return other.events->denied > 0; });
     BOOST_TEST((other.read("t").what == status::access_denied));
     BOOST_TEST((other.make("u").what == status::access_denied));
     BOOST_TEST(owner.remove("t").ok());

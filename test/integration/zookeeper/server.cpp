@@ -23,8 +23,8 @@ namespace colock::testing {
 
 namespace {
 
-/// What the server answers to a request, until it has said so much or ends the connection. One that has just begun to
-/// listen may answer, and not end it.
+/// Sends a request, and returns the reply once it has `enough` bytes or the server closes the connection. A server that
+/// has just begun to listen may reply without closing the connection.
 std::string ask(std::uint16_t port, std::string_view request, std::size_t enough = 4096)
 {
     const int socket = connect_to(port);
@@ -43,14 +43,14 @@ std::string ask(std::uint16_t port, std::string_view request, std::size_t enough
     return answer;
 }
 
-/// The sessions, each with what it has below it, indented.
+/// Returns the sessions, each followed by its nodes in indented lines.
 std::istringstream dump(std::uint16_t port)
 {
-    auto told = ask(port, "dump", std::string::npos);
-    // A server that does not serve has no nodes to show, and proves nothing.
-    if (told.find("Sessions with Ephemerals") == std::string::npos)
-        throw std::runtime_error("a test's ZooKeeper server does not tell what it stores");
-    return std::istringstream(std::move(told));
+    auto output = ask(port, "dump", std::string::npos);
+    // A server that does not serve lists no nodes, which proves nothing.
+    if (output.find("Sessions with Ephemerals") == std::string::npos)
+        throw std::runtime_error("a test's ZooKeeper server does not list its sessions");
+    return std::istringstream(std::move(output));
 }
 
 template <class Number>
@@ -60,7 +60,7 @@ void put(std::string& to, Number number)
         to += static_cast<char>(number >> shift & 255);
 }
 
-/// As the server computes it: java.util.Random's first bytes.
+/// Computes the password as the server does: the first bytes of java.util.Random.
 std::string password_of(std::int64_t session)
 {
     constexpr std::uint64_t factor = 0x5DEECE66D;
@@ -98,22 +98,22 @@ void end_session(std::uint16_t port, std::int64_t session)
     put(request, session);
     put(request, std::int32_t{16});
     request += password_of(session);
-    // The connection as the owner's, then the end of it.
+    // Resumes the session as its owner, and then closes it.
     put(request, std::int32_t{8});
     put(request, std::int32_t{1});
     put(request, std::int32_t{-11});
     const auto answer = ask(port, request);
-    std::string taken_on;
-    put(taken_on, session);
-    if (answer.find(taken_on) == std::string::npos)
+    std::string accepted_session;
+    put(accepted_session, session);
+    if (answer.find(accepted_session) == std::string::npos)
         throw std::runtime_error("a test's ZooKeeper server does not know the session that is to be ended");
 }
 
 std::vector<std::string> ephemeral_nodes(std::uint16_t port)
 {
-    auto told = dump(port);
+    auto output = dump(port);
     std::vector<std::string> nodes;
-    for (std::string line; std::getline(told, line);) {
+    for (std::string line; std::getline(output, line);) {
         if (line.starts_with("\t/"))
             nodes.push_back(line.substr(1));
     }
@@ -122,10 +122,10 @@ std::vector<std::string> ephemeral_nodes(std::uint16_t port)
 
 std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
 {
-    auto told = dump(port);
+    auto output = dump(port);
     std::vector<std::int64_t> sessions;
     std::int64_t session = 0;
-    for (std::string line; std::getline(told, line);) {
+    for (std::string line; std::getline(output, line);) {
         if (line.starts_with("0x"))
             session = static_cast<std::int64_t>(std::stoull(line, nullptr, 16));
         else if (line.starts_with('\t' + std::string(path)) && (sessions.empty() || sessions.back() != session))
@@ -144,11 +144,11 @@ std::string bytes_of_session(std::int64_t session)
 int watches_at(std::uint16_t port)
 {
     constexpr std::string_view total = "Total watches:";
-    const auto told = ask(port, "wchs", std::string::npos);
-    const auto at = told.find(total);
+    const auto output = ask(port, "wchs", std::string::npos);
+    const auto at = output.find(total);
     if (at == std::string::npos)
-        throw std::runtime_error("a test's ZooKeeper server does not tell what it watches");
-    return std::stoi(told.substr(at + total.size()));
+        throw std::runtime_error("a test's ZooKeeper server does not report its watches");
+    return std::stoi(output.substr(at + total.size()));
 }
 
 zookeeper_server::zookeeper_server()
@@ -168,12 +168,12 @@ zookeeper_server::zookeeper_server(std::uint16_t port, std::size_t number, std::
 
 std::string zookeeper_server::mode() const
 {
-    const auto told = ask(port_, "srvr");
+    const auto output = ask(port_, "srvr");
     constexpr std::string_view word = "Mode: ";
-    const auto begin = told.find(word);
+    const auto begin = output.find(word);
     if (begin == std::string::npos)
         return {};
-    return told.substr(begin + word.size(), told.find('\n', begin) - begin - word.size());
+    return output.substr(begin + word.size(), output.find('\n', begin) - begin - word.size());
 }
 
 void zookeeper_server::start()
@@ -193,7 +193,7 @@ void zookeeper_server::launch(const std::vector<std::string>& environment)
         from_environment("COLOCK_ZOOKEEPER_CLASSES", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar");
     std::vector<std::string> command{"env"};
     command.insert(command.end(), environment.begin(), environment.end());
-    // It lives for a test: what makes it start quickly counts.
+    // Options for a quick start, because the server lives only for a test.
     command.insert(command.end(), {"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
                                       "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes,
                                       "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder_ / "server.cfg"});

@@ -16,7 +16,7 @@
 
 namespace colock::testing {
 
-/// What adapters to ZooKeeper can.
+/// Capabilities of adapters for ZooKeeper.
 inline constexpr capabilities zookeeper_abilities{.shared = true,
     .semaphore = true,
     .no_ttl = true,
@@ -27,60 +27,61 @@ inline constexpr capabilities zookeeper_abilities{.shared = true,
     .groups = true,
     .expires = false};
 
-/// The port of the server that tests share.
+/// Returns the port of the server that tests share.
 [[nodiscard]] std::uint16_t shared_zookeeper();
 
-/// Without a chroot.
+/// Returns a URL without a chroot.
 [[nodiscard]] std::string zookeeper_url(std::uint16_t port);
 
-/// Ends a session as its owner would, from another connection. The password of a session follows from its number.
+/// Ends a session as its owner would, from another connection. The password of a session follows from its id.
 /// \throws std::runtime_error if there is no such session
 void end_session(std::uint16_t port, std::int64_t session);
 
-/// The nodes that live as long as a session, past any client.
+/// Returns all ephemeral nodes, as the server itself reports them.
 [[nodiscard]] std::vector<std::string> ephemeral_nodes(std::uint16_t port);
 
-/// The sessions that have one of those below that path.
+/// Returns the sessions that have an ephemeral node below `path`.
 [[nodiscard]] std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path);
 
-/// How the number of a session is written in the handshake that asks for it again.
+/// Returns the session's id as the handshake that resumes the session contains it.
 [[nodiscard]] std::string bytes_of_session(std::int64_t session);
 
-/// Watches that the server has now, of all clients.
+/// Returns the number of watches at the server, of all clients.
 [[nodiscard]] int watches_at(std::uint16_t port);
 
-/// A ZooKeeper server of its own, in a temporary folder. Its ticks are of 500 ms.
+/// A ZooKeeper server in a temporary folder, with ticks of 500 ms.
 class zookeeper_server
 {
 public:
-    /// Alone, and started.
+    /// Starts a server that is no member of an ensemble.
     zookeeper_server();
-    /// A member of an ensemble, to be started.
-    /// \param peers the lines of its configuration that tell where all members are, for each other
+    /// Prepares a member of an ensemble, which is not started yet.
+    /// \param peers lines of its configuration with the addresses of all members, as this member sees them
     zookeeper_server(std::uint16_t port, std::size_t number, std::string peers);
     zookeeper_server(const zookeeper_server&) = delete;
     zookeeper_server& operator=(const zookeeper_server&) = delete;
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-    /// "standalone", "leader" or "follower"; empty if it does not serve, and blocking if it is paused.
+    /// Returns "standalone", "leader" or "follower"; empty if the server does not serve. Blocks if the server is
+    /// paused.
     [[nodiscard]] std::string mode() const;
     [[nodiscard]] bool alive() { return process_.alive(); }
 
-    /// SIGSTOP and SIGCONT.
+    /// Send SIGSTOP and SIGCONT.
     void pause();
     void resume();
-    /// SIGKILL.
+    /// Sends SIGKILL.
     void kill();
-    /// On the same port, with what it had on disk.
+    /// Starts the server on the same port, with its old data.
     void start();
-    /// The first half of a start: members of an ensemble serve when there are enough of them.
-    /// \param environment what it has beside ours, as NAME=value
+    /// The first half of `start`: members of an ensemble serve when there are enough of them.
+    /// \param environment additional variables, as NAME=value
     void launch(const std::vector<std::string>& environment = {});
-    /// The second.
+    /// The second half of `start`.
     void wait_until_serving();
-    /// What it has on disk.
+    /// Returns the folder of the server's data.
     [[nodiscard]] std::filesystem::path data() const { return folder_ / "data"; }
-    /// More of its configuration, from its next start on.
+    /// Sets additional lines of the configuration, which take effect at the next start.
     void configure(std::string lines) { peers_ = std::move(lines); }
 
 private:

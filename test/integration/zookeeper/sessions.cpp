@@ -18,8 +18,9 @@ namespace {
 
 using namespace std::string_literals;
 
-/// How long the longest handler takes. Waits do not count, so what is waited for is looked for again and again.
-std::chrono::steady_clock::duration longest_until(client& of, const std::function<bool()>& reached)
+/// Returns the duration of the longest handler until `reached` returns true. Polls the event loop, so that waiting
+/// times do not count.
+std::chrono::steady_clock::duration max_handler_time(client& of, const std::function<bool()>& reached)
 {
     using clock = std::chrono::steady_clock;
     clock::duration longest{};
@@ -35,14 +36,15 @@ std::chrono::steady_clock::duration longest_until(client& of, const std::functio
     return longest;
 }
 
-/// Of 10 s, for session 1, with a password.
+/// A greeting with a timeout of 10 s, for session 1, with a password.
 const std::string whole_greeting =
     "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\0"s;
 
-std::shared_ptr<session> start_session(client& beside, std::uint16_t port, const std::shared_ptr<session_notes>& told)
+std::shared_ptr<session> start_session(
+    client& other, std::uint16_t port, const std::shared_ptr<session_event_log>& events)
 {
-    auto made = session::make(asio::make_strand(beside.io->get_executor()),
-        {.where = {.servers = {{"127.0.0.1", std::to_string(port)}}}, .session_timeout = 2s}, told);
+    auto made = session::make(asio::make_strand(other.io->get_executor()),
+        {.where = {.servers = {{"127.0.0.1", std::to_string(port)}}}, .session_timeout = 2s}, events);
     made->start();
     return made;
 }
@@ -51,30 +53,30 @@ std::shared_ptr<session> start_session(client& beside, std::uint16_t port, const
 
 BOOST_AUTO_TEST_SUITE(zookeeper_sessions)
 
-BOOST_AUTO_TEST_CASE(one_connects_and_proves_that_it_lives)
+BOOST_AUTO_TEST_CASE(session_connects_and_sends_heartbeats)
 {
     client one(shared_zookeeper());
-    BOOST_TEST(!one.talk->connected());
-    BOOST_TEST(!one.talk->life().bound());
+    BOOST_TEST(!one.zk_session->connected());
+    BOOST_TEST(!one.zk_session->life().bound());
     const auto begun = lease_clock::now();
     one.connect();
-    BOOST_TEST(one.told->connections == 1);
-    BOOST_TEST(one.talk->life().id() != 0);
-    BOOST_TEST((one.talk->life().timeout() == 6s));
-    BOOST_TEST_REQUIRE(one.talk->life().bound());
-    const auto first = one.talk->life().bound()->valid_until();
+    BOOST_TEST(one.events->connections == 1);
+    BOOST_TEST(one.zk_session->life().id() != 0);
+    BOOST_TEST((one.zk_session->life().timeout() == 6s));
+    BOOST_TEST_REQUIRE(one.zk_session->life().bound());
+    const auto first = one.zk_session->life().bound()->valid_until();
     BOOST_TEST((first > begun));
     BOOST_TEST((first < lease_clock::now() + 6s));
-    // Beats go on by themselves.
-    one.until([&] { return one.talk->life().bound()->valid_until() > first + 1s; });
-    BOOST_TEST(one.told->suspensions == 0);
+    // Heartbeats are sent without further calls.
+    one.until([&] { return one.zk_session->life().bound()->valid_until() > first + 1s; });
+    BOOST_TEST(one.events->suspensions == 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_server_decides_on_the_timeout)
 {
     client one(shared_zookeeper(), 1h);
     one.connect();
-    BOOST_TEST((one.talk->life().timeout() == 10s));
+    BOOST_TEST((one.zk_session->life().timeout() == 10s));
 }
 
 BOOST_AUTO_TEST_CASE(a_server_is_found_by_its_name, *boost::unit_test::precondition(knows_localhost))
@@ -95,35 +97,36 @@ BOOST_AUTO_TEST_CASE(of_several_servers_one_that_answers_is_found)
     }
 }
 
-BOOST_AUTO_TEST_CASE(that_no_server_answers_is_told_with_a_reason)
+BOOST_AUTO_TEST_CASE(unreachable_servers_are_reported_with_a_reason)
 {
     client one(free_port());
-    one.until([&] { return one.told->unreachable.size() > 1; });
-    BOOST_TEST(one.told->unreachable.front().find("refused") != std::string::npos, one.told->unreachable.front());
-    // With a rest between two rounds.
+    one.until([&] { return one.events->unreachable.size() > 1; });
+    BOOST_TEST(one.events->unreachable.front().find("refused") != std::string::npos, one.events->unreachable.front());
+    // There is a pause between two passes through the servers.
     const auto begun = lease_clock::now();
-    const auto rounds = one.told->unreachable.size();
-    one.until([&] { return one.told->unreachable.size() == rounds + 2; });
+    const auto rounds = one.events->unreachable.size();
+    one.until([&] { return one.events->unreachable.size() == rounds + 2; });
     BOOST_TEST((lease_clock::now() - begun >= 100ms));
     client nowhere(std::vector<endpoint>{{"no.such.host.invalid", "2181"}}, 6s);
-    nowhere.until([&] { return nowhere.told->unreachable.size() > 1; });
-    BOOST_TEST(nowhere.told->unreachable.front().starts_with("no.such.host.invalid: "));
-    BOOST_TEST((nowhere.told->causes.front() == asio::error::host_not_found));
+    nowhere.until([&] { return nowhere.events->unreachable.size() > 1; });
+    BOOST_TEST(nowhere.events->unreachable.front().starts_with("no.such.host.invalid: "));
+    BOOST_TEST((nowhere.events->causes.front() == asio::error::host_not_found));
 }
 
 BOOST_AUTO_TEST_CASE(cause_tells_a_refused_connection_from_a_mute_server)
 {
     const auto port = free_port();
     client refused(port);
-    refused.until([&] { return !refused.told->unreachable.empty(); });
-    BOOST_TEST(refused.told->unreachable.front() == "127.0.0.1:" + std::to_string(port) + ": Connection refused");
-    BOOST_TEST((refused.told->causes.front() == asio::error::connection_refused));
+    refused.until([&] { return !refused.events->unreachable.empty(); });
+    BOOST_TEST(refused.events->unreachable.front() == "127.0.0.1:" + std::to_string(port) + ": Connection refused");
+    BOOST_TEST((refused.events->causes.front() == asio::error::connection_refused));
     zookeeper_server paused;
     paused.pause();
     client mute(paused.port(), 2s);
-    mute.until([&] { return !mute.told->unreachable.empty(); });
-    BOOST_TEST(mute.told->unreachable.front() == "127.0.0.1:" + std::to_string(paused.port()) + ": no answer in time");
-    BOOST_TEST((mute.told->causes.front() == asio::error::timed_out));
+    mute.until([&] { return !mute.events->unreachable.empty(); });
+    BOOST_TEST(
+        mute.events->unreachable.front() == "127.0.0.1:" + std::to_string(paused.port()) + ": no answer in time");
+    BOOST_TEST((mute.events->causes.front() == asio::error::timed_out));
     paused.resume();
 }
 
@@ -137,23 +140,23 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
     BOOST_TEST(one.make("cut", node_kind::ephemeral).ok());
     BOOST_TEST(other.make("watched").ok());
     BOOST_TEST(one.read_and_watch("watched").ok());
-    const auto id = one.talk->life().id();
-    const auto bound = one.talk->life().bound();
+    const auto id = one.zk_session->life().id();
+    const auto bound = one.zk_session->life().bound();
 
     link.refuse(true);
-    one.until([&] { return one.told->suspensions == 1; });
-    BOOST_TEST(!one.talk->connected());
+    one.until([&] { return one.events->suspensions == 1; });
+    BOOST_TEST(!one.zk_session->connected());
     BOOST_TEST((one.exists("cut").what == status::unsent));
     BOOST_TEST(other.remove("watched").ok());
     link.refuse(false);
     one.connect();
-    BOOST_TEST(one.talk->life().id() == id);
-    BOOST_TEST(one.talk->life().bound() == bound);
+    BOOST_TEST(one.zk_session->life().id() == id);
+    BOOST_TEST(one.zk_session->life().bound() == bound);
     BOOST_TEST(one.read("cut").stat.ephemeral_owner == id);
-    // What was changed meanwhile is told.
-    one.until([&] { return !one.told->changed.empty(); });
-    BOOST_TEST((one.told->changed == std::vector{one.path("watched")}));
-    BOOST_TEST(one.told->expired == 0);
+    // Changes that were made meanwhile are reported.
+    one.until([&] { return !one.events->changed.empty(); });
+    BOOST_TEST((one.events->changed == std::vector{one.path("watched")}));
+    BOOST_TEST(one.events->expired == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_was_away_for_long_is_found_soon)
@@ -162,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_was_away_for_long_is_found_soon)
     client one(link.port(), 10s);
     one.connect();
     link.refuse(true);
-    one.until([&] { return one.told->unreachable.size() == 7; });
+    one.until([&] { return one.events->unreachable.size() == 7; });
     link.refuse(false);
     const auto back = lease_clock::now();
     one.connect();
@@ -180,18 +183,18 @@ BOOST_AUTO_TEST_CASE(more_watches_than_a_packet_takes_cut_no_connection)
     int answered = 0;
     for (int i = 0; i < count; ++i) {
         const auto path = one.path(folder) + '/' + std::to_string(i);
-        one.talk->ask().create(path, {}, node_kind::ephemeral, replied());
-        one.talk->ask().read_and_watch(path, [&](const reply& got) { answered += got.ok(); });
+        one.zk_session->ask().create(path, {}, node_kind::ephemeral, replied());
+        one.zk_session->ask().read_and_watch(path, [&](const reply& got) { answered += got.ok(); });
         if (i % 100 == 99)
             one.until([&] { return answered == i + 1; });
     }
     link.refuse(true);
-    one.until([&] { return one.told->suspensions == 1; });
+    one.until([&] { return one.events->suspensions == 1; });
     link.refuse(false);
     one.connect();
-    BOOST_TEST(one.told->suspensions == 1);
-    // Any of them may have changed.
-    BOOST_TEST((one.told->changed == std::vector{std::string()}));
+    BOOST_TEST(one.events->suspensions == 1);
+    // The empty path means that any node may have changed.
+    BOOST_TEST((one.events->changed == std::vector{std::string()}));
 }
 
 BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
@@ -199,17 +202,17 @@ BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
     relay link(shared_zookeeper());
     client one(link.port(), 10s);
     one.connect();
-    const auto id = one.talk->life().id();
+    const auto id = one.zk_session->life().id();
     for (int i = 1; i <= 10; ++i) {
         link.refuse(true);
-        one.until([&] { return one.told->suspensions == i; });
+        one.until([&] { return one.events->suspensions == i; });
         link.refuse(false);
         one.connect();
-        BOOST_TEST(one.talk->life().id() == id);
+        BOOST_TEST(one.zk_session->life().id() == id);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_request_without_an_answer_is_found_out_in_the_same_session)
+BOOST_AUTO_TEST_CASE(unanswered_request_is_resolved_in_the_same_session)
 {
     relay link(shared_zookeeper());
     client one(link.port());
@@ -224,30 +227,30 @@ BOOST_AUTO_TEST_CASE(a_request_without_an_answer_is_found_out_in_the_same_sessio
     BOOST_TEST(one.is_gone("lost-request"));
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_cannot_be_written_any_more_is_told_and_never_sent)
+BOOST_AUTO_TEST_CASE(request_that_cannot_be_written_is_completed_and_never_sent)
 {
     relay link(shared_zookeeper());
     client one(link.port());
     one.connect();
-    client witness(link.port());
-    witness.connect();
-    const auto id = one.talk->life().id();
-    std::vector<status> told;
-    const auto note = [&](const reply& got) { told.push_back(got.what); };
-    // A connection that ends with something unread is reset, and the next write fails at once.
+    client other_client(link.port());
+    other_client.connect();
+    const auto id = one.zk_session->life().id();
+    std::vector<status> statuses;
+    const auto note = [&](const reply& got) { statuses.push_back(got.what); };
+    // If a connection is closed with unread data, it is reset, and the next write fails at once.
     link.silence(true);
-    one.talk->ask().create(one.path("first"), "", node_kind::ephemeral, note);
+    one.zk_session->ask().create(one.path("first"), "", node_kind::ephemeral, note);
     run_ready(*one.io);
     link.refuse(true);
-    witness.until([&] { return witness.told->suspensions == 1; });
+    other_client.until([&] { return other_client.events->suspensions == 1; });
     link.silence(false);
     link.refuse(false);
-    one.talk->ask().create(one.path("second"), "", node_kind::ephemeral, note);
-    one.talk->ask().create(one.path("third"), "", node_kind::ephemeral, note);
-    one.until([&] { return told.size() == 3; });
-    BOOST_TEST((std::ranges::find(told, status::ok) == told.end()));
+    one.zk_session->ask().create(one.path("second"), "", node_kind::ephemeral, note);
+    one.zk_session->ask().create(one.path("third"), "", node_kind::ephemeral, note);
+    one.until([&] { return statuses.size() == 3; });
+    BOOST_TEST((std::ranges::find(statuses, status::ok) == statuses.end()));
     one.connect();
-    BOOST_TEST(one.talk->life().id() == id);
+    BOOST_TEST(one.zk_session->life().id() == id);
     for (const auto* const name : {"first", "second", "third"})
         BOOST_TEST(one.is_gone(name), name);
     BOOST_TEST(one.make("first", node_kind::ephemeral).ok());
@@ -259,22 +262,22 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_server_has_died_and_returned)
     client one(server.port(), 10s);
     one.connect();
     one.make("kept", node_kind::ephemeral);
-    const auto id = one.talk->life().id();
+    const auto id = one.zk_session->life().id();
     server.kill();
-    one.until([&] { return one.told->suspensions == 1; });
+    one.until([&] { return one.events->suspensions == 1; });
     server.start();
     one.connect();
     BOOST_TEST(one.read("kept").stat.ephemeral_owner == id);
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_a_session_at_the_server_is_told)
+BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
 {
     client one(shared_zookeeper());
     one.connect();
     one.make("expired", node_kind::ephemeral);
-    const auto bound = one.talk->life().bound();
-    end_session(shared_zookeeper(), one.talk->life().id());
-    one.until([&] { return one.told->expired == 1; });
+    const auto bound = one.zk_session->life().bound();
+    end_session(shared_zookeeper(), one.zk_session->life().id());
+    one.until([&] { return one.events->expired == 1; });
     BOOST_TEST(bound->has_ended(lease_clock::now()));
     BOOST_TEST((one.make("expired").what == status::unsent));
     BOOST_TEST(one.close(1s));
@@ -283,7 +286,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_session_at_the_server_is_told)
     BOOST_TEST(other.is_gone("expired"));
 }
 
-BOOST_AUTO_TEST_CASE(a_black_hole_ends_the_bound_before_the_server_counts_the_session_out)
+BOOST_AUTO_TEST_CASE(silent_link_ends_the_bound_before_the_server_ends_the_session)
 {
     relay link(shared_zookeeper());
     client one(link.port(), 2s);
@@ -291,39 +294,39 @@ BOOST_AUTO_TEST_CASE(a_black_hole_ends_the_bound_before_the_server_counts_the_se
     one.make("held", node_kind::ephemeral);
     client other(shared_zookeeper());
     other.connect();
-    const auto bound = one.talk->life().bound();
+    const auto bound = one.zk_session->life().bound();
     link.silence(true);
     const auto silent = lease_clock::now();
     one.until([&] { return bound->has_ended(lease_clock::now()); });
     BOOST_TEST((lease_clock::now() < silent + 2s));
     BOOST_TEST(!other.is_gone("held"));
-    // It was given up before the driver would have; which of the two comes first depends on how slowly beats are
-    // answered.
-    one.until([&] { return one.told->suspensions == 1; });
-    for (const auto& line : one.told->log)
+    // The session gives the connection up before the driver would. The order of these two events depends on the delay
+    // of replies to heartbeats.
+    one.until([&] { return one.events->suspensions == 1; });
+    for (const auto& line : one.events->log)
         BOOST_TEST(line.find("timed out") == std::string::npos, line);
     other.until([&] { return other.is_gone("held"); });
     link.silence(false);
-    one.until([&] { return one.told->expired == 1; });
+    one.until([&] { return one.events->expired == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_was_believed_over_and_comes_back_has_another_bound)
+BOOST_AUTO_TEST_CASE(resumed_session_whose_bound_has_ended_gets_another_bound)
 {
     relay link(shared_zookeeper());
     client one(link.port());
     one.connect();
-    const auto bound = one.talk->life().bound();
+    const auto bound = one.zk_session->life().bound();
     bound->end();
     link.refuse(true);
-    one.until([&] { return one.told->suspensions == 1; });
+    one.until([&] { return one.events->suspensions == 1; });
     link.refuse(false);
     one.connect();
-    BOOST_TEST(one.told->outlived == 1);
-    BOOST_TEST(one.talk->life().bound() != bound);
-    BOOST_TEST(!one.talk->life().bound()->has_ended(lease_clock::now()));
+    BOOST_TEST(one.events->outlived == 1);
+    BOOST_TEST(one.zk_session->life().bound() != bound);
+    BOOST_TEST(!one.zk_session->life().bound()->has_ended(lease_clock::now()));
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_session_leaves_nothing_at_once)
+BOOST_AUTO_TEST_CASE(closed_session_leaves_no_nodes)
 {
     client one(shared_zookeeper());
     one.connect();
@@ -333,24 +336,24 @@ BOOST_AUTO_TEST_CASE(a_closed_session_leaves_nothing_at_once)
     BOOST_TEST(!other.is_gone("closed"));
     BOOST_TEST(one.close(5s));
     BOOST_TEST(other.is_gone("closed"));
-    BOOST_TEST(!one.talk->connected());
+    BOOST_TEST(!one.zk_session->connected());
 }
 
-BOOST_AUTO_TEST_CASE(what_was_asked_before_a_close_goes_first)
+BOOST_AUTO_TEST_CASE(requests_before_a_close_are_sent_first)
 {
     client one(shared_zookeeper());
     one.connect();
-    int told = 0;
+    int completed = 0;
     for (int i = 0; i < 2000; ++i)
-        one.talk->ask().write(one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++told; });
-    one.talk->ask().create(one.path("last"), "", node_kind::persistent, [&](const reply&) { ++told; });
+        one.zk_session->ask().write(one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++completed; });
+    one.zk_session->ask().create(one.path("last"), "", node_kind::persistent, [&](const reply&) { ++completed; });
     BOOST_TEST(one.close(10s));
-    BOOST_TEST(told == 2001);
+    BOOST_TEST(completed == 2001);
     client other(shared_zookeeper());
     other.connect();
     BOOST_TEST(!other.is_gone("last"));
     BOOST_TEST(other.remove("last").ok());
-    other.talk->ask().write(other.path(".clock"), "", replied());
+    other.zk_session->ask().write(other.path(".clock"), "", replied());
 }
 
 BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_blocks_nothing)
@@ -361,12 +364,12 @@ BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_block
     one.make("unclosed", node_kind::ephemeral);
     link.silence(true);
     bool unanswered = false;
-    one.talk->ask().create(one.path("late"), "", node_kind::ephemeral,
+    one.zk_session->ask().create(one.path("late"), "", node_kind::ephemeral,
         [&](const reply& got) { unanswered = got.what == status::unanswered; });
     std::optional<bool> proven;
     const auto begun = std::chrono::steady_clock::now();
-    one.talk->close(300ms, [&](bool got) { proven = got; });
-    const auto longest = longest_until(one, [&] { return proven.has_value(); });
+    one.zk_session->close(300ms, [&](bool got) { proven = got; });
+    const auto longest = max_handler_time(one, [&] { return proven.has_value(); });
     BOOST_TEST(!*proven);
     BOOST_TEST(unanswered);
     BOOST_TEST((std::chrono::steady_clock::now() - begun >= 300ms));
@@ -378,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_close_whose_answer_is_lost_is_not_proven)
     relay link(shared_zookeeper());
     client one(link.port());
     one.connect();
-    // The request's number.
+    // The xid of the closing request.
     link.cut_at_bytes("\x7f\xff\xff\xfe", loss::reply);
     BOOST_TEST(!one.close(5s));
     BOOST_TEST(link.cuts() == 1);
@@ -390,41 +393,41 @@ BOOST_AUTO_TEST_CASE(no_call_blocks_while_the_server_is_away)
     client one(server.port(), 2s);
     one.connect();
     server.pause();
-    auto longest = longest_until(one, [&] { return one.told->suspensions == 1; });
-    longest = std::max(longest, longest_until(one, [&] { return one.told->unreachable.size() >= 2; }));
+    auto longest = max_handler_time(one, [&] { return one.events->suspensions == 1; });
+    longest = std::max(longest, max_handler_time(one, [&] { return one.events->unreachable.size() >= 2; }));
     server.kill();
-    longest = std::max(longest, longest_until(one, [&] { return one.told->unreachable.size() >= 4; }));
+    longest = std::max(longest, max_handler_time(one, [&] { return one.events->unreachable.size() >= 4; }));
     std::optional<bool> proven;
-    one.talk->close(1s, [&](bool got) { proven = got; });
-    longest = std::max(longest, longest_until(one, [&] { return proven.has_value(); }));
+    one.zk_session->close(1s, [&](bool got) { proven = got; });
+    longest = std::max(longest, max_handler_time(one, [&] { return proven.has_value(); }));
     BOOST_TEST(!*proven);
-    // A call that blocks does so for a second and more.
+    // A blocking call takes at least a second.
     BOOST_TEST((longest < 100ms), std::chrono::duration<double>(longest).count() << " s");
 }
 
-BOOST_AUTO_TEST_CASE(a_session_that_never_was_is_closed_at_once)
+BOOST_AUTO_TEST_CASE(close_without_a_session_ends_at_once)
 {
     client one(free_port());
-    one.until([&] { return !one.told->unreachable.empty(); });
+    one.until([&] { return !one.events->unreachable.empty(); });
     BOOST_TEST(one.close(10s));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_zookeeper_server_is_told_from_one)
+BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_recognized)
 {
     client one(free_port());
-    const peer stranger(*one.io, [](peer::talk& with) -> asio::awaitable<void> {
+    const peer other_server(*one.io, [](peer::talk& with) -> asio::awaitable<void> {
         co_await with.hear();
         co_await with.say("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: "
                           "close\r\n\r\n400 Bad Request");
         while (co_await with.hear()) {
         }
     });
-    one.talk->abandon();
-    const auto told = std::make_shared<session_notes>();
-    const auto lost = start_session(one, stranger.port(), told);
-    one.until([&] { return !told->unreachable.empty(); });
-    BOOST_TEST(told->unreachable.front() == "what listens there is no ZooKeeper server");
-    BOOST_TEST(told->connections == 0);
+    one.zk_session->abandon();
+    const auto events = std::make_shared<session_event_log>();
+    const auto lost = start_session(one, other_server.port(), events);
+    one.until([&] { return !events->unreachable.empty(); });
+    BOOST_TEST(events->unreachable.front() == "the peer is not a ZooKeeper server");
+    BOOST_TEST(events->connections == 0);
     lost->abandon();
 }
 
@@ -441,22 +444,22 @@ BOOST_AUTO_TEST_CASE(a_greeting_may_come_in_pieces)
             while (co_await with.hear()) {
             }
         });
-        const auto told = std::make_shared<session_notes>();
-        const auto talk = start_session(one, server.port(), told);
-        one.until([&] { return told->connections == 1; });
+        const auto events = std::make_shared<session_event_log>();
+        const auto opened = start_session(one, server.port(), events);
+        one.until([&] { return events->connections == 1; });
         BOOST_TEST(server.connections() == 1U);
-        BOOST_TEST(told->unreachable.empty());
-        talk->abandon();
+        BOOST_TEST(events->unreachable.empty());
+        opened->abandon();
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_greeting_of_which_the_rest_does_not_come_is_given_up)
+BOOST_AUTO_TEST_CASE(incomplete_greeting_ends_the_connection)
 {
     for (const bool ends : {false, true}) {
         client one(free_port());
-        int talks = 0;
+        int connection_count = 0;
         const peer server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
-            const bool is_first = ++talks == 1;
+            const bool is_first = ++connection_count == 1;
             co_await with.hear();
             co_await with.say(is_first ? whole_greeting.substr(0, 30) : whole_greeting);
             if (is_first && ends)
@@ -464,33 +467,33 @@ BOOST_AUTO_TEST_CASE(a_greeting_of_which_the_rest_does_not_come_is_given_up)
             while (co_await with.hear()) {
             }
         });
-        const auto told = std::make_shared<session_notes>();
-        const auto talk = start_session(one, server.port(), told);
-        BOOST_TEST((longest_until(one, [&] { return told->connections == 1; }) < 100ms));
-        BOOST_TEST(talks == 2);
-        for (const auto& why : told->unreachable)
-            BOOST_TEST(why != "what listens there is no ZooKeeper server");
-        talk->abandon();
+        const auto events = std::make_shared<session_event_log>();
+        const auto opened = start_session(one, server.port(), events);
+        BOOST_TEST((max_handler_time(one, [&] { return events->connections == 1; }) < 100ms));
+        BOOST_TEST(connection_count == 2);
+        for (const auto& why : events->unreachable)
+            BOOST_TEST(why != "the peer is not a ZooKeeper server");
+        opened->abandon();
     }
 }
 
-/// They have met something else before, that spoke first, and had gone when they came again.
-BOOST_AUTO_TEST_CASE(whatever_was_met_before_a_server_is_found)
+/// The peer that the driver has met before spoke another protocol, and was gone at the next attempt.
+BOOST_AUTO_TEST_CASE(server_is_found_after_servers_of_other_protocols)
 {
     const std::string nonsense[] = {
         std::string(41, '\0'),
-        // No timeout, no session: one that is over, which a new one cannot be.
+        // Without a timeout and a session id: a greeting for an expired session, which a new session cannot be.
         "\0\0\0\x25"s + std::string(19, '\0') + "\x10"s + std::string(17, '\0'),
-        // It only reads.
+        // A read-only server.
         "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\x01"s,
-        "+OK ready, but not for that kind of client, whoever it may be",
+        "+OK ready, but not for clients of ZooKeeper, of any version",
         "220 ready",
     };
     for (const auto& text : nonsense) {
         for (const std::size_t piece : {5U, 100U}) {
             client one(free_port());
             relay link(shared_zookeeper());
-            peer stranger(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
+            peer other_server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
                 co_await with.hear();
                 for (std::size_t at = 0; at < text.size(); at += piece) {
                     co_await with.say(text.substr(at, piece));
@@ -498,16 +501,16 @@ BOOST_AUTO_TEST_CASE(whatever_was_met_before_a_server_is_found)
                     co_await pause.async_wait();
                 }
             });
-            link.lead_to(stranger.port());
-            const auto told = std::make_shared<session_notes>();
-            const auto talk = start_session(one, link.port(), told);
-            one.until([&] { return !told->unreachable.empty(); });
-            BOOST_TEST(told->unreachable.front() == "what listens there is no ZooKeeper server");
-            BOOST_TEST(told->connections == 0);
+            link.lead_to(other_server.port());
+            const auto events = std::make_shared<session_event_log>();
+            const auto opened = start_session(one, link.port(), events);
+            one.until([&] { return !events->unreachable.empty(); });
+            BOOST_TEST(events->unreachable.front() == "the peer is not a ZooKeeper server");
+            BOOST_TEST(events->connections == 0);
             link.lead_to(shared_zookeeper());
-            BOOST_TEST((longest_until(one, [&] { return told->connections == 1; }) < 100ms));
+            BOOST_TEST((max_handler_time(one, [&] { return events->connections == 1; }) < 100ms));
             std::optional<bool> proven;
-            talk->close(10s, [&](bool got) { proven = got; });
+            opened->close(10s, [&](bool got) { proven = got; });
             one.until([&] { return proven.has_value(); });
             BOOST_TEST(*proven);
         }
@@ -518,17 +521,17 @@ BOOST_AUTO_TEST_CASE(a_context_may_go_before_its_session)
 {
     client one(shared_zookeeper());
     one.connect();
-    bool told = false;
-    one.talk->ask().create(one.path("inert"), "", node_kind::ephemeral, [&](const reply&) { told = true; });
+    bool completed = false;
+    one.zk_session->ask().create(one.path("inert"), "", node_kind::ephemeral, [&](const reply&) { completed = true; });
     one.io.reset();
-    BOOST_TEST(!told);
-    BOOST_TEST(!one.talk->connected());
-    one.talk->ask().exists("/", replied());
-    one.talk->abandon();
-    end_session(shared_zookeeper(), one.talk->life().id());
+    BOOST_TEST(!completed);
+    BOOST_TEST(!one.zk_session->connected());
+    one.zk_session->ask().exists("/", replied());
+    one.zk_session->abandon();
+    end_session(shared_zookeeper(), one.zk_session->life().id());
 }
 
-BOOST_AUTO_TEST_CASE(the_child_of_a_fork_leaves_its_parents_session_alone)
+BOOST_AUTO_TEST_CASE(child_of_a_fork_does_not_end_its_parents_session)
 {
     client one(shared_zookeeper());
     one.connect();
@@ -536,23 +539,23 @@ BOOST_AUTO_TEST_CASE(the_child_of_a_fork_leaves_its_parents_session_alone)
     one.io->notify_fork(asio::execution_context::fork_prepare);
     const auto child = in_child([&] {
         one.io->notify_fork(asio::execution_context::fork_child);
-        if (one.talk->connected())
+        if (one.zk_session->connected())
             throw std::runtime_error("the child is connected as its parent is");
     });
     one.io->notify_fork(asio::execution_context::fork_parent);
     BOOST_TEST(wait_for(child) == 0);
     BOOST_TEST(!one.is_gone("forked"));
-    BOOST_TEST(one.told->suspensions == 0);
+    BOOST_TEST(one.events->suspensions == 0);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_closes_is_told_so_in_the_child_of_a_fork)
+BOOST_AUTO_TEST_CASE(close_completes_in_the_child_of_a_fork)
 {
     relay link(shared_zookeeper());
     client one(link.port());
     one.connect();
     link.silence(true);
     std::optional<bool> proven;
-    one.talk->close(30s, [&](bool got) { proven = got; });
+    one.zk_session->close(30s, [&](bool got) { proven = got; });
     one.io->restart();
     one.io->run_for(50ms);
     BOOST_TEST(!proven.has_value());

@@ -15,7 +15,7 @@
 namespace colock::testing {
 namespace {
 
-/// Of a session; it is held no longer than that.
+/// Timeout of a session, and limit of the time for which a lock is held.
 constexpr auto lease = 2s;
 
 std::string in_path(const std::string& key)
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
     several_threads pool;
     for (int i = 0; i < 4; ++i) {
         auto how = options(10s, zookeeper_url(link.port()));
-        // Sessions end in the midst of it, too.
+        // Sessions are closed meanwhile, too.
         if (i % 2 == 0)
             how.idle_timeout = 0ms;
         all.emplace_back(zookeeper::make_adapter(pool.io.get_executor(), how));
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_moment_of_a_storm)
             try {
                 end_session(server->port(), each);
             } catch (const std::runtime_error&) {
-                // It was over before that.
+                // The session had already ended.
             }
         }
     };

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// The layouts of other libraries, in one line with these.
+// Lock queues shared with other libraries, in the layouts of those libraries.
 
 #include "server.hpp"
 #include "support/process.hpp"
@@ -46,7 +46,7 @@ std::string curator_classes()
     return from_environment("COLOCK_CURATOR_CLASSES", {});
 }
 
-// A script to be compiled when it is run needs more than what runs a server.
+// Compiling a script when it is run needs more than what runs a server.
 const library curator{"curator",
     [] {
         const auto classes = curator_classes();
@@ -65,10 +65,10 @@ const library kazoo{"kazoo",
     },
     [] { return std::vector<std::string>{"/usr/bin/python3", program("kazoo_lock.py")}; }};
 
-/// One of them and two of us.
-struct encounter
+/// One client of the other library, and two lockers of this one.
+struct shared_queue
 {
-    encounter(const library& other, layout how)
+    shared_queue(const library& other, layout how)
         : them(io,
               [&] {
                   auto command = other.command();
@@ -78,7 +78,7 @@ struct encounter
           one(make(how)), two(make(how))
     {
     }
-    ~encounter()
+    ~shared_queue()
     {
         for (auto& each : {one, two})
             run_coro(io, each.shutdown(10s));
@@ -92,8 +92,8 @@ struct encounter
                                                                      .server_tick = 500ms,
                                                                      .operation_timeout = 10s}));
     }
-    /// Even while none of us does anything.
-    void until_in_line(std::size_t nodes)
+    /// Also works while no locker does anything.
+    void wait_for_nodes(std::size_t nodes)
     {
         const auto limit = lease_clock::now() + 30s;
         while (ephemeral_nodes(server.port()).size() != nodes) {
@@ -101,16 +101,16 @@ struct encounter
             run_coro(io, asio::steady_timer(io, 5ms).async_wait(asio::use_awaitable));
         }
     }
-    /// In the line, in which so many stand then.
-    void stand(const std::string& who, const std::string& kind, std::size_t nodes)
+    /// Enqueues a claim, and waits until the queue has so many nodes.
+    void enqueue(const std::string& who, const std::string& kind, std::size_t nodes)
     {
         BOOST_TEST_REQUIRE(them.ask("take " + who + " /line/k " + kind) == "asked");
-        until_in_line(nodes);
+        wait_for_nodes(nodes);
     }
-    [[nodiscard]] running<lock> stand(const locker& who, lock_mode mode, std::size_t nodes)
+    [[nodiscard]] running<lock> enqueue(const locker& who, lock_mode mode, std::size_t nodes)
     {
         auto waiting = start(io, who.acquire("k", {.ttl = 10min, .mode = mode}));
-        until_in_line(nodes);
+        wait_for_nodes(nodes);
         return waiting;
     }
     void release(running<lock>& ours) { run_coro(io, ours.get(io).release(on_failure::raise)); }
@@ -124,18 +124,18 @@ struct encounter
 
 void all_are_granted_in_the_order_of_their_calls(const library& other)
 {
-    encounter f(other, layout::curator_mutex);
-    f.stand("a", "mutex", 1);
+    shared_queue f(other, layout::curator_mutex);
+    f.enqueue("a", "mutex", 1);
     BOOST_TEST(f.them.ask("await a") == "granted");
-    auto second = f.stand(f.one, lock_mode::exclusive, 2);
-    f.stand("b", "mutex", 3);
-    auto fourth = f.stand(f.two, lock_mode::exclusive, 4);
+    auto second = f.enqueue(f.one, lock_mode::exclusive, 2);
+    f.enqueue("b", "mutex", 3);
+    auto fourth = f.enqueue(f.two, lock_mode::exclusive, 4);
     BOOST_TEST(!second.done());
     f.release("a");
     run_until(f.io, [&] { return second.done(); });
     BOOST_TEST(!fourth.done());
     auto third = f.them.start_asking("await b");
-    f.until_in_line(3);
+    f.wait_for_nodes(3);
     BOOST_TEST(!third.done());
     f.release(second);
     BOOST_TEST(third.get(f.io) == "granted");
@@ -147,12 +147,12 @@ void all_are_granted_in_the_order_of_their_calls(const library& other)
 
 void readers_go_together_and_none_overtakes_a_writer(const library& other)
 {
-    encounter f(other, layout::curator_read_write);
-    auto first = f.stand(f.one, lock_mode::shared, 1);
-    f.stand("reader", "read", 2);
+    shared_queue f(other, layout::curator_read_write);
+    auto first = f.enqueue(f.one, lock_mode::shared, 1);
+    f.enqueue("reader", "read", 2);
     BOOST_TEST(f.them.ask("await reader") == "granted");
-    f.stand("writer", "write", 3);
-    auto late = f.stand(f.two, lock_mode::shared, 4);
+    f.enqueue("writer", "write", 3);
+    auto late = f.enqueue(f.two, lock_mode::shared, 4);
     f.release(first);
     BOOST_TEST(!late.done());
     f.release("reader");
@@ -163,16 +163,16 @@ void readers_go_together_and_none_overtakes_a_writer(const library& other)
     BOOST_TEST(ephemeral_nodes(f.server.port()).empty());
 }
 
-/// Why the pattern has to be given: this is what happens without it.
+/// Shows why the pattern is required.
 void without_the_pattern_a_held_lock_is_granted_once_more(const library& other)
 {
-    encounter f(other, layout::curator_mutex);
-    auto ours = f.stand(f.one, lock_mode::exclusive, 1);
+    shared_queue f(other, layout::curator_mutex);
+    auto ours = f.enqueue(f.one, lock_mode::exclusive, 1);
     run_until(f.io, [&] { return ours.done(); });
-    f.stand("a", "plain", 2);
+    f.enqueue("a", "plain", 2);
     BOOST_TEST(f.them.ask("await a") == "granted");
-    // Its node is in our line nevertheless.
-    auto next = f.stand(f.two, lock_mode::exclusive, 3);
+    // The node of the other library is in our lock queue nevertheless.
+    auto next = f.enqueue(f.two, lock_mode::exclusive, 3);
     f.release(ours);
     BOOST_TEST(!next.done());
     f.release("a");
@@ -180,7 +180,7 @@ void without_the_pattern_a_held_lock_is_granted_once_more(const library& other)
     BOOST_TEST(ephemeral_nodes(f.server.port()).empty());
 }
 
-/// A suite for each, so that each is a test of its own, and skipped by itself.
+/// One suite for each library, so that each is a test of its own, and can be skipped alone.
 class registration
 {
 public:

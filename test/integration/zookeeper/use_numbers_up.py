@@ -1,10 +1,10 @@
 # Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-"""Makes a stopped server believe that so many nodes have been made in a folder.
+"""Makes a stopped server believe that COUNT nodes have been created in a folder.
 
 use_numbers_up.py DATA FOLDER COUNT
 
-It has no other way to come to the end of its numbers than two thousand million nodes. The count stands in the newest
-snapshot, which ends in a checksum of all before it, as do its parts.
+Otherwise a test would have to create two thousand million nodes to use up the sequence numbers. The count is stored
+in the newest snapshot. The snapshot and its parts end with a checksum of all data before it.
 """
 import pathlib
 import struct
@@ -12,7 +12,8 @@ import sys
 import zlib
 
 data, folder, count = sys.argv[1], sys.argv[2].encode(), int(sys.argv[3])
-# Behind a node's path and data: its rights (a long), two transactions and two times (longs), the version of its data.
+# Size of the fields between a node's data and the count: its access rights (a long), two transactions and two times
+# (longs), and the version of its data.
 BEFORE_COUNT = 8 + 4 * 8 + 4
 SEAL = struct.Struct(">q")
 LENGTH = struct.Struct(">i")
@@ -20,7 +21,7 @@ LENGTH = struct.Struct(">i")
 snapshot = max(pathlib.Path(data).rglob("snapshot.*"), key=lambda file: int(file.suffix[1:], 16))
 content = bytearray(snapshot.read_bytes())
 
-# Behind each comes a string, "/".
+# Each checksum is followed by the string "/".
 end_mark = LENGTH.pack(1) + b"/"
 seals = []
 found = content.find(end_mark)

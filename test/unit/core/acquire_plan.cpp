@@ -37,38 +37,38 @@ constexpr auto never = time_point::max();
 constexpr acquire_plan::view head{.is_head = true, .events = true};
 constexpr acquire_plan::view behind{.events = true};
 
-/// An attempt under a policy, some time after it began.
+/// An acquire with a policy; times are relative to its start.
 struct acquire
 {
     retry_policy policy;
     retry_schedule schedule{policy, start};
-    acquire_plan tried{};
+    acquire_plan plan{};
 
     acquire_plan::decision after(lease_clock::duration span, acquire_plan::view seen = head) const
     {
-        return tried.next(start + span, seen, schedule);
+        return plan.next(start + span, seen, schedule);
     }
-    /// Sent, and answered busy; it counts as the policy says.
+    /// Sends an attempt that is answered busy. It counts if the policy's delay is over.
     void busy_at(lease_clock::duration span, time_point expires = never)
     {
-        static_cast<void>(tried.sent(start + span >= schedule.next_at()));
-        if (tried.found_busy(start + span, 1ms, expires))
+        static_cast<void>(plan.on_sent(start + span >= schedule.next_at()));
+        if (plan.on_busy(start + span, 1ms, expires))
             BOOST_TEST(schedule.failed(start + span));
     }
     void fails_at(lease_clock::duration span)
     {
-        static_cast<void>(tried.sent(start + span >= schedule.next_at()));
-        BOOST_TEST(tried.found_failing(start + span, false));
+        static_cast<void>(plan.on_sent(start + span >= schedule.next_at()));
+        BOOST_TEST(plan.on_failed(start + span, false));
         BOOST_TEST(schedule.failed(start + span));
     }
-    /// True if that counts.
+    /// Sends an attempt that fails. Returns true if it counts.
     bool fails_in_doubt_at(lease_clock::duration span, bool in_doubt = true)
     {
-        static_cast<void>(tried.sent(start + span >= schedule.next_at()));
-        const bool counts = tried.found_failing(start + span, in_doubt);
+        static_cast<void>(plan.on_sent(start + span >= schedule.next_at()));
+        const bool counts = plan.on_failed(start + span, in_doubt);
         if (counts)
             BOOST_TEST(schedule.failed(start + span));
-        tried.waits(false);
+        plan.begin_wait(false);
         return counts;
     }
 };
@@ -91,27 +91,27 @@ BOOST_AUTO_TEST_CASE(failed_attempt_is_repeated_when_contact_is_regained)
 {
     acquire one{every_two_seconds()};
     one.fails_at(0s);
-    one.tried.waits(false);
+    one.plan.begin_wait(false);
     BOOST_TEST(one.after(1s).what == action::wait);
-    BOOST_TEST(one.tried.regained_contact(false));
+    BOOST_TEST(one.plan.on_contact_regained(false));
     BOOST_TEST(one.after(1s).what == action::send);
     BOOST_TEST(!one.after(1s).counts);
     one.busy_at(1s);
-    BOOST_TEST(!one.tried.regained_contact(true));
-    one.tried.waits(true);
-    BOOST_TEST(!one.tried.regained_contact(false));
+    BOOST_TEST(!one.plan.on_contact_regained(true));
+    one.plan.begin_wait(true);
+    BOOST_TEST(!one.plan.on_contact_regained(false));
     BOOST_TEST(one.after(1s).what == action::wait);
-    // The event that it waits for may have been missed.
-    BOOST_TEST(one.tried.regained_contact(true));
+    // The event that the acquire waits for may have been missed.
+    BOOST_TEST(one.plan.on_contact_regained(true));
     BOOST_TEST(one.after(1s).what == action::send);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_has_not_waited_tries_once_however_late_it_is)
+BOOST_AUTO_TEST_CASE(acquire_that_has_not_waited_tries_once_even_after_its_deadline)
 {
     const acquire one{every_two_seconds().total_time(0s)};
     BOOST_TEST(one.after(1s).what == action::send);
     acquire other{every_two_seconds().total_time(0s)};
-    other.tried.waits(false);
+    other.plan.begin_wait(false);
     BOOST_TEST(other.after(1s).what == action::give_up);
 }
 
@@ -121,52 +121,52 @@ BOOST_AUTO_TEST_CASE(after_a_busy_answer_a_head_waits_for_the_delay_the_expiry_o
     one.busy_at(0s);
     BOOST_TEST(one.after(1s).what == action::wait);
     BOOST_TEST((one.after(1s).until == start + 2s));
-    one.tried.waits(true);
+    one.plan.begin_wait(true);
     BOOST_TEST(one.after(2s).what == action::send);
     BOOST_TEST(one.after(2s).counts);
 
     one.busy_at(2s);
     BOOST_TEST((one.after(2s + 1ms).until == start + 3s));
-    one.tried.waits(true);
+    one.plan.begin_wait(true);
     BOOST_TEST(one.after(3s).what == action::give_up);
 
     acquire expiring{every_two_seconds()};
     expiring.busy_at(0s, start + 500ms);
     BOOST_TEST((expiring.after(1ms).until == start + 500ms));
-    expiring.tried.waits(true);
+    expiring.plan.begin_wait(true);
     BOOST_TEST(expiring.after(500ms).what == action::send);
     BOOST_TEST(!expiring.after(500ms).counts);
 }
 
-BOOST_AUTO_TEST_CASE(an_earlier_expiry_is_one_of_the_attempt_that_was_answered)
+BOOST_AUTO_TEST_CASE(earlier_expiry_applies_to_the_answered_attempt)
 {
     acquire one{every_two_seconds()};
     one.busy_at(0s, start + 1s);
-    one.tried.hears_of_expiry(start + 300ms);
-    one.tried.hears_of_expiry(start + 400ms);
+    one.plan.on_earlier_expiry(start + 300ms);
+    one.plan.on_earlier_expiry(start + 400ms);
     BOOST_TEST((one.after(1ms).until == start + 300ms));
-    one.tried.waits(true);
+    one.plan.begin_wait(true);
     one.busy_at(300ms);
     BOOST_TEST((one.after(301ms).until == start + 2s));
-    // Heard while the attempt was under way, it holds for the answer.
-    one.tried.waits(true);
-    static_cast<void>(one.tried.sent(false));
-    one.tried.hears_of_expiry(start + 700ms);
-    static_cast<void>(one.tried.found_busy(start, 1ms, start + 1s));
+    // An expiry reported while the attempt was in flight also applies to its answer.
+    one.plan.begin_wait(true);
+    static_cast<void>(one.plan.on_sent(false));
+    one.plan.on_earlier_expiry(start + 700ms);
+    static_cast<void>(one.plan.on_busy(start, 1ms, start + 1s));
     BOOST_TEST((one.after(500ms).until == start + 700ms));
 }
 
-BOOST_AUTO_TEST_CASE(a_head_that_is_told_tries_again_without_counting)
+BOOST_AUTO_TEST_CASE(notified_head_tries_again_without_counting)
 {
     acquire one{every_two_seconds()};
     one.busy_at(0s);
-    one.tried.waits(true);
-    one.tried.told();
+    one.plan.begin_wait(true);
+    one.plan.on_release();
     BOOST_TEST(one.after(1ms).what == action::send);
     BOOST_TEST(!one.after(1ms).counts);
-    // Its turn of the policy has come meanwhile.
+    // The policy's own attempt has become due meanwhile.
     BOOST_TEST(one.after(2s).counts);
-    // It is told for one attempt.
+    // A notification is valid for one attempt.
     one.busy_at(1ms);
     BOOST_TEST(one.after(2ms).what == action::wait);
 }
@@ -175,68 +175,68 @@ BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
 {
     acquire one{every_two_seconds()};
     one.fails_at(0s);
-    BOOST_TEST(!one.after(1ms).listens);
-    one.tried.waits(false);
-    one.tried.told();
+    BOOST_TEST(!one.after(1ms).listen);
+    one.plan.begin_wait(false);
+    one.plan.on_release();
     BOOST_TEST(one.after(1ms).what == action::wait);
     BOOST_TEST(one.after(2s).what == action::send);
 }
 
-BOOST_AUTO_TEST_CASE(what_an_outcome_that_is_unknown_may_have_left_is_looked_for_soon_and_without_counting)
+BOOST_AUTO_TEST_CASE(unknown_outcome_is_checked_soon_and_without_counting)
 {
     acquire one{retry_policy::fixed(10min).jitter(0)};
     BOOST_TEST(one.fails_in_doubt_at(0s));
     auto now = 0s;
     for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 64s, 64s}) {
         BOOST_TEST((one.after(now).until == start + now + pause));
-        BOOST_TEST(!one.after(now).listens);
-        // An event source may be as broken as the rest.
-        one.tried.told();
+        BOOST_TEST(!one.after(now).listen);
+        // The event source may be broken, too.
+        one.plan.on_release();
         BOOST_TEST(one.after(now + pause - 1ms).what == action::wait);
         now += pause;
         BOOST_TEST(one.after(now).what == action::send);
         BOOST_TEST(!one.after(now).counts);
-        // It stays in doubt when the backend cannot be reached meanwhile.
+        // The outcome stays in doubt if the backend cannot be reached meanwhile.
         BOOST_TEST(!one.fails_in_doubt_at(now, pause == 2s));
     }
     BOOST_TEST(one.schedule.attempts() == 1U);
-    // The policy's own attempts are made, and counted, as before.
+    // The policy's own attempts are made and counted as before.
     BOOST_TEST(one.after(10min).counts);
 
     // An answer ends the doubt.
     auto found = one;
-    static_cast<void>(found.tried.sent(false));
-    BOOST_TEST(!found.tried.found_busy(start + 300s, 1ms, never));
-    BOOST_TEST(found.after(300s).listens);
+    static_cast<void>(found.plan.on_sent(false));
+    BOOST_TEST(!found.plan.on_busy(start + 300s, 1ms, never));
+    BOOST_TEST(found.after(300s).listen);
     BOOST_TEST((found.after(300s).until == start + 10min));
-    // After an attempt of the policy's own it looks as soon as after the first.
+    // After an attempt of the policy, the next check comes as soon as after the first attempt.
     auto tried_again = one;
     BOOST_TEST(tried_again.fails_in_doubt_at(10min, false));
     BOOST_TEST((tried_again.after(10min).until == start + 10min + 1s));
 }
 
-BOOST_AUTO_TEST_CASE(where_nothing_can_have_been_left_the_delay_is_the_policys)
+BOOST_AUTO_TEST_CASE(failure_without_an_effect_uses_the_delay_of_the_policy)
 {
     acquire one{retry_policy::fixed(10min).jitter(0)};
     BOOST_TEST(one.fails_in_doubt_at(0s, false));
     BOOST_TEST((one.after(0s).until == start + 10min));
-    // A shorter delay goes first.
+    // A shorter delay has precedence.
     acquire quick{retry_policy::fixed(300ms).jitter(0)};
     BOOST_TEST(quick.fails_in_doubt_at(0s));
     BOOST_TEST((quick.after(0s).until == start + 300ms));
     BOOST_TEST(quick.after(300ms).counts);
 }
 
-BOOST_AUTO_TEST_CASE(who_has_not_been_suspended_since_the_answer_lets_others_run)
+BOOST_AUTO_TEST_CASE(acquire_without_a_suspension_since_the_answer_yields)
 {
     acquire one{retry_policy::fixed(0s).jitter(0)};
     one.busy_at(0s);
     BOOST_TEST(one.after(0s).what == action::yield);
-    one.tried.yielded();
+    one.plan.on_yielded();
     BOOST_TEST(one.after(0s).what == action::send);
 }
 
-BOOST_AUTO_TEST_CASE(who_stands_behind_counts_without_a_word_to_the_backend)
+BOOST_AUTO_TEST_CASE(waiter_behind_the_head_counts_without_requests)
 {
     acquire finite{every_two_seconds().times(3)};
     BOOST_TEST(finite.after(0s, behind).what == action::count);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(who_stands_behind_counts_without_a_word_to_the_backend)
     BOOST_TEST(finite.schedule.failed(start));
     const auto then = finite.after(1s, behind);
     BOOST_TEST(then.what == action::wait);
-    BOOST_TEST(!then.listens);
+    BOOST_TEST(!then.listen);
     BOOST_TEST((then.until == start + 2s));
 
     const acquire endless{every_two_seconds()};
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(who_stands_behind_counts_without_a_word_to_the_backend)
     BOOST_TEST(bounded.after(1s, behind).what == action::give_up);
 }
 
-BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_one_attempt_counts_and_none_is_sent)
+BOOST_AUTO_TEST_CASE(waiter_behind_a_local_holder_counts_one_attempt_without_a_request)
 {
     acquire one{every_two_seconds().times(5)};
     auto seen = head;
@@ -266,14 +266,14 @@ BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_one_attempt_counts_and_n
     BOOST_TEST(!one.after(0s, seen).yields);
     BOOST_TEST(one.schedule.failed(start));
     BOOST_TEST(one.after(0s, seen).what == action::wait);
-    BOOST_TEST(!one.after(0s, seen).listens);
+    BOOST_TEST(!one.after(0s, seen).listen);
     BOOST_TEST((one.after(0s, seen).until == start + 1s));
-    one.tried.waits(false);
-    // Expired, or let go of.
+    one.plan.begin_wait(false);
+    // The lock has expired, or was released.
     BOOST_TEST(one.after(1s, seen).what == action::send);
-    one.tried.told();
+    one.plan.on_release();
     BOOST_TEST(one.after(1ms, seen).what == action::send);
-    // The policy asks in the end all the same.
+    // The policy's own attempts are made nevertheless.
     acquire longer{every_two_seconds().times(5)};
     seen.held_here_until = start + 10s;
     BOOST_TEST(longer.schedule.failed(start));
@@ -281,15 +281,15 @@ BOOST_AUTO_TEST_CASE(behind_a_holder_of_the_same_locker_one_attempt_counts_and_n
     BOOST_TEST(longer.after(2s, seen).what == action::send);
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_stands_back_for_other_lockers)
+BOOST_AUTO_TEST_CASE(waiter_yields_to_other_lockers)
 {
     acquire one{every_two_seconds()};
     auto seen = head;
-    seen.stands_back_until = start + 5ms;
+    seen.yields_until = start + 5ms;
     BOOST_TEST(one.after(0s, seen).what == action::send);
     one.busy_at(0s);
-    one.tried.waits(true);
-    one.tried.told();
+    one.plan.begin_wait(true);
+    one.plan.on_release();
     BOOST_TEST(one.after(1ms, seen).what == action::wait);
     BOOST_TEST((one.after(1ms, seen).until == start + 5ms));
     BOOST_TEST(one.after(5ms, seen).what == action::send);
@@ -298,12 +298,12 @@ BOOST_AUTO_TEST_CASE(who_waits_stands_back_for_other_lockers)
 BOOST_AUTO_TEST_CASE(first_attempt_that_was_counted_already_does_not_count_again)
 {
     acquire one{retry_policy::fixed(0s)};
-    one.tried.first_is_counted();
+    one.plan.mark_first_as_counted();
     BOOST_TEST(one.after(0s).what == action::send);
     BOOST_TEST(!one.after(0s).counts);
-    static_cast<void>(one.tried.sent(false));
-    BOOST_TEST(!one.tried.found_busy(start, 1ms, never));
-    one.tried.yielded();
+    static_cast<void>(one.plan.on_sent(false));
+    BOOST_TEST(!one.plan.on_busy(start, 1ms, never));
+    one.plan.on_yielded();
     BOOST_TEST(one.after(1ms).what == action::send);
     BOOST_TEST(one.after(1ms).counts);
 }
@@ -311,10 +311,10 @@ BOOST_AUTO_TEST_CASE(first_attempt_that_was_counted_already_does_not_count_again
 BOOST_AUTO_TEST_CASE(an_unanswered_attempt_is_waited_for_until_the_end_of_its_time)
 {
     acquire one{every_two_seconds().total_time(3s)};
-    static_cast<void>(one.tried.sent(true));
+    static_cast<void>(one.plan.on_sent(true));
     auto seen = head;
     seen.unanswered = true;
-    one.tried.told();
+    one.plan.on_release();
     BOOST_TEST(one.after(2s, seen).what == action::await_answer);
     BOOST_TEST((one.after(2s, seen).until == start + 3s));
     BOOST_TEST(one.after(3s, seen).what == action::give_up);
@@ -324,62 +324,62 @@ BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
 {
     acquire one{every_two_seconds()};
     one.busy_at(0s);
-    BOOST_TEST(one.after(1ms).listens);
-    const auto first = one.tried.waits(true);
-    BOOST_TEST(!one.after(1ms).listens);
-    BOOST_TEST(one.tried.sent(false));
-    BOOST_TEST(!one.tried.woken(first));
-    BOOST_TEST(one.tried.found_busy(start, 1ms, never) == false);
-    const auto second = one.tried.waits(true);
-    BOOST_TEST(!one.tried.woken(first));
-    BOOST_TEST(one.tried.woken(second));
-    BOOST_TEST(!one.tried.woken(second));
-    BOOST_TEST(!one.tried.stops_listening());
+    BOOST_TEST(one.after(1ms).listen);
+    const auto first = one.plan.begin_wait(true);
+    BOOST_TEST(!one.after(1ms).listen);
+    BOOST_TEST(one.plan.on_sent(false));
+    BOOST_TEST(!one.plan.end_wait(first));
+    BOOST_TEST(one.plan.on_busy(start, 1ms, never) == false);
+    const auto second = one.plan.begin_wait(true);
+    BOOST_TEST(!one.plan.end_wait(first));
+    BOOST_TEST(one.plan.end_wait(second));
+    BOOST_TEST(!one.plan.end_wait(second));
+    BOOST_TEST(!one.plan.stop_listening());
 
     acquire polled{every_two_seconds()};
     polled.busy_at(0s);
-    BOOST_TEST(!polled.after(1ms, {.is_head = true}).listens);
+    BOOST_TEST(!polled.after(1ms, {.is_head = true}).listen);
 }
 
-BOOST_AUTO_TEST_CASE(waits_that_end_at_once_and_in_vain_are_followed_by_growing_pauses)
+BOOST_AUTO_TEST_CASE(futile_waits_are_followed_by_growing_pauses)
 {
     acquire one{every_two_seconds()};
     one.busy_at(0s);
     auto now = 0ms;
     const auto wake_in_vain = [&](std::chrono::milliseconds after) {
-        BOOST_TEST(one.after(now).listens);
-        const auto wait = one.tried.waits(true);
+        BOOST_TEST(one.after(now).listen);
+        const auto wait = one.plan.begin_wait(true);
         now += after;
-        BOOST_TEST(one.tried.woken(wait));
+        BOOST_TEST(one.plan.end_wait(wait));
         BOOST_TEST(one.after(now).what == action::send);
-        static_cast<void>(one.tried.sent(false));
+        static_cast<void>(one.plan.on_sent(false));
         now += 1ms;
-        static_cast<void>(one.tried.found_busy(start + now, 1ms, never));
+        static_cast<void>(one.plan.on_busy(start + now, 1ms, never));
     };
     for (const auto pause : {1ms, 2ms, 4ms}) {
         for (int n = pause == 1ms ? 0 : 31; n < 32; ++n)
             wake_in_vain(1ms);
-        BOOST_TEST(!one.after(now).listens);
+        BOOST_TEST(!one.after(now).listen);
         BOOST_TEST((one.after(now).until == start + now + pause));
-        one.tried.waits(false);
-        // A release of this locker's is heard all the same.
-        auto told = one.tried;
-        told.told();
-        BOOST_TEST(told.next(start + now, head, one.schedule).what == action::send);
+        one.plan.begin_wait(false);
+        // A release in this locker is noticed nevertheless.
+        auto notified = one.plan;
+        notified.on_release();
+        BOOST_TEST(notified.next(start + now, head, one.schedule).what == action::send);
         now += pause;
         BOOST_TEST(one.after(now).what == action::send);
-        static_cast<void>(one.tried.sent(false));
+        static_cast<void>(one.plan.on_sent(false));
         now += 1ms;
-        static_cast<void>(one.tried.found_busy(start + now, 1ms, never));
+        static_cast<void>(one.plan.on_busy(start + now, 1ms, never));
     }
-    // One that lasts as long as it should makes up for half of them.
+    // A wait of normal length halves the count.
     wake_in_vain(10ms);
     for (int n = 0; n < 14; ++n)
         wake_in_vain(1ms);
-    BOOST_TEST(one.after(now).listens);
+    BOOST_TEST(one.after(now).listen);
 }
 
-BOOST_AUTO_TEST_CASE(what_takes_much_longer_than_the_last_answers_is_overdue)
+BOOST_AUTO_TEST_CASE(request_much_older_than_recent_answer_times_is_overdue)
 {
     colock::detail::answer_times known;
     BOOST_TEST(!known.is_overdue(start, start + 99ms));
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(what_takes_much_longer_than_the_last_answers_is_overdue)
     known.add(1ms);
     BOOST_TEST(!known.is_overdue(start, start + 159ms));
     BOOST_TEST(known.is_overdue(start, start + 160ms));
-    // The slow one is the seventeenth from the end then.
+    // Afterwards the slow answer is the seventeenth from the end.
     for (int n = 0; n < 14; ++n)
         known.add(1ms);
     BOOST_TEST(!known.is_overdue(start, start + 159ms));
@@ -396,18 +396,18 @@ BOOST_AUTO_TEST_CASE(what_takes_much_longer_than_the_last_answers_is_overdue)
     BOOST_TEST(known.is_overdue(start, start + 100ms));
 }
 
-BOOST_AUTO_TEST_CASE(another_claim_goes_on_where_the_spent_one_was_but_nobody_listens_for_it)
+BOOST_AUTO_TEST_CASE(replacing_claim_continues_without_a_wait_at_the_backend)
 {
     acquire one{every_two_seconds()};
     one.busy_at(0s, start + 700ms);
-    one.tried.waits(true);
+    one.plan.begin_wait(true);
     acquire_plan fresh;
-    fresh.go_on_for(one.tried);
+    fresh.continue_for(one.plan);
     BOOST_TEST(fresh.was_sent());
-    BOOST_TEST(fresh.stops_waiting());
-    BOOST_TEST(!one.tried.stops_waiting());
-    BOOST_TEST(!fresh.stops_listening());
-    BOOST_TEST(one.tried.stops_listening());
+    BOOST_TEST(fresh.stop_waiting());
+    BOOST_TEST(!one.plan.stop_waiting());
+    BOOST_TEST(!fresh.stop_listening());
+    BOOST_TEST(one.plan.stop_listening());
     BOOST_TEST((fresh.next(start, head, one.schedule).until == start + 700ms));
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 const error_code refused = make_error_code(boost::system::errc::connection_refused);
 
-/// One that is written with coroutines, and fails as it is told to.
+/// An adapter written with coroutines, which fail as requested.
 class coroutine_adapter final : public awaitable_adapter
 {
 public:
@@ -70,7 +70,7 @@ private:
     }
 };
 
-/// One that tells a release from an abandon.
+/// An adapter that records whether a release or an abandon was called.
 class plain_adapter final : public adapter
 {
 public:
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(an_exception_that_leaves_a_coroutine_is_a_failure)
     }
 }
 
-BOOST_AUTO_TEST_CASE(without_a_word_on_it_an_abandon_is_a_release)
+BOOST_AUTO_TEST_CASE(default_abandon_is_a_release)
 {
     asio::io_context io;
     const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(without_a_word_on_it_an_abandon_is_a_release)
     BOOST_TEST((backend->asked == std::vector<std::string>{"create", "extend", "is_valid", "release"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_default_hand_over_takes_back_what_is_in_doubt)
+BOOST_AUTO_TEST_CASE(default_hand_over_abandons_a_claim_in_doubt)
 {
     for (const bool doubtful : {false, true}) {
         asio::io_context io;
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(the_default_hand_over_takes_back_what_is_in_doubt)
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_of_several_lockers_hears_each_event_once)
+BOOST_AUTO_TEST_CASE(observer_of_several_lockers_gets_each_event_once)
 {
     asio::io_context io;
     const auto backend = std::make_shared<plain_adapter>(io.get_executor());
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(an_observer_of_several_lockers_hears_each_event_once)
     BOOST_TEST(backend->reconnects() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(each_observer_hears_once_that_the_backend_is_ready)
+BOOST_AUTO_TEST_CASE(each_observer_is_notified_once_that_the_backend_is_ready)
 {
     asio::io_context io;
     const auto backend = std::make_shared<plain_adapter>(io.get_executor());
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(each_observer_hears_once_that_the_backend_is_ready)
     BOOST_TEST(latest->reconnections == 1);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_backend_does_not_offer_is_refused)
+BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)
 {
     asio::io_context io;
     const auto backend = std::make_shared<plain_adapter>(io.get_executor());
@@ -254,12 +254,12 @@ BOOST_AUTO_TEST_CASE(what_a_backend_does_not_offer_is_refused)
     BOOST_TEST(backend->asked.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_backend_that_does_not_say_why_it_failed_leaves_all_in_doubt)
+BOOST_AUTO_TEST_CASE(failure_without_an_error_is_an_unknown_outcome)
 {
-    struct wordless final : awaitable_adapter
+    struct silent_adapter final : awaitable_adapter
     {
         using awaitable_adapter::awaitable_adapter;
-        [[nodiscard]] std::string_view name() const noexcept override { return "wordless"; }
+        [[nodiscard]] std::string_view name() const noexcept override { return "silent_adapter"; }
         [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
         asio::awaitable<create_outcome> do_create(claim_ptr claim) override
         {
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_backend_that_does_not_say_why_it_failed_leaves_all_in_dou
         asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{}; }
     };
     asio::io_context io;
-    locker by(std::make_shared<wordless>(io.get_executor()));
+    locker by(std::make_shared<silent_adapter>(io.get_executor()));
     COLOCK_THROWS(create_error, errc::outcome_unknown, run_coro(io, by.acquire("k", {.retry = retry_policy::never()})));
     auto held = run_coro(io, by.acquire("l"));
     COLOCK_THROWS(extend_error, errc::outcome_unknown, run_coro(io, held.extend(1h)));

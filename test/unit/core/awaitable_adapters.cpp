@@ -29,7 +29,7 @@ namespace {
 
 constexpr auto never = lease_clock::time_point::max();
 
-/// Its waits last until they are told, or are cancelled; everything is noted.
+/// An adapter that records its calls. Its waits last until they are notified or cancelled.
 class waiting_adapter : public awaitable_adapter
 {
 public:
@@ -78,21 +78,21 @@ protected:
         struct listener
         {
             waiting_adapter& self;
-            lease_timer told;
-            listener(waiting_adapter& adapter) : self(adapter), told(adapter.executor(), never)
+            lease_timer notified;
+            listener(waiting_adapter& adapter) : self(adapter), notified(adapter.executor(), never)
             {
-                self.listening.push_back(&told);
+                self.listening.push_back(&notified);
             }
-            ~listener() { std::erase(self.listening, &told); }
+            ~listener() { std::erase(self.listening, &notified); }
         } mine(*this);
         log.push_back("listens: " + claim->key());
         const auto cancellation = co_await asio::this_coro::cancellation_state;
-        co_await mine.told.async_wait(asio::as_tuple);
-        log.emplace_back(cancellation.cancelled() != asio::cancellation_type::none ? "cancelled" : "told");
+        co_await mine.notified.async_wait(asio::as_tuple);
+        log.emplace_back(cancellation.cancelled() != asio::cancellation_type::none ? "cancelled" : "notified");
     }
 };
 
-/// All defaults.
+/// An adapter with the default `do_wait`.
 class default_adapter final : public waiting_adapter
 {
 public:
@@ -105,21 +105,21 @@ protected:
     }
 };
 
-/// Has no memory at times.
-struct poor_executor
+/// An executor that runs out of memory on request.
+struct limited_executor
 {
-    asio::io_context::executor_type rich;
-    const bool* is_poor;
+    asio::io_context::executor_type inner;
+    const bool* is_exhausted;
 
-    bool operator==(const poor_executor&) const noexcept = default;
-    [[nodiscard]] asio::execution_context& query(asio::execution::context_t) const noexcept { return rich.context(); }
-    [[nodiscard]] poor_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
+    bool operator==(const limited_executor&) const noexcept = default;
+    [[nodiscard]] asio::execution_context& query(asio::execution::context_t) const noexcept { return inner.context(); }
+    [[nodiscard]] limited_executor require(asio::execution::blocking_t::never_t) const noexcept { return *this; }
     template <class Function>
     void execute(Function function) const
     {
-        if (*is_poor)
+        if (*is_exhausted)
             throw std::bad_alloc();
-        asio::post(rich, std::move(function));
+        asio::post(inner, std::move(function));
     }
 };
 
@@ -156,25 +156,25 @@ BOOST_AUTO_TEST_CASE(a_wait_ends_when_its_coroutine_does)
     backend->tell();
     run_ready(io);
     check_woken({1});
-    check_log({"listens: k", "told"});
+    check_log({"listens: k", "notified"});
     // Nothing is left to be cancelled.
     backend->cancel_wait(*claim);
     run_ready(io);
     BOOST_TEST(io.poll() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_wait_ends_by_cancellation_and_tells_nobody)
+BOOST_AUTO_TEST_CASE(cancelled_wait_ends_without_a_notification)
 {
     wait(1);
     run_ready(io);
     backend->cancel_wait(*claim);
-    // Never inside the call: it may come from any thread.
+    // The cancellation is never processed inside the call, because the call may come from any thread.
     check_log({"listens: k"});
     run_ready(io);
     check_log({"listens: k", "cancelled"});
     check_woken({});
     BOOST_TEST(backend->listening.empty());
-    // Its completion was let go of with all that it kept.
+    // The completion was destroyed with everything it owned.
     BOOST_TEST(backend.use_count() == 1);
     io.restart();
     BOOST_TEST(io.run() == 0U);
@@ -184,13 +184,13 @@ BOOST_AUTO_TEST_CASE(a_wait_that_was_cancelled_without_memory_ends_at_the_next_o
 {
     const auto other = driver::exclusive("other");
     for (const bool by_close : {true, false}) {
-        bool is_poor = false;
-        backend = std::make_shared<waiting_adapter>(poor_executor{io.get_executor(), &is_poor});
+        bool is_exhausted = false;
+        backend = std::make_shared<waiting_adapter>(limited_executor{io.get_executor(), &is_exhausted});
         wait(1);
         run_ready(io);
-        is_poor = true;
+        is_exhausted = true;
         backend->cancel_wait(*claim);
-        is_poor = false;
+        is_exhausted = false;
         run_ready(io);
         check_log({"listens: k"});
         if (by_close) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_wait_that_is_cancelled_before_it_began_ends)
     BOOST_TEST(io.run() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_wait_that_was_told_and_is_cancelled_at_the_same_time_tells_nobody)
+BOOST_AUTO_TEST_CASE(notified_wait_that_is_cancelled_at_the_same_time_is_not_reported)
 {
     wait(1);
     run_ready(io);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(another_wait_may_begin_at_once)
     check_woken({2});
 }
 
-BOOST_AUTO_TEST_CASE(waits_of_several_claims_are_told_apart)
+BOOST_AUTO_TEST_CASE(waits_of_several_claims_are_independent)
 {
     const auto other = driver::exclusive("other");
     wait(1);
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_wait_keeps_its_adapter_and_ends_with_its_context)
     check_woken({});
 }
 
-BOOST_AUTO_TEST_CASE(by_default_a_wait_ends_when_the_core_looks_again)
+BOOST_AUTO_TEST_CASE(default_wait_ends_at_the_given_time)
 {
     virtual_clock clock;
     const auto plain = std::make_shared<default_adapter>(io.get_executor());
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(by_default_a_hand_over_is_a_release_and_a_create)
     check_log({"release", "create", "abandon", "create"});
 }
 
-BOOST_AUTO_TEST_CASE(each_half_of_a_hand_over_fails_for_itself)
+BOOST_AUTO_TEST_CASE(each_part_of_a_hand_over_fails_independently)
 {
     const driver on(io, backend);
     const auto next = driver::exclusive("k");

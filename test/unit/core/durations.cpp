@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// What a careless caller gives: the least, none, one, what overflows as nanoseconds, the most.
+/// Extreme values of a duration: the minimum, negative, zero, one, values that overflow as nanoseconds, the maximum.
 std::vector<milliseconds> extremes()
 {
     return {milliseconds::min(), -1ms, 0ms, 1ms, milliseconds(std::numeric_limits<std::int64_t>::max() / 1'000'000),
@@ -36,7 +36,7 @@ void acquire_with(rig& on, acquire_options options)
     on.run(held.release());
 }
 
-/// The same through a locker of its own.
+/// Acquires and releases a key through a locker with these options.
 void use_locker_with(rig& on, locker_options options)
 {
     colock::locker by(on.memory, std::move(options));
@@ -96,7 +96,8 @@ std::vector<duration_row> public_durations()
     };
 }
 
-/// Used or refused, but never an overflow, which the sanitizer would find, and never a leftover.
+/// Checks that each value is used or refused, without an overflow, which the sanitizer would detect, and without a lock
+/// left behind.
 void check(const duration_row& row, behind kind)
 {
     for (const auto span : extremes()) {
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(each_is_used_or_refused_at_its_limits)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_without_end_waits_for_what_is_given_back)
+BOOST_AUTO_TEST_CASE(shutdown_without_a_deadline_waits_for_releases)
 {
     rig on(behind::scripted);
     on.script->always(operation::release, step::pass().delay(20s));
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(margins_that_no_lease_can_keep_are_refused)
     const auto with = [&](locker_options options) { return colock::locker(on.memory, std::move(options)); };
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .minimum_validity = 1s}));
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .stop_margin = 1s}));
-    // A lease of 1 s is good for 988 ms: what clocks may drift apart is taken off.
+    // A lease of 1 s is valid for 988 ms, because the possible drift of the clocks is subtracted.
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .minimum_validity = 988ms}));
 
     auto strict = with({.ttl = 1min, .minimum_validity = 987ms, .stop_margin = 987ms});

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(every_message_has_a_cause_and_a_remedy)
         }
     }
     BOOST_TEST(messages.size() == 14U);
-    // There is none behind the last: the walk above has seen all.
+    // There is no code after the last one, so the loop above has seen all.
     BOOST_TEST(colock_category().message(value).find("unknown error") == 0U);
     BOOST_TEST(colock_category().message(0).find("unknown error") == 0U);
 }
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(an_exception_carries_its_context)
     BOOST_TEST(bare.attempts() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_detail_that_says_all_is_followed_by_nothing_general)
+BOOST_AUTO_TEST_CASE(complete_detail_is_not_followed_by_the_general_message)
 {
     struct row
     {
@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(a_detail_that_says_all_is_followed_by_nothing_general)
 
 namespace {
 
-/// Of somebody else's driver.
-struct talkative final : boost::system::error_category
+/// The category of a third-party driver.
+struct third_party_category final : boost::system::error_category
 {
     [[nodiscard]] const char* name() const noexcept override { return "talkative"; }
     [[nodiscard]] std::string message(int) const override { return "three\n\xfflines"; }
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_message_is_one_line_whatever_the_key)
     BOOST_TEST(shown(R"(a"b\c)") == R"("a\"b\\c")");
     BOOST_TEST(shown("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92") ==
                "\"gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\x92\"");
-    // No UTF-8, characters that are cut off, a control character of two bytes.
+    // Invalid UTF-8, characters that are cut off, and a control character of two bytes.
     BOOST_TEST(shown("\xff\x80\xc3") == R"("\xff\x80\xc3")");
     BOOST_TEST(shown("\xe2\x82") == R"("\xe2\x82")");
     BOOST_TEST(shown("\xc3(\xe2\x82.") == R"("\xc3(\xe2\x82.")");
@@ -164,11 +164,11 @@ BOOST_AUTO_TEST_CASE(a_message_is_one_line_whatever_the_key)
     BOOST_TEST(shown(std::string(80, 'k')) == '"' + std::string(80, 'k') + '"');
     BOOST_TEST(shown(std::string(513, 'k')) == '"' + std::string(80, 'k') + "...\" (513 bytes)");
     BOOST_TEST(shown(std::string(79, 'k') + "\xe2\x82\xac") == '"' + std::string(79, 'k') + "...\" (82 bytes)");
-    // Nor whatever a server says; the detail itself is kept as it is.
+    // A server's text is made printable, too. The detail itself is kept unchanged.
     const error failed(errc::unavailable, {.detail = "two\nlines \"quoted\""});
     BOOST_TEST(std::string(failed.what()).find("two\\x0alines \"quoted\"") != std::string::npos);
     BOOST_TEST(failed.detail() == "two\nlines \"quoted\"");
-    const talkative says;
+    const third_party_category says;
     const error caused(errc::unavailable, {.cause = error_code(1, says)});
     BOOST_TEST(std::string(caused.what()).find("(cause: three\\x0a\\xfflines)") != std::string::npos, caused.what());
 }

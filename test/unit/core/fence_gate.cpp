@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(fence_gates)
 
-BOOST_AUTO_TEST_CASE(a_holder_writes_as_often_as_it_likes_until_a_later_one_has_written)
+BOOST_AUTO_TEST_CASE(holder_is_admitted_until_a_later_holder_has_written)
 {
     fence_gate gate;
     BOOST_TEST(gate.highest("k") == 0U);
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(each_key_has_a_fence_of_its_own_until_it_is_forgotten)
     BOOST_TEST(!gate.admit("b", 1));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_fence_is_refused)
+BOOST_AUTO_TEST_CASE(invalid_fence_is_refused)
 {
     fence_gate gate;
     const auto refused = [&](const std::string& key, std::uint64_t fence) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_fence_is_refused)
     BOOST_TEST(gate.size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_holder_whose_lease_has_ended_is_kept_out_by_the_next)
+BOOST_AUTO_TEST_CASE(holder_of_an_ended_lease_is_rejected_after_the_next_holder)
 {
     rig on;
     fence_gate gate;
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_holder_whose_lease_has_ended_is_kept_out_by_the_next)
     BOOST_TEST(gate.admit(next));
 }
 
-BOOST_AUTO_TEST_CASE(of_many_threads_none_gets_past_a_higher_fence)
+BOOST_AUTO_TEST_CASE(no_thread_is_admitted_after_a_higher_fence)
 {
     fence_gate gate;
     std::vector<std::thread> all;

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// From here on this process takes itself for a child of the one that it was.
+/// Makes this process behave like a child of a fork from here on.
 void pretend_to_be_forked(asio::io_context& io)
 {
     io.notify_fork(asio::execution_context::fork_prepare);
@@ -21,7 +21,7 @@ void pretend_to_be_forked(asio::io_context& io)
     io.notify_fork(asio::execution_context::fork_child);
 }
 
-/// What could change anything at the backend.
+/// Number of requests that could change anything at the backend.
 std::size_t sent(const scripted_adapter& script)
 {
     return script.count(operation::create) + script.count(operation::release) + script.count(operation::abandon) +
@@ -32,7 +32,7 @@ std::size_t sent(const scripted_adapter& script)
 
 BOOST_AUTO_TEST_SUITE(forked)
 
-BOOST_AUTO_TEST_CASE(what_is_held_is_lost_in_the_child_and_not_given_back)
+BOOST_AUTO_TEST_CASE(held_lock_is_lost_in_the_child_and_not_released)
 {
     rig on(behind::elsewhere);
     auto held = on.acquire("held", {.ttl = 30s, .renewal = renewal::automatic});
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_body_is_stopped_in_the_child)
     BOOST_TEST(on.idle());
 }
 
-BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_wherever_it_stands)
+BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_in_every_phase)
 {
     for (const auto kind : {behind::memory, behind::elsewhere}) {
         BOOST_TEST_CONTEXT(kind)
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_wherever_it_stands)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_that_arrives_after_the_fork_is_nobodys_in_the_child)
+BOOST_AUTO_TEST_CASE(grant_that_arrives_after_the_fork_is_ignored_in_the_child)
 {
     rig on(behind::elsewhere);
     on.script->next(operation::create, step::hold());
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_grant_that_arrives_after_the_fork_is_nobodys_in_the_child
     BOOST_TEST(on.locker->stats().settling == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_being_given_back_is_the_parents_to_settle)
+BOOST_AUTO_TEST_CASE(release_in_flight_is_settled_by_the_parent)
 {
     rig on(behind::elsewhere);
     auto held = on.acquire("a");
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(what_is_being_given_back_is_the_parents_to_settle)
     BOOST_TEST(on.idle());
 }
 
-BOOST_AUTO_TEST_CASE(extend_that_is_under_way_ends_with_forked)
+BOOST_AUTO_TEST_CASE(extend_in_flight_ends_with_forked)
 {
     rig on(behind::elsewhere);
     auto held = on.acquire("a");

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(all_or_none_in_one_canonical_order)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_group_is_not_extended_by_halves_without_a_report)
+BOOST_AUTO_TEST_CASE(partial_extension_of_a_group_is_reported)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
@@ -112,8 +112,8 @@ BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
     for (const bool fifo : {true, false}) {
         rig on(behind::scripted);
         take_one_by_one(on, fifo);
-        colock::locker rival(on.memory);
-        auto busy = on.run(rival.acquire("b"));
+        colock::locker other_locker(on.memory);
+        auto busy = on.run(other_locker.acquire("b"));
         auto waiting = on.start(on.locker->acquire_all({"c", "b", "a"}));
         on.ready();
         BOOST_TEST(on.stored().size() == 2U);
@@ -151,13 +151,13 @@ BOOST_AUTO_TEST_CASE(lock_of_the_same_locker_is_handed_over_to_a_group)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_group_gets_its_turn_as_soon_as_the_key_is_free)
+BOOST_AUTO_TEST_CASE(group_is_granted_as_soon_as_the_key_is_free)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto after : {5ms, 50ms, 700ms}) {
             rig on(kind);
-            colock::locker rival(on.memory);
-            auto busy = on.run(rival.acquire("b"));
+            colock::locker other_locker(on.memory);
+            auto busy = on.run(other_locker.acquire("b"));
             auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1h)}));
             on.ready();
             on.advance_by_steps(after, 5ms);
@@ -177,17 +177,17 @@ BOOST_AUTO_TEST_CASE(a_group_keeps_to_the_delays_of_its_policy)
         rig on(behind::scripted);
         take_one_by_one(on, fifo);
         slow_down(*on.script, 5ms);
-        colock::locker rival(on.memory);
-        const auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
-        std::vector<std::size_t> told;
+        colock::locker other_locker(on.memory);
+        const auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
+        std::vector<std::size_t> attempt_numbers;
         const auto policy = retry_policy::custom([&](const retry_attempt& attempt) -> retry_decision {
-            told.push_back(attempt.number);
+            attempt_numbers.push_back(attempt.number);
             if (attempt.number == 4)
                 return retry_stop;
             return 1min;
         });
         auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}, {.retry = policy}));
-        while (told.size() < 4)
+        while (attempt_numbers.size() < 4)
             on.advance(1s);
         // One attempt at once, and one after each minute.
         expect(keys_of(*on.script, {operation::create}), {"a", "b", "b", "b", "b"});
@@ -199,22 +199,22 @@ BOOST_AUTO_TEST_CASE(a_group_keeps_to_the_delays_of_its_policy)
         BOOST_TEST(failed->attempts() == 5U);
         BOOST_TEST(failed->key() == "b");
         BOOST_TEST((failed->elapsed() >= 4min));
-        BOOST_TEST(told.size() == 5U);
-        // What is given back in the background takes its time.
+        BOOST_TEST(attempt_numbers.size() == 5U);
+        // The release in the background takes time.
         on.advance(1s);
         BOOST_TEST(on.stored().size() == 1U);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_group_that_gives_up_says_what_it_met)
+BOOST_AUTO_TEST_CASE(group_that_gives_up_reports_the_reason)
 {
-    // Always busy, also where the time ends while a later attempt is unanswered.
+    // The key is always busy. The time may end while a later attempt is unanswered.
     for (const auto total : {100000ms, 100200ms, 100400ms, 100900ms}) {
         rig on(behind::scripted);
         take_one_by_one(on);
         slow_down(*on.script, 500ms);
-        colock::locker rival(on.memory);
-        const auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
+        colock::locker other_locker(on.memory);
+        const auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
         auto waiting = on.start(
             on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(25s).jitter(0.0).total_time(total)}));
         on.advance_by_steps(110s, 100ms);
@@ -238,14 +238,14 @@ BOOST_AUTO_TEST_CASE(a_group_that_gives_up_says_what_it_met)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
+BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
 {
     const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
     rig on(behind::scripted);
     take_one_by_one(on);
     on.script->always(operation::extend, step::fail(errc::unavailable));
-    // Once: it starts again.
-    let_first_lease_end(*on.script);
+    // The first lease ends once: the group starts again.
+    end_first_lease(*on.script);
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
     on.ready();
     BOOST_TEST(!waiting.done());
@@ -254,9 +254,9 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
     BOOST_TEST(group.held());
     BOOST_TEST(on.script->count(operation::create) == 4U);
     on.run(group.release());
-    // Each time: it says so.
+    // The first lease ends each time: the group reports it.
     for (int i = 0; i < 3; ++i)
-        let_first_lease_end(*on.script);
+        end_first_lease(*on.script);
     waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
     on.advance_by_steps(2s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());

@@ -20,7 +20,7 @@ inline void expect(const strings& seen, const strings& expected)
     BOOST_TEST(seen == expected, boost::test_tools::per_element());
 }
 
-/// The keys of the calls of these operations, in the order in which they were started.
+/// Returns the keys of the calls of these operations, in the order in which the calls were started.
 inline strings keys_of(const scripted_adapter& script, std::initializer_list<operation> which)
 {
     strings keys;
@@ -38,8 +38,8 @@ inline void slow_down(scripted_adapter& script, lease_clock::duration each_way)
         script.always(what, step::pass().delay(each_way));
 }
 
-/// Answers inside its calls, and each takes so long: meanwhile nobody else gets on.
-inline void take_time_on_the_loop(scripted_adapter& script, asio::io_context& io, lease_clock::duration each)
+/// Makes the script answer inside its calls after a delay, during which no other handler runs.
+inline void block_loop_per_call(scripted_adapter& script, asio::io_context& io, lease_clock::duration each)
 {
     const auto poke = std::make_shared<lease_timer>(io);
     for (const auto what :
@@ -47,15 +47,16 @@ inline void take_time_on_the_loop(scripted_adapter& script, asio::io_context& io
     {
         script.always(what, step::pass().after([poke, each] {
             virtual_clock::skip(each);
-            // As virtual_clock::advance does, lest others' timers lag behind.
+            // As virtual_clock::advance does, so that the timers of others do not lag behind.
             poke->expires_at(lease_clock::time_point::min());
             poke->async_wait([](const error_code&) {});
         }));
     }
 }
 
-/// Of two locks with a ttl of one second, both granted in time.
-inline void let_first_lease_end(scripted_adapter& script)
+/// For two locks with a TTL of one second: both are granted in time, but the first lease ends before the group is
+/// complete.
+inline void end_first_lease(scripted_adapter& script)
 {
     script.next(operation::create, step::pass().after([] { virtual_clock::skip(700ms); }));
     script.next(operation::create, step::pass().after([] { virtual_clock::skip(500ms); }));

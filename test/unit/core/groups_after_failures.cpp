@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
     }
 }
 
-BOOST_AUTO_TEST_CASE(spent_claims_of_higher_keys_are_settled_at_once)
+BOOST_AUTO_TEST_CASE(replaced_claims_of_higher_keys_are_settled_at_once)
 {
     rig on(behind::scripted);
     const auto undoing = std::make_shared<undoing_adapter>(on.script);
@@ -78,10 +78,10 @@ BOOST_AUTO_TEST_CASE(error_that_makes_a_group_wait_is_reported_to_those_behind_i
         BOOST_TEST_CONTEXT("group " << group)
         {
             COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("a")));
-            const auto told = thrown_by<create_error>(
+            const auto thrown = thrown_by<create_error>(
                 [&] { static_cast<void>(on.run(on.locker->acquire("a", {.retry = retry_policy::never()}))); });
-            BOOST_TEST_REQUIRE(told.has_value());
-            BOOST_TEST(told->detail() == "it is down");
+            BOOST_TEST_REQUIRE(thrown.has_value());
+            BOOST_TEST(thrown->detail() == "it is down");
         }
         on.script->reset();
         on.advance_by_steps(2min, 1s);
@@ -135,8 +135,8 @@ BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 {
     rig on(behind::scripted);
     take_one_by_one(on);
-    colock::locker rival(on.memory);
-    auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
+    colock::locker other_locker(on.memory);
+    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
     on.script->always(operation::extend, step::hold());
     auto group = on.start(
         on.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = retry_policy::fixed(1s).jitter(0).total_time(15s)}));
@@ -174,8 +174,8 @@ BOOST_AUTO_TEST_CASE(minimum_validity_holds_for_a_group)
 {
     rig on(behind::scripted);
     take_one_by_one(on, true, {.minimum_validity = 25s});
-    colock::locker rival(on.memory);
-    auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
+    colock::locker other_locker(on.memory);
+    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 30s}));
     on.advance_by_steps(9s, 100ms);
     on.run(busy.release());
@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(every_short_lease_is_renewed_before_completion)
 {
     rig on(behind::scripted);
     take_one_by_one(on);
-    colock::locker rival(on.memory);
-    auto b = on.run(rival.acquire("b", {.ttl = 1h}));
-    auto c = on.run(rival.acquire("c", {.ttl = 1h}));
+    colock::locker other_locker(on.memory);
+    auto b = on.run(other_locker.acquire("b", {.ttl = 1h}));
+    auto c = on.run(other_locker.acquire("c", {.ttl = 1h}));
     on.script->always(operation::extend, step::fail(errc::unavailable));
     auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}, {.ttl = 30s}));
     on.advance_by_steps(5s, 100ms);
@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(attempts_after_a_loss_are_retries)
 {
     rig on(behind::scripted);
     take_one_by_one(on);
-    colock::locker rival(on.memory);
-    auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
+    colock::locker other_locker(on.memory);
+    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting =
         on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = retry_policy::fixed(5s).jitter(0)}));
     on.advance(1s);
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(group_in_a_forked_child_fails_as_forked)
     }
 }
 
-BOOST_AUTO_TEST_CASE(group_of_many_keys_lets_others_run)
+BOOST_AUTO_TEST_CASE(group_of_many_keys_lets_other_handlers_run)
 {
     constexpr std::size_t count = 2'000;
     rig on(behind::memory);

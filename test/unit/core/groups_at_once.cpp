@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Groups on a backend that takes several locks in one step.
+// Tests of groups on a backend that takes several locks in one step.
 #include "groups.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_group_is_taken_in_one_step)
     }
 }
 
-BOOST_AUTO_TEST_CASE(one_key_and_shared_ones_and_very_many_are_taken_as_ever)
+BOOST_AUTO_TEST_CASE(single_shared_and_very_many_keys_are_acquired_in_order)
 {
     rig on(behind::scripted);
     on.run(on.run(on.locker->acquire_all({"a"})).release());
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
         for (const std::string busy_key : {"a", "b", "c"}) {
             rig on(behind::scripted);
             pretend(on, fifo, true);
-            colock::locker rival(on.memory);
-            auto busy = on.run(rival.acquire(busy_key));
+            colock::locker other_locker(on.memory);
+            auto busy = on.run(other_locker.acquire(busy_key));
             auto waiting = on.start(on.locker->acquire_all({"c", "b", "a"}));
             on.ready();
             BOOST_TEST(!waiting.done());
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
                 if (key == busy_key)
                     break;
             }
-            // Those below the busy key are held, and those above it are free.
+            // Keys below the busy one are held, and keys above it are free.
             BOOST_TEST(on.stored().size() == lower.size());
             lower.insert(lower.begin(), "a,b,c");
             expect(attempts(*on.script), lower);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
         on.ready();
         auto second = on.start(take({"a", "b"}, "second"));
         on.ready();
-        // It would overtake the first, so it is not asked for together.
+        // An attempt in one step would overtake the first waiter, so none is made.
         BOOST_TEST(on.script->count(operation::create_all) == 0U);
         auto third = on.start(take({"b"}, "third"));
         on.ready();
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
     }
 }
 
-BOOST_AUTO_TEST_CASE(who_comes_later_stands_behind_what_is_asked_for_together)
+BOOST_AUTO_TEST_CASE(later_waiter_is_behind_an_attempt_in_one_step)
 {
     rig on(behind::scripted);
     on.script->next(operation::create_all, step::hold());
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(who_comes_later_stands_behind_what_is_asked_for_together)
     on.check_clean();
 }
 
-/// Fresh tokens would be blocked by a grant whose reply was lost, forever without a ttl.
+/// New tokens would be blocked by a grant whose reply was lost, forever if the lock has no TTL.
 BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
 {
     for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
         }
         for (std::size_t i = 0; i < tokens.size(); ++i)
             BOOST_TEST((tokens[i] == group.locks()[i].token()));
-        // What had been granted was found, and is the same grant.
+        // A lock that had been granted was found, with the same grant.
         for (const auto& each : before) {
             const auto same = std::ranges::find(group.locks(), each.key, &lock::key);
             BOOST_TEST(same->fence() == each.fence);
@@ -208,8 +208,8 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
 BOOST_AUTO_TEST_CASE(never_ends_with_the_first_refusal)
 {
     rig on(behind::scripted);
-    colock::locker rival(on.memory);
-    auto busy = on.run(rival.acquire("b"));
+    colock::locker other_locker(on.memory);
+    auto busy = on.run(other_locker.acquire("b"));
     COLOCK_THROWS(retry_error, errc::retry_exhausted,
         on.run(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
     expect(attempts(*on.script), {"a,b"});
@@ -223,18 +223,18 @@ BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_the_first_in_order_count_once)
 {
     for (const std::string busy_key : {"a", "b"}) {
         rig on(behind::scripted);
-        colock::locker rival(on.memory);
-        auto busy = on.run(rival.acquire(busy_key, {.ttl = 1h}));
-        std::vector<std::size_t> told;
+        colock::locker other_locker(on.memory);
+        auto busy = on.run(other_locker.acquire(busy_key, {.ttl = 1h}));
+        std::vector<std::size_t> attempt_numbers;
         const auto policy = retry_policy::custom([&](const retry_attempt& attempt) -> retry_decision {
-            told.push_back(attempt.number);
+            attempt_numbers.push_back(attempt.number);
             return 1min;
         });
         auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.retry = policy}));
         on.advance_by_steps(10s, 1s);
-        BOOST_TEST(told == std::vector<std::size_t>{0}, boost::test_tools::per_element());
+        BOOST_TEST(attempt_numbers == std::vector<std::size_t>{0}, boost::test_tools::per_element());
         on.advance_by_steps(1min, 1s);
-        BOOST_TEST(told == (std::vector<std::size_t>{0, 1}), boost::test_tools::per_element());
+        BOOST_TEST(attempt_numbers == (std::vector<std::size_t>{0, 1}), boost::test_tools::per_element());
         busy = {};
         on.run(waiting.get(on.io()).release());
         on.wind_down();
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
             on.run(group.release());
             on.wind_down();
             on.check_clean();
-            // And where it is the last attempt.
+            // The same if it is the last attempt.
             on.script->next(operation::create_all, lost);
             COLOCK_THROWS(create_error, errc::outcome_unknown,
                 on.run(on.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::never()})));
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_request_that_arrives_when_its_group_was_given_up_grants_nothing_for_long)
+BOOST_AUTO_TEST_CASE(request_that_arrives_after_its_group_was_given_up_is_released)
 {
     rig on(behind::scripted);
     on.script->next(operation::create_all, step::hold_unknown());
@@ -293,10 +293,10 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
     for (const auto ends : {way::cancel, way::shutdown, way::orphan, way::total_time}) {
         for (const bool busy : {false, true}) {
             rig on(behind::scripted);
-            colock::locker rival(on.memory);
+            colock::locker other_locker(on.memory);
             std::optional<lock> taken;
             if (busy)
-                taken = on.run(rival.acquire("b"));
+                taken = on.run(other_locker.acquire("b"));
             on.script->next(operation::create_all, step::hold());
             asio::cancellation_signal cancel;
             std::optional<error_code> result;
@@ -316,10 +316,10 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
             if (ends == way::shutdown)
                 shut = on.start(on.locker->shutdown());
             on.ready();
-            // It does not wait for the answer.
+            // The acquire does not wait for the answer.
             BOOST_TEST_REQUIRE(result.has_value());
             BOOST_TEST(!!*result);
-            // What is granted nevertheless is given back.
+            // Locks that are granted nevertheless are released.
             BOOST_TEST(on.script->deliver());
             on.ready();
             BOOST_TEST(on.stored().size() == (busy ? 1U : 0U));
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
     }
 }
 
-BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
+BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
 {
     const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
     rig on(behind::scripted);
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
     on.run(group.release());
     on.wind_down();
     on.check_clean();
-    // Each time: it says so.
+    // The grant is late each time: the group reports it.
     for (int i = 0; i < 3; ++i)
         on.script->next(operation::create_all, late);
     waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_of_which_a_lease_ended_on_the_way)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(what_the_backend_refuses_for_good_is_thrown_at_once)
+BOOST_AUTO_TEST_CASE(permanent_error_is_thrown_at_once)
 {
     rig on(behind::scripted);
     on.script->next(operation::create_all, step::fail(errc::access_denied, "not you"));

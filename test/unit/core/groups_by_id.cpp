@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-lock_group grown(rig& on, std::string id, std::vector<std::string> keys, acquire_options options = {})
+lock_group make_group(rig& on, std::string id, std::vector<std::string> keys, acquire_options options = {})
 {
     auto group = on.locker->group(std::move(id));
     for (auto& key : keys)
@@ -28,10 +28,10 @@ lock_group grown(rig& on, std::string id, std::vector<std::string> keys, acquire
 
 BOOST_AUTO_TEST_SUITE(groups)
 
-BOOST_AUTO_TEST_CASE(several_are_released_and_extended_in_one_round_trip_newest_first)
+BOOST_AUTO_TEST_CASE(several_locks_are_released_and_extended_in_one_round_trip_newest_first)
 {
     rig on(behind::scripted);
-    auto group = grown(on, {}, {"a", "b", "c"});
+    auto group = make_group(on, {}, {"a", "b", "c"});
     on.script->always(operation::release, step::pass().delay(1s));
     on.script->always(operation::extend, step::pass().delay(1s));
     auto extending = on.start(group.extend(50s));
@@ -61,10 +61,10 @@ BOOST_AUTO_TEST_CASE(several_are_released_and_extended_in_one_round_trip_newest_
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(each_of_several_is_told_of_by_itself)
+BOOST_AUTO_TEST_CASE(each_of_several_locks_is_reported_separately)
 {
     rig on(behind::scripted);
-    auto group = grown(on, {}, {"a", "b", "c"});
+    auto group = make_group(on, {}, {"a", "b", "c"});
     on.script->next(operation::extend, step::pass());
     on.script->next(operation::extend, step::fail(errc::unavailable));
     on.script->next(operation::extend, step::not_held());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(each_of_several_is_told_of_by_itself)
 BOOST_AUTO_TEST_CASE(an_extension_waits_for_a_renewal_that_is_under_way)
 {
     rig on(behind::scripted);
-    auto group = grown(on, {}, {"a", "b"}, {.ttl = 10s, .renewal = renewal::automatic});
+    auto group = make_group(on, {}, {"a", "b"}, {.ttl = 10s, .renewal = renewal::automatic});
     on.script->always(operation::extend, step::pass().delay(500ms));
     on.advance_by_steps(4s, 100ms);
     while (on.script->count(operation::extend) == 0)
@@ -106,11 +106,11 @@ BOOST_AUTO_TEST_CASE(an_extension_waits_for_a_renewal_that_is_under_way)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_release_of_several_that_is_cancelled_goes_on)
+BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
 {
     for (const bool by_id : {false, true}) {
         rig on(behind::scripted);
-        auto group = grown(on, by_id ? "g" : "", {"a", "b", "c"});
+        auto group = make_group(on, by_id ? "g" : "", {"a", "b", "c"});
         on.script->always(operation::release, step::pass().delay(1s));
         asio::cancellation_signal cancel;
         bool failed = false;
@@ -128,9 +128,9 @@ BOOST_AUTO_TEST_CASE(a_release_of_several_that_is_cancelled_goes_on)
         BOOST_TEST(on.script->count(operation::group) == 0U);
         on.check_clean();
     }
-    // One that is never begun.
+    // A release that is never started.
     rig on(behind::scripted);
-    auto group = grown(on, {}, {"a", "b"});
+    auto group = make_group(on, {}, {"a", "b"});
     {
         const auto dropped = group.release();
     }
@@ -138,19 +138,19 @@ BOOST_AUTO_TEST_CASE(a_release_of_several_that_is_cancelled_goes_on)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_reached_by_an_id_is_refused_before_anything_is_sent)
+BOOST_AUTO_TEST_CASE(unsupported_group_id_is_refused_before_a_request_is_sent)
 {
     rig on(behind::scripted);
     auto able = on.script->capabilities();
     able.extends_groups = false;
     on.script->set_capabilities(able);
     on.locker.emplace(on.script);
-    auto group = grown(on, "g", {"a"});
+    auto group = make_group(on, "g", {"a"});
     COLOCK_THROWS(validation_error, errc::unsupported, on.run(group.extend(50s)));
     BOOST_TEST(on.script->count(operation::extend) == 0U);
     BOOST_TEST(on.script->count(operation::group) == 0U);
     BOOST_TEST(on.run(group.release()).size() == 1U);
-    auto own = grown(on, {}, {"a"});
+    auto own = make_group(on, {}, {"a"});
     BOOST_TEST(!on.run(own.extend(50s)).at(0).status);
     on.run(own.release());
     able.groups = false;
@@ -161,11 +161,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_reached_by_an_id_is_refused_before_anything_
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_backend_that_does_not_answer_for_a_group_is_told)
+BOOST_AUTO_TEST_CASE(unanswered_group_operation_is_reported)
 {
     for (const auto code : {errc::unavailable, errc::outcome_unknown, errc::access_denied}) {
         rig on(behind::scripted);
-        auto group = grown(on, "g", {"a", "b"});
+        auto group = make_group(on, "g", {"a", "b"});
         on.script->next(operation::group, step::fail(code));
         COLOCK_THROWS(extend_error, code, on.run(group.extend(50s)));
         BOOST_TEST(on.script->count(operation::extend) == 0U);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_backend_that_does_not_answer_for_a_group_is_told)
         on.check_clean();
     }
     rig on(behind::scripted);
-    auto group = grown(on, "g", {"a"});
+    auto group = make_group(on, "g", {"a"});
     on.script->next(operation::group, step::hold());
     auto extending = on.start(group.extend(50s));
     on.advance(10s);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_backend_that_does_not_answer_for_a_group_is_told)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(what_was_granted_before_the_backend_has_released_the_group_is_lost_too)
+BOOST_AUTO_TEST_CASE(lock_granted_before_the_group_release_was_executed_is_lost)
 {
     rig on(behind::scripted);
     auto group = on.locker->group("g"), elsewhere = on.locker->group("g");
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(an_empty_handle_does_nothing)
     lock_group none;
     BOOST_TEST(on.run(none.release()).empty());
     BOOST_TEST(on.run(none.extend(1s)).empty());
-    auto group = grown(on, "g", {"a"});
+    auto group = make_group(on, "g", {"a"});
     const auto moved = std::move(group);
     BOOST_TEST(on.run(group.release()).empty());
     BOOST_TEST(moved.held());

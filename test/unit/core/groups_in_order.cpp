@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Groups that hold their lower keys while they wait for a higher one.
+// Tests of groups that hold their lower keys while they wait for a higher one.
 #include "groups.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_SUITE(groups_in_order)
 
 namespace {
 
-/// Writes down what happens to locks.
+/// Records the events of locks.
 class event_log final : public observer
 {
 public:
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(one_stream_for_each_key_does_not_starve_a_group)
             auto waiting = on.start(on.locker->acquire_all(keys));
             on.advance_by_steps(50ms, 1ms);
             BOOST_TEST_REQUIRE(waiting.done());
-            // One grant that was under way at each key, and at b those that came while it waited for a.
+            // At most one grant that was in flight at each key, and at b a grant made while the group waited for a.
             BOOST_TEST(granted[0] - before_a <= 1U);
             BOOST_TEST(granted[1] - before_b <= 2U);
             stop = true;
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(groups_and_singles_are_served_in_arrival_order)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        // On a backend with a queue the order holds among lockers.
+        // On a backend with a queue the order also applies between lockers.
         colock::locker second(on.backend());
         strings order;
         const auto single = [&](colock::locker by, std::string name) -> asio::awaitable<void> {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(deadlock_with_a_caller_that_nests_ends_by_total_time_on_bot
         BOOST_TEST_REQUIRE(group.done());
         BOOST_TEST_REQUIRE(inner.done());
         COLOCK_THROWS(retry_error, errc::retry_exhausted, group.get(on.io()));
-        // The group ends first, and gives the lower key back.
+        // The group ends first, and releases the lower key.
         try {
             static_cast<void>(inner.get(on.io()));
         } catch (const retry_error& failed) {
@@ -164,18 +164,18 @@ BOOST_AUTO_TEST_CASE(deadlock_with_a_caller_that_nests_ends_by_total_time_on_bot
     }
 }
 
-BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_whatever_renewal_says)
+BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_regardless_of_the_option)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto renews : {renewal::manual, renewal::automatic}) {
             rig on(kind);
-            colock::locker rival(on.memory);
-            auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
+            colock::locker other_locker(on.memory);
+            auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
             auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 3s, .renewal = renews, .max_hold = 4s}));
             on.advance_by_steps(30s, 100ms);
             BOOST_TEST(!waiting.done());
             BOOST_TEST(on.stored().size() == 2U);
-            // Somewhat before the next renewal: at completion too little is left.
+            // Shortly before the next renewal: too little of each lease is left for completion.
             on.advance_by_steps(1s, 100ms);
             on.run(busy.release());
             auto group = waiting.get(on.io());
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_whatever_renewal_
             const auto began = lease_clock::now();
             while (group.locks()[0].held() && lease_clock::now() < began + 10s)
                 on.advance(100ms);
-            // Both count from completion: a manual lease ends by its ttl, and the other one by max_hold.
+            // Both count from completion: a manual lease ends by its TTL, and the other one by max_hold.
             const auto held_for = lease_clock::now() - began;
             BOOST_TEST((held_for >= (renews == renewal::manual ? 1900ms : 3900ms)), held_for / 1ms);
             BOOST_TEST((held_for <= (renews == renewal::manual ? 3100ms : 4100ms)), held_for / 1ms);
@@ -217,14 +217,14 @@ BOOST_AUTO_TEST_CASE(short_lease_is_extended_before_the_group_is_complete)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(group_counts_and_is_told_of_at_its_completion)
+BOOST_AUTO_TEST_CASE(group_is_counted_and_reported_at_its_completion)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         const auto log = std::make_shared<event_log>();
         rig on(kind, {.observer = log});
-        colock::locker rival(on.memory);
-        auto b = on.run(rival.acquire("b", {.ttl = 1h}));
-        auto d = on.run(rival.acquire("d", {.ttl = 1h}));
+        colock::locker other_locker(on.memory);
+        auto b = on.run(other_locker.acquire("b", {.ttl = 1h}));
+        auto d = on.run(other_locker.acquire("d", {.ttl = 1h}));
         auto waiting = on.start(on.locker->acquire_all({"a", "b", "c", "d"}, {.ttl = 3s}));
         on.advance_by_steps(5s, 100ms);
         on.run(b.release());
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(group_counts_and_is_told_of_at_its_completion)
     }
 }
 
-BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_gives_everything_back_without_a_word)
+BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_releases_everything_without_events)
 {
     enum class way
     {
@@ -273,8 +273,8 @@ BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_gives_everything_back_wit
                 continue;
             const auto log = std::make_shared<event_log>();
             rig on(kind, {.observer = log});
-            colock::locker rival(on.memory);
-            auto busy = on.run(rival.acquire("c", {.ttl = 0ms}));
+            colock::locker other_locker(on.memory);
+            auto busy = on.run(other_locker.acquire("c", {.ttl = 0ms}));
             if (ends == way::failure) {
                 on.script->next(operation::create, step::pass());
                 on.script->next(operation::create, step::pass());
@@ -314,19 +314,19 @@ BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_gives_everything_back_wit
     }
 }
 
-BOOST_AUTO_TEST_CASE(lease_that_is_lost_on_the_way_gives_all_back_and_the_place_too)
+BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_queue_place)
 {
     for (const bool fifo : {true, false}) {
         const auto log = std::make_shared<event_log>();
         rig on(behind::scripted);
         take_one_by_one(on, fifo, {.observer = log});
-        colock::locker rival(on.memory);
-        auto busy = on.run(rival.acquire("c", {.ttl = 1h}));
+        colock::locker other_locker(on.memory);
+        auto busy = on.run(other_locker.acquire("c", {.ttl = 1h}));
         auto waiting = on.start(
             on.locker->acquire_all({"a", "b", "c"}, {.ttl = 30s, .retry = retry_policy::fixed(1min).jitter(0)}));
         on.ready();
         BOOST_TEST(on.stored().size() == 3U);
-        // It stands in c's local queue, and behind it another.
+        // The group has a place in the local queue of c, and another waiter is behind it.
         auto behind_it = on.start(on.locker->acquire("c"));
         on.ready();
         on.run(on.locker->break_lock("a"));
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_on_the_way_gives_all_back_and_the_place_
         BOOST_TEST(on.locker->stats().waiting == 2U);
         on.run(busy.release());
         on.ready();
-        // Its place has gone to the next one.
+        // The place of the group has gone to the next waiter.
         BOOST_TEST_REQUIRE(behind_it.done());
         on.run(behind_it.get(on.io()).release());
         on.advance_by_steps(50s, 1s);
@@ -358,8 +358,8 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 {
     rig on(behind::scripted);
     take_one_by_one(on);
-    colock::locker rival(on.memory);
-    auto busy = on.run(rival.acquire("b", {.ttl = 1h}));
+    colock::locker other_locker(on.memory);
+    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting =
         on.start(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1min).jitter(0).times(1)}));
     on.advance_by_steps(61s, 1s);
@@ -385,31 +385,31 @@ BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
 {
     rig on(behind::scripted);
     take_one_by_one(on);
-    colock::locker rival(on.memory);
-    auto a = on.run(rival.acquire("a", {.ttl = 1h}));
-    auto b = on.run(rival.acquire("b", {.ttl = 1h}));
-    std::vector<std::size_t> told;
+    colock::locker other_locker(on.memory);
+    auto a = on.run(other_locker.acquire("a", {.ttl = 1h}));
+    auto b = on.run(other_locker.acquire("b", {.ttl = 1h}));
+    std::vector<std::size_t> attempt_numbers;
     const auto policy = retry_policy::custom([&](const retry_attempt& attempt) -> retry_decision {
-        told.push_back(attempt.number);
+        attempt_numbers.push_back(attempt.number);
         return 10s;
     });
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.retry = policy}));
     on.advance_by_steps(25s, 1s);
-    BOOST_TEST(told.size() == 3U);
+    BOOST_TEST(attempt_numbers.size() == 3U);
     on.run(a.release());
     on.ready();
-    // b is asked for at once, and counts when the schedule's delay is over.
-    BOOST_TEST(told.size() == 3U);
+    // b is requested at once, and counts when the schedule's delay is over.
+    BOOST_TEST(attempt_numbers.size() == 3U);
     on.advance_by_steps(10s, 1s);
-    BOOST_TEST(told == (std::vector<std::size_t>{0, 1, 2, 3}), boost::test_tools::per_element());
+    BOOST_TEST(attempt_numbers == (std::vector<std::size_t>{0, 1, 2, 3}), boost::test_tools::per_element());
     on.run(b.release());
     on.run(waiting.get(on.io()).release());
     on.wind_down();
     on.check_clean();
 }
 
-/// A handle knows nothing of an extension by the group's id in another process.
-BOOST_AUTO_TEST_CASE(lock_that_was_extended_by_its_groups_id_is_taken_back_by_its_handle)
+/// A handle does not know of an extension by the group's id in another process.
+BOOST_AUTO_TEST_CASE(lock_extended_by_its_groups_id_is_released_by_its_handle)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_of_keys_is_an_error)
     BOOST_TEST(global.locks().front().key() == locker::global_key);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_backend_cannot_is_refused_early)
+BOOST_AUTO_TEST_CASE(unsupported_options_are_refused_early)
 {
     rig on(behind::scripted);
     on.script->set_capabilities({});

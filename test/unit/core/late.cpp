@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How long the lock is good for, by its own account.
+/// How long the lock is valid according to its handle.
 lease_clock::duration left(const lock& held)
 {
     return held.expires_at() - lease_clock::now();
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(no_extension_outlasts_a_shorter_one_that_may_still_arrive)
     BOOST_TEST(!held.held());
 }
 
-BOOST_AUTO_TEST_CASE(the_smallest_of_several_that_may_arrive_counts)
+BOOST_AUTO_TEST_CASE(smallest_ttl_that_may_still_arrive_counts)
 {
     rig on(behind::elsewhere);
     auto held = on.acquire("k", {.ttl = 30s});
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_of_several_that_may_arrive_counts)
     BOOST_TEST((left(held) > 4s));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_refused_or_not_sent_cannot_arrive)
+BOOST_AUTO_TEST_CASE(refused_or_unsent_request_cannot_arrive)
 {
     rig on(behind::elsewhere);
     auto held = on.acquire("k", {.ttl = 30s});
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_renewed_lock_outlives_a_shorter_extension_that_arrives_la
     on.run(held.extend(30s));
     on.script->forget_calls();
     on.advance_by_steps(10s, 100ms);
-    // Every half second, and with 30 s each.
+    // The lock is renewed every half second, with a TTL of 30 s each time.
     BOOST_TEST(on.script->count(operation::extend) >= 16U);
     BOOST_TEST((on.script->calls().back().ttl == 30s));
     on.script->deliver();
@@ -107,13 +107,13 @@ BOOST_AUTO_TEST_CASE(a_create_that_may_still_arrive_bounds_an_extension_too)
     BOOST_TEST((held.expires_at() <= lease_clock::now() + *on.stored().at(0).remaining));
 }
 
-BOOST_AUTO_TEST_CASE(a_longer_extension_without_an_answer_is_settled_for_as_long_as_it_may_stand)
+BOOST_AUTO_TEST_CASE(unanswered_longer_extension_is_settled_until_its_possible_expiry)
 {
     rig on(behind::elsewhere);
     auto held = on.acquire("k", {.ttl = 10s});
     on.script->next(operation::extend, step::lose_reply());
     COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(60s)), 0));
-    // The server is not heard from again.
+    // The server does not answer any more.
     on.script->always(operation::release, step::lose_request());
     on.script->always(operation::abandon, step::lose_request());
     held = {};
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_late_grant_that_is_not_given_back_keeps_nobody_out_for_the_delay_of_its_policy)
+BOOST_AUTO_TEST_CASE(unreleased_late_grant_does_not_block_for_the_delay_of_its_policy)
 {
     for (const auto& failing : {step::fail(errc::unavailable), step::fail(errc::access_denied), step::lose_request()}) {
         rig on(behind::scripted);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_late_grant_that_is_not_given_back_keeps_nobody_out_for_th
     }
 }
 
-BOOST_AUTO_TEST_CASE(it_keeps_its_place_in_the_queue_for_the_claim_that_goes_on)
+BOOST_AUTO_TEST_CASE(replacing_claim_keeps_the_place_in_the_queue)
 {
     rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
     on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
@@ -197,9 +197,9 @@ BOOST_AUTO_TEST_CASE(it_keeps_its_place_in_the_queue_for_the_claim_that_goes_on)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(an_adapter_may_spend_a_claim_that_it_has_given_back)
+BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
 {
-    struct gives_back final : awaitable_adapter
+    struct releasing_adapter final : awaitable_adapter
     {
         using awaitable_adapter::awaitable_adapter;
         std::string_view name() const noexcept override { return "gives back"; }
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(an_adapter_may_spend_a_claim_that_it_has_given_back)
     };
     virtual_clock clock;
     asio::io_context io;
-    const auto backend = std::make_shared<gives_back>(io.get_executor());
+    const auto backend = std::make_shared<releasing_adapter>(io.get_executor());
     locker on(backend, {.retry = retry_policy::fixed(100ms)});
     auto acquiring = start(io, on.acquire("k"));
     clock.advance_by_steps(io, 1s, 50ms);
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(an_adapter_may_spend_a_claim_that_it_has_given_back)
     run_coro(io, held.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(an_acquire_that_gives_up_after_it_has_changed_its_claim_leaves_nothing)
+BOOST_AUTO_TEST_CASE(acquire_that_gives_up_after_its_claim_was_replaced_leaves_nothing)
 {
     rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
     on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));

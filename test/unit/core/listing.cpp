@@ -22,17 +22,17 @@ lock_status status(std::string key, std::optional<wall_clock::time_point> create
     return made;
 }
 
-/// Tells what it was told to, page by page; a cursor is the number of a page.
-class reciting_adapter final : public awaitable_adapter
+/// An adapter that returns prepared pages. The cursor is the number of a page.
+class scripted_pages_adapter final : public awaitable_adapter
 {
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "recital"; }
+    [[nodiscard]] std::string_view name() const noexcept override { return "listing_fixture"; }
     [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.list = true}; }
 
     std::vector<list_outcome> pages{};
-    /// Of each step of a purge.
+    /// The limit of each step of a purge.
     std::vector<std::size_t> limits{};
 
 protected:
@@ -60,10 +60,10 @@ protected:
     }
 };
 
-struct recital
+struct listing_fixture
 {
     asio::io_context io;
-    std::shared_ptr<reciting_adapter> backend = std::make_shared<reciting_adapter>(io.get_executor());
+    std::shared_ptr<scripted_pages_adapter> backend = std::make_shared<scripted_pages_adapter>(io.get_executor());
     locker by{backend};
 
     template <class T>
@@ -73,10 +73,10 @@ struct recital
     }
 };
 
-std::vector<std::string> keys_of(const std::vector<lock_status>& told)
+std::vector<std::string> keys_of(const std::vector<lock_status>& statuses)
 {
     std::vector<std::string> keys;
-    for (const auto& each : told)
+    for (const auto& each : statuses)
         keys.push_back(each.key);
     return keys;
 }
@@ -85,9 +85,9 @@ using keys = std::vector<std::string>;
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(listing, recital)
+BOOST_FIXTURE_TEST_SUITE(listing, listing_fixture)
 
-BOOST_AUTO_TEST_CASE(the_newest_come_first_and_those_of_unknown_age_last)
+BOOST_AUTO_TEST_CASE(newest_locks_are_first_and_locks_of_unknown_age_last)
 {
     const auto when = wall_clock::time_point(1000h);
     backend->pages = {{.locks = {status("none"), status("old", when), status("new", when + 2h)}},
@@ -97,38 +97,38 @@ BOOST_AUTO_TEST_CASE(the_newest_come_first_and_those_of_unknown_age_last)
     BOOST_TEST((keys_of(run(by.list())) == keys{"none", "old", "new", "nor", "middle", "newest"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_list_tells_a_key_that_moves_once_and_every_holder_of_a_key)
+BOOST_AUTO_TEST_CASE(list_has_a_moving_key_once_and_every_holder_of_a_key)
 {
     backend->pages = {{.locks = {status("a"), status("r"), status("r")}}, {.locks = {}},
         {.locks = {status("b"), status("a"), status("r"), status("c"), status("c")}}};
     BOOST_TEST((keys_of(run(by.list())) == keys{"a", "r", "r", "b", "c", "c"}));
 }
 
-/// Put in order at once they would keep others waiting for long.
-BOOST_AUTO_TEST_CASE(others_run_while_many_are_put_in_order)
+/// Sorting all entries at once would block other handlers for a long time.
+BOOST_AUTO_TEST_CASE(other_handlers_run_while_a_long_list_is_sorted)
 {
     constexpr int many = 8000;
     const auto turns_for = [&](int count) {
         backend->pages.assign(1, {});
         for (int i = 0; i < count; ++i)
             backend->pages.front().locks.push_back(status(std::to_string(i), wall_clock::time_point(i % 7 * 1h)));
-        std::vector<lock_status> told;
+        std::vector<lock_status> listed;
         by.async_list({}, list_order::newest_first, [&](error_code failed, std::vector<lock_status> all) {
             BOOST_TEST(!failed);
-            told = std::move(all);
+            listed = std::move(all);
         });
         io.restart();
         int turns = 0;
-        for (; told.empty() && io.run_one() > 0; ++turns)
+        for (; listed.empty() && io.run_one() > 0; ++turns)
             continue;
-        BOOST_TEST(std::ssize(told) == count);
-        BOOST_TEST(std::ranges::is_sorted(told, std::ranges::greater(), &lock_status::created));
+        BOOST_TEST(std::ssize(listed) == count);
+        BOOST_TEST(std::ranges::is_sorted(listed, std::ranges::greater(), &lock_status::created));
         return turns;
     };
     BOOST_TEST(turns_for(many) >= turns_for(1) + many / 1000 - 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_page_is_told_as_it_is)
+BOOST_AUTO_TEST_CASE(page_is_returned_unchanged)
 {
     backend->pages = {{.locks = {status("a")}}, {.locks = {}}, {.locks = {status("a")}}};
     auto page = run(by.list_page());
@@ -140,19 +140,19 @@ BOOST_AUTO_TEST_CASE(a_page_is_told_as_it_is)
     BOOST_TEST(page.next.empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_fronts_tell_the_same)
+BOOST_AUTO_TEST_CASE(async_functions_return_the_same)
 {
     const auto when = wall_clock::time_point(1000h);
     backend->pages = {{.locks = {status("old", when)}}, {.locks = {status("new", when + 1h)}}};
     lock_page page;
     std::vector<lock_status> sorted;
-    by.async_list_page({}, {}, [&](error_code failed, lock_page told) {
+    by.async_list_page({}, {}, [&](error_code failed, lock_page listed) {
         BOOST_TEST(!failed);
-        page = std::move(told);
+        page = std::move(listed);
     });
-    by.async_list({}, list_order::newest_first, [&](error_code failed, std::vector<lock_status> told) {
+    by.async_list({}, list_order::newest_first, [&](error_code failed, std::vector<lock_status> listed) {
         BOOST_TEST(!failed);
-        sorted = std::move(told);
+        sorted = std::move(listed);
     });
     io.restart();
     io.run();
@@ -161,14 +161,14 @@ BOOST_AUTO_TEST_CASE(the_fronts_tell_the_same)
     BOOST_TEST((keys_of(sorted) == keys{"new", "old"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_cursor_that_the_backend_refuses_is_bad_input)
+BOOST_AUTO_TEST_CASE(cursor_that_the_backend_refuses_is_invalid_input)
 {
     backend->pages = {{.error = make_failure(errc::invalid_options, "no cursor of mine")}};
     const auto refused = thrown_by<validation_error>([&] { static_cast<void>(run(by.list_page({}, "0"))); });
     BOOST_TEST_REQUIRE(refused.has_value());
     BOOST_TEST((refused->code() == errc::invalid_options));
     BOOST_TEST(refused->detail() == "no cursor of mine");
-    BOOST_TEST(refused->backend() == "recital");
+    BOOST_TEST(refused->backend() == "listing_fixture");
 }
 
 BOOST_AUTO_TEST_CASE(memory_refuses_the_cursors_of_others)
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_purge_asks_for_no_more_than_is_left_of_its_limit)
     BOOST_TEST(backend->limits.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(what_was_removed_is_told_even_if_the_rest_fails)
+BOOST_AUTO_TEST_CASE(removed_locks_are_reported_even_if_the_rest_fails)
 {
     backend->pages = {{.locks = {2, status("a")}},
         {.locks = {status("b")}, .error = make_failure(errc::unavailable, "gone")}, {.locks = {status("c")}}};

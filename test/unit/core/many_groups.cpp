@@ -20,13 +20,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Another process: a locker on the rig's store, behind a script of its own.
-struct neighbour
+/// A locker on the store of the rig with a script of its own. It acts as another process.
+struct other_process
 {
     std::shared_ptr<scripted_adapter> script;
     colock::locker locker;
 
-    explicit neighbour(rig& on, timing answers = timing::posted)
+    explicit other_process(rig& on, timing answers = timing::posted)
         : script(std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), answers)), locker(able_as(on))
     {
     }
@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_
     for (const auto ends : {way::shutdown, way::orphan, way::cancel}) {
         rig on(behind::scripted);
         take_one_by_one(on);
-        // A lease ends on the way, and the group starts again after the policy's delay.
+        // A lease ends before the group is complete, and the group starts again after the policy's delay.
         on.script->always(operation::extend, step::fail(errc::unavailable));
-        let_first_lease_end(*on.script);
+        end_first_lease(*on.script);
         asio::cancellation_signal cancel;
         std::optional<error_code> result;
         on.locker->async_acquire_all({"a", "b"}, {.ttl = 1s, .retry = retry_policy::fixed(1h)},
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_
     }
 }
 
-BOOST_AUTO_TEST_CASE(many_groups_and_others_get_done)
+BOOST_AUTO_TEST_CASE(many_groups_and_single_acquires_complete)
 {
     for (const auto kind : {behind::memory, behind::immediate, behind::scripted}) {
         rig on(kind);
@@ -135,8 +135,8 @@ BOOST_AUTO_TEST_CASE(many_groups_and_others_get_done)
     }
 }
 
-/// Where all requests are carried out one after the other, the next one is always due.
-BOOST_AUTO_TEST_CASE(many_groups_on_a_loop_that_cannot_keep_up_get_done)
+/// All requests are executed one after the other, so the next one is always due.
+BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
 {
     struct setup
     {
@@ -160,10 +160,10 @@ BOOST_AUTO_TEST_CASE(many_groups_on_a_loop_that_cannot_keep_up_get_done)
             can.immediate = true;
             can.events = each.events;
             on.script->set_capabilities(can);
-            std::vector<std::unique_ptr<neighbour>> lockers;
+            std::vector<std::unique_ptr<other_process>> lockers;
             for (std::size_t n = 0; n < each.processes; ++n) {
-                lockers.push_back(std::make_unique<neighbour>(on, timing::immediate));
-                take_time_on_the_loop(*lockers.back()->script, on.io(), pace);
+                lockers.push_back(std::make_unique<other_process>(on, timing::immediate));
+                block_loop_per_call(*lockers.back()->script, on.io(), pace);
             }
             const acquire_options impatient{.retry = retry_policy::fixed(1ms)};
             constexpr std::size_t turns = 5;

@@ -24,20 +24,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string give_up(rig& on, std::string key = "k", acquire_options options = {.ttl = 10h})
+std::string detach_new_lock(rig& on, std::string key = "k", acquire_options options = {.ttl = 10h})
 {
     auto held = on.acquire(std::move(key), std::move(options));
     return on.run(held.detach());
 }
 
-/// What gives back.
-std::size_t given_back(const scripted_adapter& script)
+/// Number of requests that release a lock.
+std::size_t release_count(const scripted_adapter& script)
 {
     return script.count(operation::release) + script.count(operation::abandon) + script.count(operation::hand_over);
 }
 
-/// Of one lock that nobody holds here any more.
-void break_what_stands(rig& on)
+/// Breaks the one stored lock, which nobody holds here any more.
+void break_stored_lock(rig& on)
 {
     std::size_t broken = 0;
     on.memory->start_break("k", [&](const list_outcome& outcome) { broken = outcome.locks.size(); });
@@ -45,18 +45,18 @@ void break_what_stands(rig& on)
     BOOST_TEST(on.stored().empty());
 }
 
-class diary final : public observer
+class event_log final : public observer
 {
 public:
-    void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { told += "granted "; }
-    void lost(std::string_view, lost_reason) noexcept override { told += "lost "; }
-    void released(std::string_view) noexcept override { told += "released "; }
-    void settled(std::string_view, bool) noexcept override { told += "settled "; }
+    void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { events += "granted "; }
+    void lost(std::string_view, lost_reason) noexcept override { events += "lost "; }
+    void released(std::string_view) noexcept override { events += "released "; }
+    void settled(std::string_view, bool) noexcept override { events += "settled "; }
 
-    std::string told;
+    std::string events;
 };
 
-/// It grants everything, but cannot make a ticket, and does something else meanwhile.
+/// An adapter that grants everything, but cannot make a ticket, and runs another function meanwhile.
 class ticketless final : public awaitable_adapter
 {
 public:
@@ -87,13 +87,13 @@ private:
 
 BOOST_AUTO_TEST_SUITE(moving)
 
-BOOST_AUTO_TEST_CASE(what_is_detached_is_left_alone)
+BOOST_AUTO_TEST_CASE(detached_lock_is_not_touched)
 {
     for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere, behind::immediate}) {
         BOOST_TEST_CONTEXT(kind)
         {
-            const auto heard = std::make_shared<diary>();
-            rig on(kind, {.observer = heard});
+            const auto log = std::make_shared<event_log>();
+            rig on(kind, {.observer = log});
             auto held = on.acquire("k", {.ttl = 10h, .renewal = renewal::automatic});
             auto loss = on.start(held.lost());
             on.ready();
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(what_is_detached_is_left_alone)
             const auto ticket = on.run(held.detach());
             BOOST_TEST(!held.held());
             BOOST_TEST((loss.get(on.io()) == lost_reason::released));
-            BOOST_TEST(heard->told == "granted released ");
+            BOOST_TEST(log->events == "granted released ");
             BOOST_TEST(on.locker->stats().held == 0U);
             BOOST_TEST(on.locker->stats().releases == 1U);
             BOOST_TEST(on.locker->stats().settling == 0U);
@@ -117,12 +117,12 @@ BOOST_AUTO_TEST_CASE(what_is_detached_is_left_alone)
                 BOOST_TEST(on.script->count(operation::close) == on.script->calls().size());
             }
             BOOST_TEST(on.stored().size() == 1U);
-            break_what_stands(on);
+            break_stored_lock(on);
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_detach_waits_for_what_is_under_way)
+BOOST_AUTO_TEST_CASE(detach_waits_for_the_operation_in_flight)
 {
     rig on(behind::elsewhere);
     auto held = on.acquire("k", {.ttl = 10h});
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_detach_waits_for_what_is_under_way)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(what_is_in_doubt_is_not_detached)
+BOOST_AUTO_TEST_CASE(lock_in_doubt_is_not_detached)
 {
     rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
     // A create that may arrive again.
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(what_is_in_doubt_is_not_detached)
     held = {};
     on.wind_down();
     on.check_clean();
-    // An extension that may.
+    // An extension that may arrive again.
     held = on.acquire("k", {.ttl = 10h});
     on.script->next(operation::extend, step::lose_reply());
     COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(20h)), 0));
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(what_is_in_doubt_is_not_detached)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(what_was_lost_or_released_is_not_detached)
+BOOST_AUTO_TEST_CASE(lost_or_released_lock_is_not_detached)
 {
     rig on;
     auto held = on.acquire("k", {.ttl = 10s});
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(what_was_lost_or_released_is_not_detached)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_detach_without_a_ticket_lets_others_go_on)
+BOOST_AUTO_TEST_CASE(detach_without_a_ticket_does_not_block_other_operations)
 {
     asio::io_context io;
     const auto backend = std::make_shared<ticketless>(io.get_executor());
@@ -204,18 +204,18 @@ BOOST_AUTO_TEST_CASE(a_detach_without_a_ticket_lets_others_go_on)
     run_coro(io, held.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_moves_however_long_its_key_may_be)
+BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 {
     rig on(behind::elsewhere);
     on.script->set_limits({.max_key = 1'000'000});
     on.locker.emplace(on.backend());
-    const auto ticket = give_up(on, std::string(1'000'000, 'k'));
+    const auto ticket = detach_new_lock(on, std::string(1'000'000, 'k'));
     auto adopted = on.run(on.locker->adopt(ticket));
     on.run(adopted.release(on_failure::raise));
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(nothing_moves_on_a_backend_that_cannot)
+BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 {
     rig on(behind::scripted);
     auto able = on.script->capabilities();
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(those_that_wait_here_ask_the_backend_again)
+BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 {
     for (const bool comes_back : {false, true}) {
         rig on(behind::elsewhere);
@@ -259,19 +259,19 @@ BOOST_AUTO_TEST_CASE(those_that_wait_here_ask_the_backend_again)
         able.fifo = false;
         on.script->set_capabilities(able);
         on.locker.emplace(on.backend(), locker_options{.retry = retry_policy::fixed(1h)});
-        const locker rival(on.memory);
+        const locker other_locker(on.memory);
         auto first = on.acquire("k", {.ttl = 10h});
         auto second = on.start(on.locker->acquire("k", {.ttl = 10h}));
         auto third = on.start(on.locker->acquire("k", {.ttl = 10h}));
         on.ready();
         on.run(first.release());
-        // Without a queue at the backend, the next waits for the lease of the one that holds it here.
+        // If the backend has no queue, the next waiter waits for the lease of the local holder.
         auto held = second.get(on.io());
         on.ready();
         const auto ticket = on.run(held.detach());
         on.ready();
         BOOST_TEST(!third.done());
-        auto adopted = on.run((comes_back ? *on.locker : rival).adopt(ticket));
+        auto adopted = on.run((comes_back ? *on.locker : other_locker).adopt(ticket));
         on.ready();
         BOOST_TEST(!third.done());
         on.run(adopted.release(on_failure::raise));
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(those_that_wait_here_ask_the_backend_again)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_does_not_wait_for_what_its_body_has_detached)
+BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_lock_that_a_body_has_detached)
 {
     rig on;
     std::string ticket;
@@ -303,14 +303,14 @@ BOOST_AUTO_TEST_CASE(a_shutdown_does_not_wait_for_what_its_body_has_detached)
     guarded.get(on.io());
     BOOST_TEST(on.stored().size() == 1U);
     COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->adopt(ticket)));
-    break_what_stands(on);
+    break_stored_lock(on);
 }
 
 BOOST_AUTO_TEST_CASE(an_adoption_is_tried_again_until_it_is_answered)
 {
     for (const auto& fault : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable)}) {
         rig on(behind::elsewhere);
-        const auto ticket = give_up(on);
+        const auto ticket = detach_new_lock(on);
         on.script->next(operation::adopt, fault);
         on.script->next(operation::adopt, step::lose_request());
         auto adopting = on.start(on.locker->adopt(ticket));
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_is_tried_again_until_it_is_answered)
         BOOST_TEST(adopted.held());
         BOOST_TEST(on.script->count(operation::adopt) == 3U);
         BOOST_TEST(on.locker->stats().retries == 2U);
-        // It is in doubt.
+        // The adopted claim is in doubt.
         COLOCK_THROWS(error, errc::outcome_unknown, on.run(adopted.detach()));
         adopted = {};
         on.wind_down();
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_ti
 {
     const auto end = [](errc expected, const std::optional<step>& always) {
         rig on(behind::elsewhere, {.operation_timeout = 2s});
-        const auto ticket = give_up(on);
+        const auto ticket = detach_new_lock(on);
         on.script->always(operation::adopt, always.value_or(step::hold()));
         auto adopting = on.start(on.locker->adopt(ticket));
         on.advance_by_steps(1s, 50ms);
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_ti
         on.wind_down();
         BOOST_TEST(on.locker->stats().held == 0U);
         BOOST_TEST(on.locker->stats().settling == 0U);
-        // Nobody has it, or he to whom it was given up may be followed by another.
+        // The lock is not held, or the ticket can be adopted again.
         if (!on.stored().empty()) {
             auto adopted = on.run(on.locker->adopt(ticket));
             on.run(adopted.release(on_failure::raise));
@@ -362,21 +362,21 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_ti
 BOOST_AUTO_TEST_CASE(an_adoption_that_is_refused_is_not_tried_again)
 {
     rig on(behind::elsewhere);
-    const auto ticket = give_up(on);
+    const auto ticket = detach_new_lock(on);
     on.script->next(operation::adopt, step::fail(errc::access_denied));
     COLOCK_THROWS(create_error, errc::access_denied, on.run(on.locker->adopt(ticket)));
     on.script->next(operation::adopt, step::busy());
     COLOCK_THROWS(create_error, errc::not_held, on.run(on.locker->adopt(ticket)));
     BOOST_TEST(on.script->count(operation::adopt) == 2U);
-    BOOST_TEST(given_back(*on.script) == 0U);
-    break_what_stands(on);
+    BOOST_TEST(release_count(*on.script) == 0U);
+    break_stored_lock(on);
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(what_is_adopted_too_late_to_be_used_is_asked_for_again)
+BOOST_AUTO_TEST_CASE(late_adoption_is_repeated)
 {
     rig on(behind::elsewhere);
-    const auto ticket = give_up(on);
+    const auto ticket = detach_new_lock(on);
     on.script->next(operation::adopt, step::pass().after([&] { on.clock.skip(940ms); }));
     auto adopting = on.start(on.locker->adopt(ticket, {.ttl = 1s}));
     on.advance_by_steps(200ms, 10ms);
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
 {
     for (const auto& fault : {step::hold(), step::hold_unknown(), step::pass().delay(3s), step::lose_reply()}) {
         rig on(behind::elsewhere);
-        const auto ticket = give_up(on);
+        const auto ticket = detach_new_lock(on);
         on.script->always(operation::adopt, fault);
         error_code result;
         asio::cancellation_signal cancel;
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
         while (on.script->deliver())
             on.ready();
         on.wind_down();
-        // What came to it was given back.
+        // Locks that were granted to it were released.
         on.check_clean();
     }
 }
@@ -413,21 +413,21 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
 BOOST_AUTO_TEST_CASE(an_adoption_ends_with_its_locker)
 {
     rig on(behind::elsewhere);
-    const auto ticket = give_up(on);
+    const auto ticket = detach_new_lock(on);
     on.script->always(operation::adopt, step::fail(errc::unavailable));
     auto adopting = on.start(on.locker->adopt(ticket));
     on.ready();
     on.run(on.locker->shutdown());
     COLOCK_THROWS(create_error, errc::shutting_down, adopting.get(on.io()));
     COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->adopt(ticket)));
-    break_what_stands(on);
+    break_stored_lock(on);
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_child_of_a_fork_neither_detaches_nor_goes_on_adopting)
+BOOST_AUTO_TEST_CASE(child_of_a_fork_neither_detaches_nor_adopts)
 {
     rig on(behind::elsewhere);
-    const auto ticket = give_up(on);
+    const auto ticket = detach_new_lock(on);
     auto held = on.acquire("l");
     on.script->next(operation::adopt, step::fail(errc::unavailable));
     auto adopting = on.start(on.locker->adopt(ticket));
@@ -443,20 +443,20 @@ BOOST_AUTO_TEST_CASE(a_child_of_a_fork_neither_detaches_nor_goes_on_adopting)
 BOOST_AUTO_TEST_CASE(a_ticket_of_another_backend_is_refused)
 {
     rig on(behind::scripted);
-    auto ticket = give_up(on);
+    auto ticket = detach_new_lock(on);
     // "memory", in hexadecimal.
     const auto at = ticket.find("6d656d6f7279");
     BOOST_TEST_REQUIRE(at != ticket.npos);
     auto other = ticket;
     other.replace(at, 12, "6d656d6f727a");
     COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->adopt(other)));
-    // One that nobody has made.
+    // A forged ticket.
     for (const char* group : {".00.", ".6700."}) {
         auto forged = ticket;
         forged.replace(forged.find(".."), 2, group);
         COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->adopt(forged)));
     }
-    // That of another store looks like one of this.
+    // A ticket of another store looks like a ticket of this store.
     rig another;
     COLOCK_THROWS(create_error, errc::not_held, another.run(another.locker->adopt(ticket)));
     auto adopted = on.run(on.locker->adopt(ticket));
@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(a_ticket_of_another_backend_is_refused)
 BOOST_AUTO_TEST_CASE(the_options_of_an_adoption_are_checked)
 {
     rig on;
-    const auto ticket = give_up(on);
+    const auto ticket = detach_new_lock(on);
     COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(on.locker->adopt(ticket, {.ttl = -1ms})));
     COLOCK_THROWS(validation_error, errc::invalid_options,
         on.run(on.locker->adopt(ticket, {.owner = std::string(100'000, 'o')})));

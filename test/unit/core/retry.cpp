@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(jitter_spreads_evenly_over_its_range_and_no_further)
     }
     BOOST_TEST((least >= 500ms));
     BOOST_TEST((most <= 1500ms));
-    // Each end is missed by 2000 draws with a probability below 1e-44.
+    // The probability that 2000 draws miss one end is below 1e-44.
     BOOST_TEST((least < 550ms));
     BOOST_TEST((most > 1450ms));
 }
@@ -119,11 +119,11 @@ BOOST_AUTO_TEST_CASE(full_jitter_may_give_no_delay_but_never_a_negative_one)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_custom_function_hears_number_start_and_previous_delay)
+BOOST_AUTO_TEST_CASE(custom_function_gets_number_start_and_previous_delay)
 {
-    std::vector<retry_attempt> heard;
+    std::vector<retry_attempt> attempts;
     const auto policy = retry_policy::custom([&](const retry_attempt& attempt) -> retry_decision {
-        heard.push_back(attempt);
+        attempts.push_back(attempt);
         if (attempt.number == 2)
             return retry_stop;
         return attempt.number == 0 ? 7s : 0s;
@@ -134,14 +134,14 @@ BOOST_AUTO_TEST_CASE(a_custom_function_hears_number_start_and_previous_delay)
     BOOST_TEST(schedule.failed(begin_time + 8s));
     BOOST_TEST((schedule.next_at() == begin_time + 8s));
     BOOST_TEST(!schedule.failed(begin_time + 9s));
-    BOOST_TEST_REQUIRE(heard.size() == 3U);
-    for (std::size_t n = 0; n < heard.size(); ++n) {
-        BOOST_TEST(heard[n].number == n);
-        BOOST_TEST((heard[n].start == begin_time));
+    BOOST_TEST_REQUIRE(attempts.size() == 3U);
+    for (std::size_t n = 0; n < attempts.size(); ++n) {
+        BOOST_TEST(attempts[n].number == n);
+        BOOST_TEST((attempts[n].start == begin_time));
     }
-    BOOST_TEST((heard[0].previous_delay == 0s));
-    BOOST_TEST((heard[1].previous_delay == 7s));
-    BOOST_TEST((heard[2].previous_delay == 0s));
+    BOOST_TEST((attempts[0].previous_delay == 0s));
+    BOOST_TEST((attempts[1].previous_delay == 7s));
+    BOOST_TEST((attempts[2].previous_delay == 0s));
 }
 
 BOOST_AUTO_TEST_CASE(a_custom_function_may_be_limited_and_may_throw)
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(delays_that_overflow_saturate)
     BOOST_TEST((retry_schedule(endless, begin_time).deadline() == time_point::max()));
 }
 
-BOOST_AUTO_TEST_CASE(every_contradiction_is_named)
+BOOST_AUTO_TEST_CASE(every_contradiction_is_reported)
 {
     const auto nan = std::numeric_limits<double>::quiet_NaN();
     const auto infinite = std::numeric_limits<double>::infinity();

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_lease_ends_with_the_nearer_bound)
     BOOST_TEST((session->valid_until() == start + 20s));
 }
 
-BOOST_AUTO_TEST_CASE(it_is_raised_and_never_lowered)
+BOOST_AUTO_TEST_CASE(session_deadline_is_extended_and_never_shortened)
 {
     BOOST_TEST(session->raise(start + 20s));
     BOOST_TEST(session->raise(start + 15s));
@@ -58,9 +58,9 @@ BOOST_AUTO_TEST_CASE(it_is_raised_and_never_lowered)
     BOOST_TEST(watcher->ends == 0);
 }
 
-BOOST_AUTO_TEST_CASE(who_has_seen_it_pass_does_not_see_it_stand_again)
+BOOST_AUTO_TEST_CASE(session_that_was_seen_as_ended_stays_ended)
 {
-    // On another thread, a moment before this one reads the clock.
+    // Another thread detects the end, a moment before this thread reads the clock.
     BOOST_TEST(session->has_ended(start + 10s));
     BOOST_TEST(!session->raise(start + 20s));
     BOOST_TEST(session->has_ended(start));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(who_has_seen_it_pass_does_not_see_it_stand_again)
     BOOST_TEST(watcher->ends == 1);
 }
 
-BOOST_AUTO_TEST_CASE(one_that_has_passed_unseen_cannot_be_raised)
+BOOST_AUTO_TEST_CASE(session_that_ended_unnoticed_cannot_be_extended)
 {
     clock.skip(10s);
     BOOST_TEST(!session->raise(start + 30s));
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(one_that_has_passed_unseen_cannot_be_raised)
     BOOST_TEST(watcher->ends == 1);
 }
 
-BOOST_AUTO_TEST_CASE(its_end_is_told_once_to_each_who_lives)
+BOOST_AUTO_TEST_CASE(end_of_a_session_is_reported_once_to_each_living_watcher)
 {
     session->watch(watcher);
     session->watch(std::make_shared<counting_watcher>());

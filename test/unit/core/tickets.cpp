@@ -13,13 +13,13 @@
 
 using namespace colock;
 using namespace std::chrono_literals;
-using colock::detail::moving_lock;
 using colock::detail::parse_ticket;
+using colock::detail::ticket_content;
 using colock::detail::to_ticket;
 
 namespace {
 
-std::vector<moving_lock> examples()
+std::vector<ticket_content> examples()
 {
     const std::string all_bytes = [] {
         std::string bytes;
@@ -44,7 +44,7 @@ std::vector<moving_lock> examples()
 
 BOOST_AUTO_TEST_SUITE(tickets)
 
-BOOST_AUTO_TEST_CASE(say_what_was_put_into_them)
+BOOST_AUTO_TEST_CASE(return_their_content)
 {
     std::set<std::string> seen;
     for (const auto& each : examples()) {
@@ -56,13 +56,13 @@ BOOST_AUTO_TEST_CASE(say_what_was_put_into_them)
     }
 }
 
-BOOST_AUTO_TEST_CASE(are_of_one_line_and_one_word)
+BOOST_AUTO_TEST_CASE(have_one_line_and_no_blanks)
 {
     for (const auto& each : examples())
         BOOST_TEST(std::ranges::all_of(to_ticket(each), [](char one) { return one > ' ' && one <= '~'; }));
 }
 
-BOOST_AUTO_TEST_CASE(say_how_they_are_to_be_read)
+BOOST_AUTO_TEST_CASE(begin_with_the_version_of_the_format)
 {
     auto ticket = to_ticket(examples()[1]);
     BOOST_TEST(ticket.starts_with("colock1."));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(say_how_they_are_to_be_read)
     BOOST_TEST(!parse_ticket(ticket));
 }
 
-BOOST_AUTO_TEST_CASE(are_read_in_one_way_alone)
+BOOST_AUTO_TEST_CASE(have_one_canonical_form)
 {
     for (const char* each :
         {"", "colock1", "colock1.......", "colock1.6d.6b..x.0.30000", "colock1.6d.6b..x.0.30000.00.",
@@ -86,13 +86,13 @@ BOOST_AUTO_TEST_CASE(are_read_in_one_way_alone)
     BOOST_TEST(!parse_ticket(to_ticket({.proof = std::string(16'385, 'p')})));
 }
 
-BOOST_AUTO_TEST_CASE(that_are_damaged_are_not_taken_for_others)
+BOOST_AUTO_TEST_CASE(damaged_tickets_are_rejected)
 {
     std::mt19937 random(1);
     for (const auto& each : examples()) {
         const auto ticket = to_ticket(each);
         for (std::size_t length = 0; length < ticket.size(); ++length) {
-            // A shorter proof is the adapter's to refuse.
+            // The adapter refuses a proof that is too short.
             const auto cut = parse_ticket(ticket.substr(0, length));
             BOOST_TEST((!cut || to_ticket(*cut) == ticket.substr(0, length)));
         }

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(hex_is_32_lower_case_digits_of_the_bytes)
     BOOST_TEST(std::string(written) == known.hex());
 }
 
-BOOST_AUTO_TEST_CASE(none_is_empty_and_none_comes_twice)
+BOOST_AUTO_TEST_CASE(generated_tokens_are_not_empty_and_unique)
 {
     BOOST_TEST(token().empty());
     std::set<std::string> seen;
@@ -71,9 +71,9 @@ BOOST_AUTO_TEST_CASE(every_bit_varies)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_child_process_makes_others_than_its_parent)
+BOOST_AUTO_TEST_CASE(child_process_generates_other_tokens_than_its_parent)
 {
-    // Fills the buffer that a careless child would go on with.
+    // Fills the buffer, which the child must not use.
     static_cast<void>(token::generate());
     constexpr std::size_t count = 100;
     int channel[2];
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(the_clock_only_goes_forward)
     static_assert(lease_clock::is_steady);
 }
 
-BOOST_AUTO_TEST_CASE(a_local_deadline_is_on_the_safe_side)
+BOOST_AUTO_TEST_CASE(local_deadline_is_never_later_than_that_of_the_backend)
 {
     BOOST_TEST((local_deadline({start, 30s}) == start + 30s - 300ms - 2ms));
     BOOST_TEST((local_deadline({start, 100ms}) == start + 97ms));
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(each_field_decides_by_itself)
     }
 }
 
-BOOST_AUTO_TEST_CASE(every_reason_and_mode_has_its_word)
+BOOST_AUTO_TEST_CASE(every_reason_and_mode_has_a_name)
 {
     std::set<std::string> words;
     for (int value = 0; value <= static_cast<int>(lost_reason::forked); ++value)

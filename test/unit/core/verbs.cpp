@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
         };
         BOOST_TEST((run_coro(io, awaited(none, report)) == expected));
 
-        // Without an executor of its own the handler is called before the function returns.
+        // Without an associated executor the handler is called before the function returns.
         code.reset();
         none.async_release(report, note);
         BOOST_TEST_REQUIRE(code.has_value());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_second_release_does_and_raises_nothing)
+BOOST_AUTO_TEST_CASE(second_release_has_no_effect_and_raises_nothing)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(held_is_false_from_the_call_of_release_on)
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(accessors_tell_what_was_granted)
+BOOST_AUTO_TEST_CASE(accessors_return_the_granted_values)
 {
     rig on;
     const auto before = lease_clock::now();
@@ -175,14 +175,14 @@ BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
 {
     rig on;
     auto held = on.acquire("k", {.ttl = 10s});
-    // Nobody listens: no timer keeps the context running.
+    // Nobody waits for the end of the lease, so no timer keeps the context running.
     BOOST_TEST(on.idle());
     on.clock.skip(9s);
     BOOST_TEST(held.held());
     on.clock.skip(899ms);
     BOOST_TEST(!held.held());
     BOOST_TEST(on.locker->held_locks().empty());
-    // The backend would have kept it a moment longer: the local deadline is on the safe side.
+    // The backend keeps the lock a little longer than the local deadline.
     BOOST_TEST(on.stored().size() == 1U);
 }
 
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_se
     extending.get(on.io());
 }
 
-BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_word_to_the_backend)
+BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_request)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 1s});
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
     }
 }
 
-BOOST_AUTO_TEST_CASE(bodies_return_what_they_like)
+BOOST_AUTO_TEST_CASE(bodies_may_return_any_type)
 {
     rig on;
     BOOST_TEST(on.run(on.locker->with_lock("k", [] { return 1; })) == 1);
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(the_lockers_policy_is_the_default_and_each_call_may_overrid
     BOOST_TEST(waiting.get(on.io()).held());
 }
 
-BOOST_AUTO_TEST_CASE(list_purge_and_break)
+BOOST_AUTO_TEST_CASE(list_purge_and_break_work)
 {
     rig on;
     auto a = on.acquire("list:a", {.ttl = 1s, .owner = "one"});

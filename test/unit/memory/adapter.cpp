@@ -25,7 +25,7 @@ namespace {
 struct sweep_fixture : memory_fixture
 {
     sweep_fixture() : memory_fixture({.sweep_interval = 5min, .sweep_batch = 10}) {}
-    /// Any operation on a key of its own.
+    /// Runs an operation on an unrelated key.
     void touch() { on.abandon(driver::exclusive("other")); }
 };
 
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
     BOOST_TEST(io.poll() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(it_works_on_when_its_context_is_gone)
+BOOST_AUTO_TEST_CASE(adapter_works_after_its_context_is_destroyed)
 {
     auto io = std::make_unique<asio::io_context>();
     const auto backend = memory::make_adapter(io->get_executor());
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(it_works_on_when_its_context_is_gone)
     BOOST_TEST((released == release_status::released));
 }
 
-BOOST_AUTO_TEST_CASE(every_lockers_observer_hears_that_it_is_ready)
+BOOST_AUTO_TEST_CASE(observer_of_every_locker_receives_ready)
 {
     asio::io_context io;
     const auto backend = memory::make_adapter(io.get_executor());
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_is_due_again_after_the_interval)
     BOOST_TEST(forgotten(stale) == 3);
 }
 
-BOOST_AUTO_TEST_CASE(one_operation_removes_a_batch_and_the_next_ones_go_on)
+BOOST_AUTO_TEST_CASE(each_operation_removes_one_batch)
 {
     const auto stale = make_stale(25);
     skip(5min);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(one_operation_removes_a_batch_and_the_next_ones_go_on)
     BOOST_TEST(forgotten(stale) == 25);
 }
 
-BOOST_AUTO_TEST_CASE(a_sweep_spares_live_locks_and_those_without_ttl)
+BOOST_AUTO_TEST_CASE(sweep_keeps_live_locks_and_locks_without_ttl)
 {
     const auto live = driver::exclusive("live", 1h), eternal = driver::exclusive("eternal", 0ms);
     on.grant(live);
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_spares_live_locks_and_those_without_ttl)
 
 BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
 {
-    // More than one operation examines, so that the cursor has to survive growth in between.
+    // More keys than one operation examines, so that the table grows between two operations of the sweep.
     std::vector<claim_ptr> live;
     const auto add_live = [&](int count) {
         for (int i = 0; i < count; ++i) {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
     BOOST_TEST(on.list().size() == live.size());
 }
 
-BOOST_AUTO_TEST_CASE(a_sweep_hands_over_to_who_queues)
+BOOST_AUTO_TEST_CASE(sweep_grants_the_lock_to_the_next_waiter)
 {
     const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
     on.grant(holder);
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_hands_over_to_who_queues)
     on.give_back(next);
 }
 
-BOOST_AUTO_TEST_CASE(the_key_that_is_touched_is_always_swept)
+BOOST_AUTO_TEST_CASE(key_of_the_operation_is_always_swept)
 {
     auto stale = driver::exclusive("k", ttl);
     const auto next = driver::exclusive("k");
@@ -203,14 +203,14 @@ BOOST_AUTO_TEST_CASE(the_key_that_is_touched_is_always_swept)
     on.grant(stale);
     skip(2 * ttl);
     on.grant(next);
-    // The holder's own deadline tells it; an expiry is no news.
+    // The claim is not notified, because the holder detects the expiry by its own deadline.
     BOOST_TEST(stale->losses.empty());
     stale.reset();
     BOOST_TEST(watch.expired());
     on.give_back(next);
 }
 
-BOOST_AUTO_TEST_CASE(purge_returns_what_it_removed_up_to_its_limit)
+BOOST_AUTO_TEST_CASE(purge_returns_the_removed_locks_up_to_its_limit)
 {
     const auto live = driver::exclusive("live");
     on.grant(live);
@@ -234,32 +234,32 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_FIXTURE_TEST_SUITE(memory_store, virtual_clock)
 
-BOOST_AUTO_TEST_CASE(nothing_is_kept_of_a_key_that_nobody_holds)
+BOOST_AUTO_TEST_CASE(key_without_a_holder_is_not_stored)
 {
     const auto locks = std::make_shared<memory::store>(memory::options{});
     const auto create = [&](const claim_ptr& claim) {
         claim->set_sent(lease_clock::now());
         return locks->create(claim).status;
     };
-    const auto give_back = [&](claim& claim) {
+    const auto release = [&](claim& claim) {
         claim.set_sent(lease_clock::now());
-        return locks->give_back(claim);
+        return locks->release(claim);
     };
     const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
     auto last = driver::exclusive("k");
 
     BOOST_TEST(create(holder) == create_status::granted);
     BOOST_TEST(locks->known_keys() == 1U);
-    BOOST_TEST(give_back(*holder) == release_status::released);
+    BOOST_TEST(release(*holder) == release_status::released);
     BOOST_TEST(locks->known_keys() == 0U);
-    BOOST_TEST(give_back(*holder) == release_status::not_held);
+    BOOST_TEST(release(*holder) == release_status::not_held);
     BOOST_TEST(locks->known_keys() == 0U);
 
     create(holder);
     BOOST_TEST(create(next) == create_status::busy);
     BOOST_TEST(create(last) == create_status::busy);
-    give_back(*holder);
-    give_back(*next);
+    release(*holder);
+    release(*next);
     BOOST_TEST(locks->known_keys() == 1U);
     last.reset();
     BOOST_TEST(locks->known_keys() == 0U);
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_kept_of_a_key_that_nobody_holds)
     BOOST_TEST(locks->known_keys() == 0U);
     create(holder);
     skip(10min);
-    give_back(*driver::exclusive("other"));
+    release(*driver::exclusive("other"));
     BOOST_TEST(locks->known_keys() == 0U);
 }
 
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(many_keys_come_and_go)
         BOOST_REQUIRE(locks->create(claim).status == create_status::granted);
     BOOST_TEST(locks->known_keys() == claims.size());
     for (const auto& claim : claims)
-        BOOST_REQUIRE(locks->give_back(*claim) == release_status::released);
+        BOOST_REQUIRE(locks->release(*claim) == release_status::released);
     BOOST_TEST(locks->known_keys() == 0U);
 }
 

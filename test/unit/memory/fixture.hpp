@@ -35,7 +35,7 @@ struct memory_fixture : virtual_clock
         return is_woken;
     }
 
-    /// Stale keys, whose claims only the store knows.
+    /// Creates stale keys, whose claims are owned only by the store.
     std::vector<std::weak_ptr<const void>> make_stale(int count)
     {
         std::vector<std::weak_ptr<const void>> watches;

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// So that nobody's event loop stands still.
+/// Maximum number of locks in a page, so that a page does not block the event loop.
 constexpr std::size_t small = 300;
 
 struct store_fixture : virtual_clock
@@ -39,7 +39,7 @@ struct store_fixture : virtual_clock
 
 BOOST_FIXTURE_TEST_SUITE(memory_pages, store_fixture)
 
-BOOST_AUTO_TEST_CASE(every_page_is_small_and_tells_each_lock_once)
+BOOST_AUTO_TEST_CASE(pages_are_small_and_contain_each_lock_once)
 {
     take(20'000, "k");
     const auto pages = all_pages([&](const std::string& cursor) { return locks->list({}, cursor); });
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(every_page_is_small_and_tells_each_lock_once)
     BOOST_TEST(distinct_keys(pages).size() == claims.size());
 }
 
-BOOST_AUTO_TEST_CASE(a_page_that_finds_nothing_is_small_as_well)
+BOOST_AUTO_TEST_CASE(page_without_matches_examines_few_keys)
 {
     take(20'000, "k");
     const auto pages = all_pages([&](const std::string& cursor) { return locks->list({.owner = "nobody"}, cursor); });
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_page_that_finds_nothing_is_small_as_well)
     BOOST_TEST(pages.size() > 5U);
 }
 
-BOOST_AUTO_TEST_CASE(growth_between_pages_hides_nothing_and_tells_nothing_twice)
+BOOST_AUTO_TEST_CASE(growth_between_pages_loses_and_repeats_no_lock)
 {
     take(2000, "k");
     int page_number = 0;
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(growth_between_pages_hides_nothing_and_tells_nothing_twice)
     BOOST_TEST(distinct_keys(pages).size() == 2000U);
 }
 
-BOOST_AUTO_TEST_CASE(a_purge_goes_in_small_steps_and_leaves_nothing)
+BOOST_AUTO_TEST_CASE(purge_removes_everything_in_small_steps)
 {
     take(100, "live");
     take(5000, "k", 1s);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_purge_goes_in_small_steps_and_leaves_nothing)
     BOOST_TEST(locks->known_keys() == 100U);
 }
 
-BOOST_AUTO_TEST_CASE(a_cursor_that_no_page_has_named_is_refused)
+BOOST_AUTO_TEST_CASE(invalid_cursor_is_rejected)
 {
     take(10, "k");
     for (const std::string cursor : {"x", "memory", "memory:", "memory:0", "memory:0.", "memory:.0", "memory:16.0",

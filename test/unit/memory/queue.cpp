@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_release_grants_to_the_front_directly)
     on.give_back(holder);
     BOOST_TEST(*next_woken);
     BOOST_TEST(!*later_woken);
-    // Held before its create comes to fetch it.
+    // The lock is held before the next create fetches the grant.
     on.check_held(next);
     on.refuse(driver::one_attempt("k"));
     BOOST_TEST(on.grant(next) > fence);
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_release_grants_to_the_front_directly)
     BOOST_TEST(on.list().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_direct_grant_lasts_from_the_hand_over_and_its_create_renews_it)
+BOOST_AUTO_TEST_CASE(ttl_of_a_direct_grant_starts_at_the_hand_over_and_again_at_its_create)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k", ttl);
     on.grant(holder);
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_direct_grant_lasts_from_the_hand_over_and_its_create_rene
     on.check_not_held(next);
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_come_blocks_no_longer_than_its_ttl)
+BOOST_AUTO_TEST_CASE(unfetched_grant_expires_after_its_ttl)
 {
     const auto holder = driver::exclusive("k"), dead = driver::exclusive("k", ttl), next = driver::exclusive("k");
     on.grant(holder);
@@ -69,13 +69,13 @@ BOOST_AUTO_TEST_CASE(a_waiter_that_does_not_come_blocks_no_longer_than_its_ttl)
     BOOST_TEST((retry_after > ttl - 1s && retry_after <= ttl));
     skip(retry_after);
     on.grant(next);
-    // Too late: it queues again, at the end.
+    // The create is too late, so the claim queues again at the end.
     on.refuse(dead);
     on.abandon(dead);
     on.give_back(next);
 }
 
-BOOST_AUTO_TEST_CASE(a_claim_that_dies_in_the_queue_leaves_its_place)
+BOOST_AUTO_TEST_CASE(destroyed_claim_leaves_the_queue)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     auto dead = driver::exclusive("k");
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_claim_that_dies_in_the_queue_leaves_its_place)
     on.give_back(next);
 }
 
-BOOST_AUTO_TEST_CASE(a_claim_that_dies_with_an_unfetched_grant_gives_it_back)
+BOOST_AUTO_TEST_CASE(destroyed_claim_releases_its_unfetched_grant)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     auto dead = driver::exclusive("k", 0ms);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_claim_that_dies_with_an_unfetched_grant_gives_it_back)
     BOOST_TEST(on.list().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_dead_writer_frees_the_readers_behind_it)
+BOOST_AUTO_TEST_CASE(destroyed_exclusive_claim_unblocks_the_shared_claims_behind_it)
 {
     const auto reader = driver::shared("k"), next_reader = driver::shared("k");
     auto writer = driver::exclusive("k");
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_dead_writer_frees_the_readers_behind_it)
     on.give_back(reader);
 }
 
-BOOST_AUTO_TEST_CASE(the_whole_run_of_readers_in_front_is_granted)
+BOOST_AUTO_TEST_CASE(all_shared_claims_at_the_front_are_granted)
 {
     const auto writer = driver::exclusive("k"), second_writer = driver::exclusive("k");
     const auto first = driver::shared("k"), second = driver::shared("k"), third = driver::shared("k");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(the_whole_run_of_readers_in_front_is_granted)
     on.give_back(third);
 }
 
-BOOST_AUTO_TEST_CASE(a_semaphore_hands_over_as_many_as_fit)
+BOOST_AUTO_TEST_CASE(semaphore_grants_up_to_its_limit)
 {
     const auto writer = driver::exclusive("k");
     const std::vector waiting{driver::shared("k", 2), driver::shared("k", 2), driver::shared("k", 2)};
@@ -159,24 +159,24 @@ BOOST_AUTO_TEST_CASE(a_semaphore_hands_over_as_many_as_fit)
     on.give_back(waiting[2]);
 }
 
-BOOST_AUTO_TEST_CASE(a_semaphore_claim_passes_those_whose_limits_are_reached)
+BOOST_AUTO_TEST_CASE(semaphore_claim_overtakes_claims_with_reached_limits)
 {
     const auto first = driver::shared("k", 1), small = driver::shared("k", 1), larger = driver::shared("k", 3);
     const auto writer = driver::exclusive("k"), behind = driver::shared("k", 4);
     on.grant(first);
     on.refuse(small);
-    // Granted at once, and nothing is handed to the one with the smaller limit.
+    // The larger limit is granted at once; the claim with the smaller limit still waits.
     on.grant(larger);
     on.check_not_held(small);
     const auto full = driver::shared("k", 2);
     on.refuse(full);
     const auto full_woken = start_wait(full), small_woken = start_wait(small);
     on.give_back(larger);
-    // It stands behind the smaller limit, and is handed the lock nevertheless.
+    // The claim is queued behind the smaller limit, but receives the lock nevertheless.
     BOOST_TEST(*full_woken);
     BOOST_TEST(!*small_woken);
     on.check_held(full);
-    // An exclusive claim is passed by nobody, whatever the limit.
+    // No claim overtakes an exclusive claim, whatever the limit.
     on.refuse(writer);
     on.refuse(behind);
     on.give_back(first);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_semaphore_claim_passes_those_whose_limits_are_reached)
     BOOST_TEST(on.list().empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_expiry_wakes_nobody_but_the_next_touch_grants_to_the_front)
+BOOST_AUTO_TEST_CASE(expiry_wakes_no_waiter_and_the_next_operation_grants_to_the_front)
 {
     const auto holder = driver::exclusive("k", ttl), front = driver::exclusive("k"), behind = driver::exclusive("k");
     on.grant(holder);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(an_expiry_wakes_nobody_but_the_next_touch_grants_to_the_fro
     on.give_back(behind);
 }
 
-BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_expiry_that_matters)
+BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_relevant_expiry)
 {
     const auto near = [](lease_clock::duration actual, lease_clock::duration expected) {
         return actual > expected - 1s && actual <= expected;
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_keeps_the_place)
     on.refuse(next);
     const auto next_woken = start_wait(next);
     on.backend().cancel_wait(*next);
-    // Nothing to cancel: no effect.
+    // A cancellation without a wait has no effect.
     on.backend().cancel_wait(*next);
     on.backend().cancel_wait(*holder);
     on.give_back(holder);
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
     on.give_back(last);
 }
 
-BOOST_AUTO_TEST_CASE(breaking_tells_each_holder_and_grants_to_the_front)
+BOOST_AUTO_TEST_CASE(break_notifies_each_holder_and_grants_to_the_front)
 {
     const auto first = driver::shared("k"), second = driver::shared("k"), writer = driver::exclusive("k");
     const auto behind = driver::exclusive("k");
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(breaking_tells_each_holder_and_grants_to_the_front)
     BOOST_TEST(second->losses == std::vector{lost_reason::broken}, boost::test_tools::per_element());
     BOOST_TEST(writer->losses.empty());
     BOOST_TEST(*writer_woken);
-    // A grant that nobody has fetched is broken too; its claim takes part in the next round.
+    // A grant that has not been fetched is broken too. Its claim queues again with its next create.
     BOOST_TEST(on.break_key("k").size() == 1U);
     on.check_held(behind);
     on.refuse(writer);
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(breaking_tells_each_holder_and_grants_to_the_front)
     on.give_back(writer);
 }
 
-BOOST_AUTO_TEST_CASE(destroying_the_adapter_drops_waits_and_claims)
+BOOST_AUTO_TEST_CASE(destroying_the_adapter_destroys_waits_and_claims)
 {
     auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     const std::vector watches{driver::watch(holder), driver::watch(next)};
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_adapter_drops_waits_and_claims)
         driver brief(io, memory::make_adapter(io.get_executor()));
         brief.grant(holder);
         brief.refuse(next);
-        // The completion owns its claim, as the core's do.
+        // The completion owns its claim, like the completions of the core.
         brief.backend().start_wait(next, lease_clock::time_point::max(), [next](woken) {});
         holder.reset();
         next.reset();
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_adapter_drops_waits_and_claims)
     BOOST_TEST(forgotten(watches) == 2);
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_the_context_drops_waits)
+BOOST_AUTO_TEST_CASE(context_shutdown_destroys_waits)
 {
     auto brief = std::make_unique<asio::io_context>();
     const driver other(*brief, memory::make_adapter(brief->get_executor()));

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A store that is spoken to with times of the test's own.
+/// A store whose operations use times that the test chooses.
 struct store_fixture : virtual_clock
 {
     const std::shared_ptr<memory::store> locks = std::make_shared<memory::store>(memory::options{});
@@ -27,10 +27,10 @@ struct store_fixture : virtual_clock
         claim->set_sent(start + after);
         return locks->create(claim);
     }
-    release_status give_back(claim& claim, lease_clock::duration after) const
+    release_status release(claim& claim, lease_clock::duration after) const
     {
         claim.set_sent(start + after);
-        return locks->give_back(claim);
+        return locks->release(claim);
     }
 };
 
@@ -38,7 +38,7 @@ struct store_fixture : virtual_clock
 
 BOOST_FIXTURE_TEST_SUITE(memory_store_times, store_fixture)
 
-BOOST_AUTO_TEST_CASE(a_ttl_is_over_at_its_very_end)
+BOOST_AUTO_TEST_CASE(lock_is_expired_at_exactly_its_ttl)
 {
     const auto holder = driver::exclusive("k", 10s);
     BOOST_TEST(create(holder).status == create_status::granted);
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_is_over_at_its_very_end)
     BOOST_TEST(create(driver::one_attempt("k"), 10s).status == create_status::granted);
 }
 
-BOOST_AUTO_TEST_CASE(a_ttl_counts_from_when_it_was_asked_for)
+BOOST_AUTO_TEST_CASE(ttl_counts_from_the_time_of_the_request)
 {
     const auto holder = driver::exclusive("k", 10s);
     skip(3s);
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_counts_from_when_it_was_asked_for)
     BOOST_TEST((create(driver::one_attempt("k"), 5s).retry_after == 19s));
 }
 
-BOOST_AUTO_TEST_CASE(whichever_of_several_expires_first_makes_room)
+BOOST_AUTO_TEST_CASE(first_expiry_of_several_holders_frees_a_place)
 {
     for (const bool longest_first : {true, false}) {
         const std::string key = longest_first ? "a" : "b";
@@ -74,18 +74,18 @@ BOOST_AUTO_TEST_CASE(whichever_of_several_expires_first_makes_room)
     }
 }
 
-BOOST_AUTO_TEST_CASE(the_holder_is_named_to_who_queues)
+BOOST_AUTO_TEST_CASE(busy_outcome_of_a_queued_claim_names_the_holder)
 {
     auto owner = std::make_shared<owner_data>();
     owner->owner = "bob";
     const claim_ptr holder(new plain_claim({.key = "k", .owner = owner}));
     create(holder);
     BOOST_TEST(create(driver::exclusive("k")).holder == "bob");
-    // Which may cost an allocation, a single attempt must not.
+    // A single attempt must not allocate memory, so it does not report the holder.
     BOOST_TEST(create(driver::one_attempt("k")).holder.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_status_tells_when_it_was_created_and_last_renewed)
+BOOST_AUTO_TEST_CASE(status_contains_the_times_of_creation_and_last_renewal)
 {
     using std::chrono::system_clock;
     const auto wall = system_clock::now();
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_status_tells_when_it_was_created_and_last_renewed)
     const auto sees = [&](lease_clock::duration renewed) {
         const auto seen = locks->inspect("k");
         BOOST_TEST_REQUIRE(seen.size() == 1U);
-        // The wall clock stood still while the other was moved.
+        // The virtual clock was moved, but the wall clock was not.
         BOOST_TEST(near(seen[0].created, -1h));
         BOOST_TEST(near(seen[0].renewed, renewed - 1h));
     };
@@ -106,12 +106,12 @@ BOOST_AUTO_TEST_CASE(a_status_tells_when_it_was_created_and_last_renewed)
     holder->set_sent(start + 20min);
     BOOST_TEST((locks->extend(*holder, 24h) == extend_status::extended));
     sees(20min);
-    // As after an answer that was lost.
+    // The claim is created again, as after a lost answer.
     BOOST_TEST(create(holder, 40min).status == create_status::granted);
     sees(40min);
 }
 
-BOOST_AUTO_TEST_CASE(a_waiter_is_woken_by_an_expiry_that_comes_sooner_and_by_no_other)
+BOOST_AUTO_TEST_CASE(waiter_is_woken_if_the_expiry_comes_nearer)
 {
     const auto holder = driver::exclusive("k", 1h), waiting = driver::exclusive("k");
     create(holder);
@@ -126,17 +126,17 @@ BOOST_AUTO_TEST_CASE(a_waiter_is_woken_by_an_expiry_that_comes_sooner_and_by_no_
     BOOST_TEST((create(waiting, 1s).retry_after == 9s));
 }
 
-BOOST_AUTO_TEST_CASE(a_key_is_forgotten_with_the_last_of_its_holders_however_each_ended)
+BOOST_AUTO_TEST_CASE(key_is_removed_with_its_last_holder)
 {
     const auto expired = driver::shared("k", 0, 10s), released = driver::shared("k", 0, 1h);
     create(expired);
     create(released);
     skip(1min);
-    BOOST_TEST(give_back(*released, 1min) == release_status::released);
+    BOOST_TEST(release(*released, 1min) == release_status::released);
     BOOST_TEST(locks->known_keys() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(the_index_of_groups_goes_with_their_locks)
+BOOST_AUTO_TEST_CASE(group_index_follows_the_locks)
 {
     const auto member = [](std::string key, lock_mode mode = lock_mode::exclusive) {
         return plain_claim_ptr(new plain_claim({.key = std::move(key),
@@ -152,12 +152,12 @@ BOOST_AUTO_TEST_CASE(the_index_of_groups_goes_with_their_locks)
         create(each);
     create(queued);
     BOOST_TEST(locks->known_groups() >= 1U);
-    give_back(*b, 1s);
-    give_back(*c, 1s);
-    // To the one that is queued, and from it.
-    give_back(*a, 1s);
+    release(*b, 1s);
+    release(*c, 1s);
+    // This release grants the lock to the queued claim; the next one releases it.
+    release(*a, 1s);
     BOOST_TEST(locks->known_groups() == 1U);
-    give_back(*queued, 1s);
+    release(*queued, 1s);
     BOOST_TEST(locks->known_groups() == 0U);
     create(a);
     skip(11s);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(memory_table)
 
-BOOST_AUTO_TEST_CASE(keys_of_one_hash_are_kept_apart)
+BOOST_AUTO_TEST_CASE(keys_with_the_same_hash_are_distinguished)
 {
     memory::table keys;
     auto& first = keys.add(7, "a");
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(keys_of_one_hash_are_kept_apart)
     BOOST_TEST(keys.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(it_grows_with_its_keys_and_a_cursor_stays_good)
+BOOST_AUTO_TEST_CASE(table_grows_and_cursors_stay_valid)
 {
     memory::table keys;
     const auto at_first = keys.bucket_count();
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(it_grows_with_its_keys_and_a_cursor_stays_good)
     for (std::size_t bucket = 0; bucket < keys.bucket_count(); ++bucket) {
         for (const auto* at = keys.bucket(bucket); at; at = at->next) {
             seen.insert(at->key);
-            // Growing splits a bucket in two, of which the lower keeps its number.
+            // The table splits a bucket into two when it grows. The lower one keeps its number.
             BOOST_TEST_REQUIRE(at->hash % at_first == bucket % at_first);
         }
     }

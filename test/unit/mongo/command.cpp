@@ -24,65 +24,65 @@ using kind = answer::kind;
 
 BOOST_AUTO_TEST_SUITE(mongo_commands)
 
-BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_not_happened_and_leaves_the_lane)
+BOOST_AUTO_TEST_CASE(refused_command_leaves_the_connection_usable)
 {
     const auto got = judge_failure(MONGOC_ERROR_SERVER, 59, "no such command");
     BOOST_TEST(got.what == kind::refused);
     BOOST_TEST(got.code == 59);
     BOOST_TEST(got.why == "no such command");
-    BOOST_TEST(!got.spoils);
+    BOOST_TEST(!got.ends_connection);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_is_no_primary_any_more_leaves_it_open)
+BOOST_AUTO_TEST_CASE(former_primary_makes_the_outcome_unknown)
 {
     for (const unsigned code : {11600u, 11602u, 10107u, 13435u, 13436u, 189u, 91u, 10058u}) {
         const auto got = judge_failure(MONGOC_ERROR_SERVER, code, "");
         BOOST_TEST(got.what == kind::unknown);
-        BOOST_TEST(got.spoils);
+        BOOST_TEST(got.ends_connection);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_write_concern_that_was_not_met_leaves_it_open)
+BOOST_AUTO_TEST_CASE(unmet_write_concern_makes_the_outcome_unknown)
 {
     const auto got = judge_failure(MONGOC_ERROR_WRITE_CONCERN, 64, "waiting for replication timed out");
     BOOST_TEST(got.what == kind::unknown);
     BOOST_TEST(got.code == 64);
-    BOOST_TEST(!got.spoils);
+    BOOST_TEST(!got.ends_connection);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_ends_leaves_it_open)
+BOOST_AUTO_TEST_CASE(lost_connection_makes_the_outcome_unknown)
 {
     BOOST_TEST(judge_failure(MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "").what == kind::unknown);
     BOOST_TEST(judge_failure(MONGOC_ERROR_PROTOCOL, MONGOC_ERROR_PROTOCOL_INVALID_REPLY, "").what == kind::unknown);
-    BOOST_TEST(judge_failure(MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "").spoils);
+    BOOST_TEST(judge_failure(MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "").ends_connection);
 }
 
-BOOST_AUTO_TEST_CASE(what_reached_no_server_was_not_sent)
+BOOST_AUTO_TEST_CASE(failed_server_selection_is_unsent)
 {
     const auto got = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "");
     BOOST_TEST(got.what == kind::unsent);
-    BOOST_TEST(got.spoils);
+    BOOST_TEST(got.ends_connection);
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_has_failed_is_blamed_for_what_no_server_has_said)
+BOOST_AUTO_TEST_CASE(cause_of_a_failed_connection_is_reported_without_a_server_error)
 {
     auto unsent = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "no server");
-    unsent.blame({}, false);
+    unsent.set_cause({}, false);
     BOOST_TEST(unsent.why == "no server");
-    unsent.blame(boost::asio::error::connection_refused, false);
+    unsent.set_cause(boost::asio::error::connection_refused, false);
     BOOST_TEST(unsent.what == kind::unsent);
     BOOST_TEST(unsent.cause == boost::asio::error::connection_refused);
     BOOST_TEST(unsent.why == "Connection refused");
     auto refused = judge_failure(MONGOC_ERROR_SERVER, 91, "shutting down");
-    refused.blame(boost::asio::error::eof, true);
+    refused.set_cause(boost::asio::error::eof, true);
     BOOST_TEST(refused.why == "shutting down");
     BOOST_TEST(!refused.cause);
 }
 
-BOOST_AUTO_TEST_CASE(what_may_have_arrived_is_unknown_whatever_the_driver_says)
+BOOST_AUTO_TEST_CASE(command_that_may_have_arrived_is_unknown)
 {
     auto silent = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "no server");
-    silent.blame(boost::asio::error::timed_out, true);
+    silent.set_cause(boost::asio::error::timed_out, true);
     BOOST_TEST(silent.what == kind::unknown);
 }
 
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_document_moves_and_is_printed)
     auto first = document::from_json(R"({"a": 1, "b": {"c": "text"}})");
     auto second = std::move(first);
     BOOST_TEST(second.to_json() == R"({ "a" : 1, "b" : { "c" : "text" } })");
-    // Longer than what fits without memory of its own.
+    // Longer than a text that the document can hold without an allocation.
     auto large = document::from_json(R"({"a": ")" + std::string(1000, 'x') + R"("})");
     second = std::move(large);
     BOOST_TEST(second.to_json().size() > 1000);

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(the_driver_names_a_destination_as_we_do)
     BOOST_TEST((destination{.host = "::1", .port = "7"}.name() == "[::1]:7"));
 }
 
-BOOST_AUTO_TEST_CASE(what_no_url_can_name_is_a_destination_too)
+BOOST_AUTO_TEST_CASE(host_unsuitable_for_a_url_has_a_uri)
 {
     for (const auto& host :
         {"", "a,b", "a/b.sock", "a@b", "a?ssl=true", "fe80::1%lo", "a b", "%zz", "caf\xc3\xa9", "a]"})
@@ -47,11 +47,11 @@ BOOST_AUTO_TEST_CASE(what_no_url_can_name_is_a_destination_too)
         BOOST_TEST(named_by_driver({.host = "a", .port = port}) == "unnamed:27017");
 }
 
-BOOST_AUTO_TEST_CASE(credentials_are_those_of_the_client_and_in_no_url)
+BOOST_AUTO_TEST_CASE(credentials_are_set_outside_of_the_uri_text)
 {
     start_driver();
     const credentials who{.user = "me@%:/", .password = "s%40cret?&\xc3\xa9", .source = "users", .mechanism = "PLAIN"};
-    const auto made = driver_uri({.host = "h", .port = "1", .as = std::make_shared<const credentials>(who)});
+    const auto made = driver_uri({.host = "h", .port = "1", .login = std::make_shared<const credentials>(who)});
     BOOST_TEST(mongoc_uri_get_username(made.get()) == who.user);
     BOOST_TEST(mongoc_uri_get_password(made.get()) == who.password);
     BOOST_TEST(mongoc_uri_get_auth_source(made.get()) == who.source);

@@ -22,8 +22,8 @@ using namespace std::string_literals;
 namespace {
 
 constexpr std::int64_t now = 1'000'000;
-/// As it stands in an outline.
-constexpr std::string_view gap = R"("?n")";
+/// A placeholder, as written in a template.
+constexpr std::string_view placeholder = R"("?n")";
 
 const document& held()
 {
@@ -70,7 +70,7 @@ bool is(const document& found, const char* json)
 
 BOOST_AUTO_TEST_SUITE(mongo_documents)
 
-BOOST_AUTO_TEST_CASE(gaps_are_filled_wherever_they_are)
+BOOST_AUTO_TEST_CASE(placeholders_are_filled_at_any_depth)
 {
     const command_template text(R"({"a":"?n","b":[{"c":"?s"},"?n","plain"],"d":{"e":"?d"},"k":"?k"})");
     const auto inside = document::from_json(R"({"x":"?not a gap"})");
@@ -80,8 +80,8 @@ BOOST_AUTO_TEST_CASE(gaps_are_filled_wherever_they_are)
         filled.to_json());
 }
 
-/// The driver's own function is the judge of each type.
-BOOST_AUTO_TEST_CASE(what_fills_a_gap_is_written_as_the_driver_writes_it)
+/// The driver's own functions give the expected result for each type.
+BOOST_AUTO_TEST_CASE(value_of_a_placeholder_is_encoded_like_the_driver)
 {
     const command_template text(R"({"n":"?n","t":"?t","d":"?d","i":"?i","k":"?k"})");
     const auto inside = document::from_json(R"({"a":[1,{"b":null}]})");
@@ -103,18 +103,18 @@ BOOST_AUTO_TEST_CASE(what_fills_a_gap_is_written_as_the_driver_writes_it)
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_has_no_gaps_is_written_as_it_is)
+BOOST_AUTO_TEST_CASE(template_text_is_copied_unchanged)
 {
     for (const char* const json :
         {"{}", R"({"a":{}})", R"({"a":[],"b":{"c":[{},[],{"d":null}]},"e":true})", R"({"a":{"b":"?n"},"c":[]})",
             R"({"a":[{},"?n",{"b":{}}],"c":{"d":"?n","e":[[1.5]]},"f":{}})", R"({"a":[["?n"],[[2]],"?n"]})"})
     {
         auto with_number = std::string(json);
-        for (auto at = with_number.find(gap); at != std::string::npos; at = with_number.find(gap))
-            with_number.replace(at, gap.size(), R"({"$numberLong":"7"})");
+        for (auto at = with_number.find(placeholder); at != std::string::npos; at = with_number.find(placeholder))
+            with_number.replace(at, placeholder.size(), R"({"$numberLong":"7"})");
         const auto filled = command_template(json).filled({{"n", std::int64_t{7}}});
         BOOST_TEST(is(filled, with_number.c_str()), filled.to_json());
-        // Behind what is there already.
+        // The result is the same after existing fields.
         auto behind = document::from_json(R"({"first":1})");
         auto expected = document::from_json(R"({"first":1})");
         command_template(json).append_to(*behind.get(), {{"n", std::int64_t{7}}});
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(what_has_no_gaps_is_written_as_it_is)
     }
 }
 
-BOOST_AUTO_TEST_CASE(array_fills_a_gap)
+BOOST_AUTO_TEST_CASE(array_fills_a_placeholder)
 {
     const auto inside = document::from_json(R"({"0":"a","1":"b"})");
     const auto filled = command_template(R"({"a":["?x","?a"],"b":{"$in":"?a"}})")
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(view_of_a_document_with_foreign_types_says_so)
         BOOST_TEST(view_of(document::from_json(json)).is_foreign(), json);
 }
 
-BOOST_AUTO_TEST_CASE(text_that_is_none_is_kept_as_it_is)
+BOOST_AUTO_TEST_CASE(text_other_than_utf8_is_stored_unchanged)
 {
     for (const std::string text : {"plain", "\xc3\xbc", "\xff\xfe", "\xc3", ""}) {
         document made;
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_view_finds_the_holder_by_its_token)
     BOOST_TEST(!lock_view::of_answer(document::from_json(R"({"value":null})")).exists());
 }
 
-BOOST_AUTO_TEST_CASE(another_waits_as_long_as_its_mark_lives)
+BOOST_AUTO_TEST_CASE(others_wait_until_their_mark_expires)
 {
     const auto view = view_of(held());
     BOOST_TEST(!view.others_wait("us", now));
@@ -194,19 +194,19 @@ BOOST_AUTO_TEST_CASE(another_waits_as_long_as_its_mark_lives)
     BOOST_TEST(!view.others_wait("them", now + 60'000));
 }
 
-BOOST_AUTO_TEST_CASE(a_claim_hears_when_it_may_be_granted)
+BOOST_AUTO_TEST_CASE(view_returns_the_earliest_time_of_a_grant)
 {
     const claim writer({.key = "k"});
     const claim reader({.key = "k", .mode = lock_mode::shared});
     BOOST_TEST(view_of(held()).free_at(writer, now) == now + 500);
     BOOST_TEST(view_of(held()).free_at(reader, now) == now + 500);
-    // Behind the last reader; a reader behind the writer's intent, and then behind the first to go.
+    // A writer waits for the last reader. A reader waits for the waiting writer, and then for the first expiry.
     BOOST_TEST(view_of(shared()).free_at(writer, now) == now + 900);
     BOOST_TEST(view_of(shared()).free_at(reader, now) == now + 100);
     BOOST_TEST(view_of(shared()).free_at(reader, now + 200) == now + 300);
     BOOST_TEST(view_of(shared()).free_at(writer, now + 900) == 0);
     BOOST_TEST(view_of(held()).free_at(writer, now + 500) == 0);
-    // One without a ttl is seen, too.
+    // A holder without a ttl counts as well.
     const auto forever = document::from_json(
         R"({"_id":"k","x":0,"h":[{"t":"one","x":{"$numberLong":"9223372036854775807"},"f":8,"e":1}]})");
     BOOST_TEST(view_of(forever).free_at(reader, now) == std::numeric_limits<std::int64_t>::max());
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_status_has_all_that_is_known_and_no_token)
     BOOST_TEST(statuses(held(), holders::expired).empty());
 }
 
-BOOST_AUTO_TEST_CASE(expired_holders_are_told_from_live_ones)
+BOOST_AUTO_TEST_CASE(expired_holders_are_distinguished_from_live_holders)
 {
     const auto live = statuses(shared(), holders::live);
     BOOST_TEST_REQUIRE(live.size() == 2U);
@@ -240,12 +240,12 @@ BOOST_AUTO_TEST_CASE(expired_holders_are_told_from_live_ones)
     BOOST_TEST((expired[0].remaining == 0ms));
 }
 
-BOOST_AUTO_TEST_CASE(pages_go_from_text_to_what_is_none)
+BOOST_AUTO_TEST_CASE(pages_list_text_keys_before_binary_keys)
 {
     auto first = page_start::from("");
     BOOST_TEST_REQUIRE(first.has_value());
     BOOST_TEST(first->is_text());
-    first->move_behind("middle");
+    first->move_after("middle");
     BOOST_TEST(first->text() == "mongodb:tmiddle");
     auto again = page_start::from(first->text());
     BOOST_TEST_REQUIRE(again.has_value());
@@ -253,11 +253,11 @@ BOOST_AUTO_TEST_CASE(pages_go_from_text_to_what_is_none)
     BOOST_TEST(again->skip_text());
     BOOST_TEST(again->text() == "mongodb:b");
     BOOST_TEST(!again->skip_text());
-    again->move_behind("\xff\xfe");
+    again->move_after("\xff\xfe");
     BOOST_TEST(page_start::from(again->text())->text() == again->text());
 }
 
-BOOST_AUTO_TEST_CASE(a_cursor_that_no_page_has_named_is_none)
+BOOST_AUTO_TEST_CASE(invalid_cursor_is_rejected)
 {
     for (const std::string cursor :
         {"middle", "tmiddle", "mongodb", "mongodb:", "mongodb:x", "mongodb:t\xff", "redis:17", "mongodb "})
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_query_has_every_condition_that_a_server_can_decide)
         query.to_json());
 }
 
-BOOST_AUTO_TEST_CASE(a_prefix_that_ends_within_a_character_is_not_the_servers_to_compare)
+BOOST_AUTO_TEST_CASE(prefix_that_ends_within_a_character_is_compared_by_the_client)
 {
     for (const std::string prefix : {"\xc3", "a\xff"}) {
         filter wanted;
@@ -300,10 +300,10 @@ BOOST_AUTO_TEST_CASE(the_servers_clock_goes_on_as_ours_does)
 {
     server_clock clock;
     const lease_clock::time_point asked{std::chrono::hours(5)};
-    clock.heard(now, asked);
+    clock.update(now, asked);
     BOOST_TEST(clock.at(asked) == now);
     BOOST_TEST(clock.at(asked + 1500ms) == now + 1500);
-    // Never earlier than it is.
+    // Rounded up: never earlier than the server's clock.
     BOOST_TEST(clock.at(asked + 1ns) == now + 1);
 }
 

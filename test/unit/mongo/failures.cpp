@@ -38,13 +38,13 @@ answer duplicate(const std::string& index, std::string_view reply)
     return got;
 }
 
-void check(int code, verdict meant, errc told)
+void check(int code, verdict expected_verdict, errc expected)
 {
     BOOST_TEST_CONTEXT("code " << code)
     {
         const auto got = refusal(code);
-        BOOST_TEST((judge(got) == meant));
-        BOOST_TEST((failure_of(got)->code == told), failure_of(got)->detail);
+        BOOST_TEST((judge(got) == expected_verdict));
+        BOOST_TEST((failure_of(got)->code == expected), failure_of(got)->detail);
     }
 }
 
@@ -52,22 +52,22 @@ void check(int code, verdict meant, errc told)
 
 BOOST_AUTO_TEST_SUITE(mongo_failures)
 
-BOOST_AUTO_TEST_CASE(what_may_have_been_done_is_unknown)
+BOOST_AUTO_TEST_CASE(interrupted_network_is_unknown)
 {
-    // 133, 202, 211: a router found no primary, or lost it; the key that signs the time is not there.
+    // Codes 133, 202 and 211: a router found no primary or lost its primary; the key that signs the time is missing.
     for (const int code : {6, 7, 50, 64, 89, 91, 189, 262, 9001, 13436, 133, 202, 211})
         check(code, verdict::unknown, errc::outcome_unknown);
 }
 
-/// All codes of the server's category Interruption, but for those of a timeout and for LockTimeout.
-BOOST_AUTO_TEST_CASE(what_was_interrupted_is_unknown)
+/// All codes of the server's category Interruption, except the codes of a timeout and LockTimeout.
+BOOST_AUTO_TEST_CASE(interrupted_command_is_unknown)
 {
     for (const int code :
         {237, 279, 281, 282, 290, 355, 453, 471, 473, 485, 509, 11600, 11601, 11602, 46841, 91331, 10045600})
         check(code, verdict::unknown, errc::outcome_unknown);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_server_cannot_do_for_now_is_neither_refused_for_good_nor_asked_again_at_once)
+BOOST_AUTO_TEST_CASE(temporary_refusal_is_unavailable_without_an_immediate_retry)
 {
     for (const int code : {134, 175, 365, 371, 402, 433, 449, 450, 462, 12587, 14031}) {
         check(code, verdict::refused, errc::unavailable);
@@ -75,13 +75,13 @@ BOOST_AUTO_TEST_CASE(what_a_server_cannot_do_for_now_is_neither_refused_for_good
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_collides_is_asked_again)
+BOOST_AUTO_TEST_CASE(write_conflict_is_retried)
 {
     for (const int code : {11000, 112, 24, 46, 208})
         check(code, verdict::conflict, errc::unavailable);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_primary_is_left)
+BOOST_AUTO_TEST_CASE(not_primary_error_ends_the_connection)
 {
     for (const int code : {10107, 13435, 10058}) {
         check(code, verdict::later, errc::unavailable);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_primary_is_left)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_denial_is_told_as_one_and_all_else_as_a_mistake)
+BOOST_AUTO_TEST_CASE(denial_is_access_denied_and_other_refusals_are_misconfiguration)
 {
     for (const int code : {13, 18, 33, 8000}) {
         check(code, verdict::refused, errc::access_denied);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_denial_is_told_as_one_and_all_else_as_a_mistake)
         check(code, verdict::refused, errc::misconfigured_backend);
 }
 
-BOOST_AUTO_TEST_CASE(a_success_with_errors_in_it_is_none)
+BOOST_AUTO_TEST_CASE(success_with_write_errors_is_unknown)
 {
     BOOST_TEST((judge(success(R"({"ok":1,"n":1})")) == verdict::done));
     for (const auto* const reply : {R"({"ok":1,"n":0,"writeErrors":[{"index":0,"code":14}]})",
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(duplicate_key_of_the_id_is_a_conflict)
         BOOST_TEST((judge(got) == verdict::conflict));
 }
 
-BOOST_AUTO_TEST_CASE(unsuitable_collections_are_told_by_their_names)
+BOOST_AUTO_TEST_CASE(unsuitable_collection_is_reported_with_its_reason)
 {
     const auto check_named = [](int code, const char* text, std::string_view why) {
         const auto got = judge_failure(MONGOC_ERROR_SERVER, static_cast<std::uint32_t>(code), text);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_collections_are_told_by_their_names)
     check_named(14, "$add only supports numeric or date types, not string", "is another program's");
 }
 
-BOOST_AUTO_TEST_CASE(code_of_another_meaning_is_told_from_one_that_a_server_has_of_its_own)
+BOOST_AUTO_TEST_CASE(code_with_a_standard_meaning_is_distinguished_from_a_private_code)
 {
     for (const int code : {0, 11000, 112, 10107, 50, 11601, 175, 13, 14, 121})
         BOOST_TEST(has_other_meaning(code), code);

@@ -12,7 +12,7 @@ using namespace colock::mongo::detail;
 
 BOOST_AUTO_TEST_SUITE(mongo_fiber)
 
-BOOST_AUTO_TEST_CASE(it_goes_on_where_it_was_suspended)
+BOOST_AUTO_TEST_CASE(fiber_continues_at_its_suspension)
 {
     std::string order;
     std::unique_ptr<fiber> tested;
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(it_goes_on_where_it_was_suspended)
     BOOST_TEST(order == "abcd");
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_never_resumed_can_be_destroyed)
+BOOST_AUTO_TEST_CASE(fiber_can_be_destroyed_before_its_first_resume)
 {
     bool has_run = false;
     {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_never_resumed_can_be_destroyed)
     BOOST_TEST(!has_run);
 }
 
-BOOST_AUTO_TEST_CASE(one_may_resume_another)
+BOOST_AUTO_TEST_CASE(fiber_may_resume_another_fiber)
 {
     std::string order;
     fiber inner([&] { order += "inner "; });
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(one_may_resume_another)
     BOOST_TEST(order == "inner outer");
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_that_stays_inside_is_no_matter)
+BOOST_AUTO_TEST_CASE(exception_may_be_caught_inside_of_a_fiber)
 {
     std::string caught;
     std::unique_ptr<fiber> tested;
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_at_a_time_are_resumed_in_turn)
     for (int n = 0; n < 1000; ++n) {
         auto& made = all.emplace_back();
         made = std::make_unique<fiber>([&left, self = all.size() - 1, &all] {
-            // The stack is used, and kept over the suspension.
+            // The stack is used, and must keep its contents across the suspension.
             std::vector<char> heap(100, 'x');
             char local[4096];
             for (auto& each : local)

@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_primary_says_what_it_is)
     BOOST_TEST((said.members == std::vector<endpoint>{{"a", "1"}, {"b", "27017"}, {"::1", "3"}}));
 }
 
-BOOST_AUTO_TEST_CASE(who_takes_no_writes_says_why)
+BOOST_AUTO_TEST_CASE(hello_state_describes_a_server_without_writes)
 {
     BOOST_TEST(of(R"({"isWritablePrimary": false, "secondary": true})").state == "a secondary");
     BOOST_TEST(of(R"({"arbiterOnly": true})").state == "an arbiter");
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(who_takes_no_writes_says_why)
     BOOST_TEST(!hello().state.empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_of_another_type_is_not_believed)
+BOOST_AUTO_TEST_CASE(hello_field_of_another_type_is_ignored)
 {
     const auto said = of(R"({"isWritablePrimary": 1, "setName": 7, "maxWireVersion": "9", "primary": ["a"],
         "hosts": {"0": "b"}, "localTime": 3, "secondary": "yes"})");

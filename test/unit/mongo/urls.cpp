@@ -32,7 +32,7 @@ void check_refused(const options& given)
 
 BOOST_AUTO_TEST_SUITE(mongo_urls)
 
-BOOST_AUTO_TEST_CASE(one_names_hosts_user_database_and_more)
+BOOST_AUTO_TEST_CASE(url_with_all_parts_is_parsed)
 {
     const auto all = parse_url("mongodb://me:s%40cret@h1:27018,h2,[::1]:27019/locks?replicaSet=rs0&authSource=users"
                                "&authMechanism=SCRAM-SHA-1&TLS=true&tlsCAFile=%2Fca.pem&tlsCertificateKeyFile=/me.pem"
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(one_names_hosts_user_database_and_more)
                            .database = "locks"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_least_names_a_host)
+BOOST_AUTO_TEST_CASE(url_with_a_host_alone_is_parsed)
 {
     for (const auto* const text : {"mongodb://h", "mongodb://h/", "mongodb://h/?", "mongodb://h?"})
         BOOST_TEST((parse_url(text) == location{.hosts = {{"h", "27017"}}}), text);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_least_names_a_host)
     BOOST_TEST((parse_url("MONGODB://H") == location{.hosts = {{"h", "27017"}}}));
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
+BOOST_AUTO_TEST_CASE(unusable_url_is_refused_without_its_text)
 {
     for (const std::string text : {"h:27017", "redis://h", "mongodb://", "mongodb://h,", "mongodb://h:0",
              "mongodb://secret@h", "mongodb://:secret@h", "mongodb://me:@h", "mongodb://h/?secret=1",
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
         check_refused({.url = text});
 }
 
-BOOST_AUTO_TEST_CASE(a_name_that_would_have_to_be_looked_up_is_refused_with_the_way_out)
+BOOST_AUTO_TEST_CASE(srv_url_is_refused_with_an_alternative)
 {
     try {
         static_cast<void>(parse_url("mongodb+srv://cluster.example"));

@@ -12,20 +12,20 @@ using namespace colock::testing;
 
 BOOST_FIXTURE_TEST_SUITE(quorum_closing, leftovers)
 
-BOOST_AUTO_TEST_CASE(closing_takes_back_what_it_can)
+BOOST_AUTO_TEST_CASE(close_releases_claims_on_reachable_nodes)
 {
     leave_on(c);
     comes_back(c);
     auto closes = start(io(), on->backend().close(1s));
     ready();
-    // At once, not at the next round.
+    // The release is tried immediately and not in the next round.
     BOOST_TEST(closes.done());
     BOOST_TEST(standing() == "000");
     BOOST_TEST(unproven() == 0U);
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(closing_gives_up_the_rest_and_says_so)
+BOOST_AUTO_TEST_CASE(close_gives_up_remaining_claims_and_counts_them)
 {
     leave_on(c, 1h);
     comes_back(c);
@@ -34,13 +34,13 @@ BOOST_AUTO_TEST_CASE(closing_gives_up_the_rest_and_says_so)
     ready();
     BOOST_TEST(!closes.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
-    pass(patience + 50ms);
+    pass(node_timeout + 50ms);
     BOOST_TEST(closes.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 1U);
     BOOST_TEST(unproven() == 2U);
     BOOST_TEST(idle());
     comes_back(c);
-    // It stays usable, and what it leaves from now on is taken back again.
+    // The adapter stays usable, and releases remaining claims in the background as before.
     leave_on(c, 1h, "other");
     BOOST_TEST(!idle());
     comes_back(c);
@@ -60,13 +60,13 @@ BOOST_AUTO_TEST_CASE(cancelled_close_ends_and_gives_nothing_up)
     BOOST_TEST(closes.done());
     BOOST_TEST(nodes[c]->cancelled_closes == 1);
     comes_back(c);
-    pass(patience + 300ms);
+    pass(node_timeout + 300ms);
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
     BOOST_TEST(unproven() == 0U);
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(closing_waits_for_what_is_under_way)
+BOOST_AUTO_TEST_CASE(close_waits_for_release_in_flight)
 {
     const auto claim = driver::exclusive("k", 1h);
     on->grant(claim);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(closing_waits_for_what_is_under_way)
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(what_fails_after_the_close_is_not_kept)
+BOOST_AUTO_TEST_CASE(release_failed_after_close_is_not_retried)
 {
     const auto claim = driver::exclusive("k", 1h);
     on->grant(claim);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(what_fails_after_the_close_is_not_kept)
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_reports_what_a_node_still_holds)
+BOOST_AUTO_TEST_CASE(shutdown_reports_claims_still_held_by_a_node)
 {
     locker locks(on->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
@@ -110,27 +110,27 @@ BOOST_AUTO_TEST_CASE(a_shutdown_reports_what_a_node_still_holds)
     auto report = start(io(), locks.shutdown(10s));
     pass(1s);
     BOOST_TEST_REQUIRE(report.done());
-    const auto told = report.get(io());
-    BOOST_TEST(told.clean());
-    BOOST_TEST(told.unproven == 1U);
+    const auto outcome = report.get(io());
+    BOOST_TEST(outcome.clean());
+    BOOST_TEST(outcome.unproven == 1U);
     BOOST_TEST(locks.stats().unproven == 1U);
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_of_what_is_well_is_clean)
+BOOST_AUTO_TEST_CASE(shutdown_with_all_nodes_is_clean)
 {
     locker locks(on->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
-    const auto told = run_coro(io(), locks.shutdown(10s));
-    BOOST_TEST(told.clean());
-    BOOST_TEST(told.unproven == 0U);
+    const auto outcome = run_coro(io(), locks.shutdown(10s));
+    BOOST_TEST(outcome.clean());
+    BOOST_TEST(outcome.unproven == 0U);
     BOOST_TEST(standing() == "000");
     BOOST_TEST(idle());
 }
 
 BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
 {
-    // With another thread about, a mutex that is taken twice is never had.
+    // If there is another thread, locking a mutex twice blocks forever.
     std::atomic<bool> over{false};
     std::thread other([&] { over.wait(false); });
     locker locks(on->shared_backend());
@@ -142,9 +142,9 @@ BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(a_node_that_comes_back_while_it_is_waited_for_is_cleaned)
+BOOST_AUTO_TEST_CASE(node_reconnected_during_close_is_cleaned_up)
 {
-    // An earlier close has no part in it.
+    // An earlier close has no effect on the later one.
     auto first = start(io(), on->backend().close(50ms));
     pass(100ms);
     BOOST_TEST(first.done());
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_comes_back_while_it_is_waited_for_is_cleaned)
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(closing_waits_for_a_round_that_is_under_way)
+BOOST_AUTO_TEST_CASE(close_waits_for_round_in_flight)
 {
     leave_on(c, 1h);
     comes_back(c);
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(closing_waits_for_a_round_that_is_under_way)
     BOOST_TEST(unproven() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(closing_waits_no_longer_than_its_time_for_an_attempt_that_is_not_answered)
+BOOST_AUTO_TEST_CASE(close_stops_waiting_for_unanswered_attempt_at_deadline)
 {
     std::uint64_t given_up = 0;
     for (const bool began_before : {true, false}) {
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(closing_waits_no_longer_than_its_time_for_an_attempt_that_i
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_left_during_a_round_waits_for_its_end)
+BOOST_AUTO_TEST_CASE(claim_kept_during_a_round_waits_for_its_end)
 {
     leave_on(c, 1h);
     comes_back(c);
@@ -216,17 +216,17 @@ BOOST_AUTO_TEST_CASE(what_is_left_during_a_round_waits_for_its_end)
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(a_context_may_die_during_a_close)
+BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_close)
 {
-    const auto witness = std::make_shared<int>();
+    const auto watched = std::make_shared<int>();
     leave_on(c, 1h);
-    on->backend().start_close(1min, [witness](closed) {});
+    on->backend().start_close(1min, [watched](closed) {});
     ready();
     context.reset();
-    BOOST_TEST(witness.use_count() == 1);
+    BOOST_TEST(watched.use_count() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(the_soonest_of_two_deadlines_counts)
+BOOST_AUTO_TEST_CASE(earlier_of_two_close_deadlines_applies)
 {
     leave_on(c, 1h);
     auto first = start(io(), on->backend().close(100ms));
@@ -238,15 +238,15 @@ BOOST_AUTO_TEST_CASE(the_soonest_of_two_deadlines_counts)
     BOOST_TEST(unproven() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_node_is_closed_in_what_is_left_of_the_time)
+BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
 {
     const auto time_left = [&] { return nodes[c]->calls().back().ttl; };
     leave_on(c, 1h);
     auto closes = start(io(), on->backend().close(1min));
-    pass(patience + 50ms);
+    pass(node_timeout + 50ms);
     BOOST_TEST(closes.done());
-    BOOST_TEST((time_left() > 50s && time_left() <= 1min - patience));
-    // The loop was held up meanwhile.
+    BOOST_TEST((time_left() > 50s && time_left() <= 1min - node_timeout));
+    // The event loop is blocked meanwhile.
     comes_back(c);
     leave_on(c, 1h, "other");
     closes = start(io(), on->backend().close(100ms));
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(a_node_is_closed_in_what_is_left_of_the_time)
     BOOST_TEST((time_left() == 0ms));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_left_before_a_fork_is_the_parents)
+BOOST_AUTO_TEST_CASE(claims_kept_before_a_fork_belong_to_the_parent)
 {
     leave_on(c, 1h);
     const auto under_way = driver::exclusive("under way", 1h);
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(what_was_left_before_a_fork_is_the_parents)
     BOOST_TEST(idle());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_timer_that_was_stopped_when_it_was_due_tries_nothing, nodes_at_once)
+BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, nodes_at_once)
 {
     const auto leave_on_c = [&] {
         const auto claim = sent_now(driver::exclusive("k", 1h));
@@ -285,7 +285,7 @@ BOOST_FIXTURE_TEST_CASE(a_timer_that_was_stopped_when_it_was_due_tries_nothing, 
         on->backend().start_release(claim, [](const release_outcome&) {});
     };
     leave_on_c();
-    // Due before the next attempt, and told of in the same turn.
+    // This timer is due before that of the next attempt, and both complete in the same iteration of the event loop.
     lease_timer before(io(), 200ms);
     before.async_wait([&](const error_code&) {
         comes_back(c);

@@ -25,11 +25,11 @@ namespace colock::testing {
 
 using namespace std::chrono_literals;
 
-/// A quorum over three stores in memory, each behind a script of its own, in virtual time.
+/// A quorum of three in-memory backends, each behind a scripted adapter, in virtual time.
 struct three_nodes : virtual_clock
 {
     using where = std::source_location;
-    static constexpr std::chrono::milliseconds patience = 500ms, ttl = 10s;
+    static constexpr std::chrono::milliseconds node_timeout = 500ms, ttl = 10s;
     static constexpr std::size_t a = 0, b = 1, c = 2;
 
     std::optional<asio::io_context> context{std::in_place};
@@ -44,7 +44,7 @@ struct three_nodes : virtual_clock
             nodes.push_back(std::make_shared<scripted_adapter>(stores.back(), when));
         }
         on.emplace(io(), quorum::make_adapter(io().get_executor(), {nodes.begin(), nodes.end()},
-                             {.name = "quorum", .patience = patience, .poll_interval = 250ms}));
+                             {.name = "quorum", .operation_timeout = node_timeout, .poll_interval = 250ms}));
     }
 
     ~three_nodes()
@@ -57,7 +57,7 @@ struct three_nodes : virtual_clock
 
     [[nodiscard]] asio::io_context& io() { return *context; }
 
-    /// Every operation on the node ends so.
+    /// Makes every operation on the node end like this.
     void always(std::size_t node, const step& how)
     {
         for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,
@@ -67,20 +67,20 @@ struct three_nodes : virtual_clock
     void goes_away(std::size_t node) { always(node, step::fail(errc::unavailable, "away")); }
     void comes_back(std::size_t node) { nodes[node]->reset(); }
 
-    /// Somebody whom the quorum knows nothing of takes the key on one node.
+    /// Acquires the key on one node, unknown to the quorum.
     plain_claim_ptr take(std::size_t node, std::string key = "k")
     {
         const auto claim = sent_now(driver::exclusive(std::move(key)));
         stores[node]->start_create(claim, [](const create_outcome&) {});
         return claim;
     }
-    /// What stands on a node, whoever holds it.
+    /// Number of holders that are stored on a node.
     [[nodiscard]] std::size_t standing(std::size_t node) { return stored_in(*stores[node]).size(); }
     [[nodiscard]] std::string standing()
     {
         return std::to_string(standing(a)) + std::to_string(standing(b)) + std::to_string(standing(c));
     }
-    /// The node forgets.
+    /// Makes the node lose its data for the key.
     void lose(std::size_t node, const std::string& key = "k")
     {
         stores[node]->start_break(key, [](const list_outcome&) {});
@@ -101,7 +101,7 @@ struct three_nodes : virtual_clock
 
 struct leftovers : three_nodes
 {
-    /// Held on all three, and given back while `node` does not answer to that.
+    /// Acquires the key on all nodes, and releases it while `node` is disconnected.
     void leave_on(std::size_t node, std::chrono::milliseconds life = ttl, const std::string& key = "k")
     {
         const auto claim = driver::exclusive(key, life);
@@ -114,7 +114,7 @@ struct leftovers : three_nodes
     [[nodiscard]] std::size_t attempts(std::size_t node) const { return nodes[node]->count(operation::abandon); }
 };
 
-/// Each answers inside the call.
+/// Each node completes inside the call.
 struct nodes_at_once : three_nodes
 {
     nodes_at_once() : three_nodes(timing::immediate) {}

@@ -32,7 +32,7 @@ struct late_requests : three_nodes
 
 BOOST_FIXTURE_TEST_SUITE(quorum_late_requests, late_requests)
 
-BOOST_AUTO_TEST_CASE(an_extension_counts_no_longer_than_a_shorter_one_that_its_majority_may_yet_see)
+BOOST_AUTO_TEST_CASE(extension_is_bounded_by_late_shorter_one_of_its_majority)
 {
     const auto claim = granted();
     nodes[c]->next(operation::extend, step::hold_unknown());
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(an_extension_counts_no_longer_than_a_shorter_one_that_its_m
     BOOST_TEST(standing() == "010");
 }
 
-BOOST_AUTO_TEST_CASE(a_lease_ends_before_what_may_arrive_late_can_take_the_majority)
+BOOST_AUTO_TEST_CASE(lease_ends_before_late_requests_can_break_the_majority)
 {
     locker locks(on->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_lease_ends_before_what_may_arrive_late_can_take_the_major
     BOOST_TEST(run_coro(io(), others.try_acquire("k")).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_majority_that_can_see_none_counts_in_full)
+BOOST_AUTO_TEST_CASE(extension_is_not_bounded_if_its_majority_has_no_late_request)
 {
     const auto claim = granted();
     nodes[c]->next(operation::extend, step::hold_unknown());
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_majority_that_can_see_none_counts_in_full)
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == never));
     comes_back(c);
-    // The first two to answer are b and c, then a and b.
+    // First b and c answer, then a and b.
     nodes[a]->next(operation::extend, step::hold());
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 1500ms));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_majority_that_can_see_none_counts_in_full)
     on->check_held(claim);
 }
 
-BOOST_AUTO_TEST_CASE(the_smallest_of_all_that_may_reach_a_majority_counts)
+BOOST_AUTO_TEST_CASE(smallest_late_ttl_of_the_majority_applies)
 {
     const auto claim = granted();
     nodes[b]->next(operation::extend, step::hold_unknown());
@@ -104,13 +104,13 @@ BOOST_AUTO_TEST_CASE(the_smallest_of_all_that_may_reach_a_majority_counts)
     goes_away(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 2s));
-    // What fails changes nothing.
+    // A failed extension changes nothing.
     goes_away(c);
     BOOST_TEST(on->extend(claim, 60s).status == extend_status::failed);
     BOOST_TEST((claim->late_ttl() == 2s));
 }
 
-BOOST_AUTO_TEST_CASE(a_create_without_an_answer_may_cut_an_extension_too)
+BOOST_AUTO_TEST_CASE(unanswered_create_bounds_an_extension)
 {
     const auto claim = driver::exclusive("k", ttl);
     nodes[c]->next(operation::create, step::lose_reply());
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_create_without_an_answer_may_cut_an_extension_too)
     BOOST_TEST((claim->late_ttl() == ttl));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_refused_or_not_sent_cannot_arrive)
+BOOST_AUTO_TEST_CASE(refused_or_unsent_extension_bounds_nothing)
 {
     const auto claim = granted();
     for (const auto code : {errc::unavailable, errc::access_denied}) {
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_was_refused_or_not_sent_cannot_arrive)
     BOOST_TEST((claim->late_ttl() == never));
 }
 
-BOOST_AUTO_TEST_CASE(an_extension_that_nobody_answered_bounds_the_next)
+BOOST_AUTO_TEST_CASE(unanswered_extension_bounds_the_next)
 {
     locker locks(on->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(an_extension_that_nobody_answered_bounds_the_next)
     BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
 }
 
-BOOST_AUTO_TEST_CASE(a_new_round_begins_without)
+BOOST_AUTO_TEST_CASE(new_round_has_no_late_requests)
 {
     const auto claim = driver::exclusive("k", ttl);
     claim->may_arrive_late(1s);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_new_round_begins_without)
     BOOST_TEST((claim->late_ttl() == never));
 }
 
-BOOST_AUTO_TEST_CASE(what_a_round_has_left_on_the_way_does_not_bound_the_next_round)
+BOOST_AUTO_TEST_CASE(late_requests_of_a_round_do_not_bound_the_next)
 {
     locker locks(on->shared_backend());
     for (const std::size_t each : {a, b})

@@ -15,13 +15,13 @@ namespace {
 
 using statuses = std::vector<lock_status>;
 
-list_outcome asked_of_three(const statuses& a, const statuses& b, const statuses& c)
+list_outcome merge_of_three(const statuses& a, const statuses& b, const statuses& c)
 {
     std::optional<list_outcome> result;
-    list_merger counts(3, [&](list_outcome outcome) { result = std::move(outcome); });
+    list_merger merger(3, [&](list_outcome outcome) { result = std::move(outcome); });
     for (const auto& each : {a, b, c}) {
         BOOST_TEST(!result);
-        counts.add({each, nullptr});
+        merger.add({each, nullptr});
     }
     BOOST_TEST_REQUIRE(result.has_value());
     return *result;
@@ -29,66 +29,66 @@ list_outcome asked_of_three(const statuses& a, const statuses& b, const statuses
 
 lock_status held(std::optional<std::chrono::milliseconds> remaining = {})
 {
-    lock_status told;
-    told.key = "k";
-    told.owner = "somebody";
-    told.host = "somewhere";
-    told.comment = "something";
-    told.group = "g";
-    told.remaining = remaining;
-    return told;
+    lock_status result;
+    result.key = "k";
+    result.owner = "somebody";
+    result.host = "somewhere";
+    result.comment = "something";
+    result.group = "g";
+    result.remaining = remaining;
+    return result;
 }
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(quorum_census)
+BOOST_AUTO_TEST_SUITE(quorum_list_merger)
 
-BOOST_AUTO_TEST_CASE(a_lock_needs_a_majority_that_tells_of_it)
+BOOST_AUTO_TEST_CASE(lock_must_be_listed_by_a_majority)
 {
-    BOOST_TEST(asked_of_three({held()}, {}, {}).locks.empty());
-    BOOST_TEST(asked_of_three({held()}, {}, {held()}).locks.size() == 1U);
-    BOOST_TEST(asked_of_three({held()}, {held()}, {held()}).locks.size() == 1U);
-    BOOST_TEST(asked_of_three({held(), held()}, {}, {}).locks.empty());
+    BOOST_TEST(merge_of_three({held()}, {}, {}).locks.empty());
+    BOOST_TEST(merge_of_three({held()}, {}, {held()}).locks.size() == 1U);
+    BOOST_TEST(merge_of_three({held()}, {held()}, {held()}).locks.size() == 1U);
+    BOOST_TEST(merge_of_three({held(), held()}, {}, {}).locks.empty());
 }
 
-BOOST_AUTO_TEST_CASE(holders_of_another_description_are_others)
+BOOST_AUTO_TEST_CASE(holders_with_different_descriptions_differ)
 {
     const auto other = [](std::string lock_status::* part, std::string text) {
-        auto told = held();
-        told.*part = std::move(text);
-        return told;
+        auto result = held();
+        result.*part = std::move(text);
+        return result;
     };
     for (const auto part :
         {&lock_status::key, &lock_status::owner, &lock_status::host, &lock_status::comment, &lock_status::group})
-        BOOST_TEST(asked_of_three({held()}, {other(part, "other")}, {}).locks.empty());
-    // Where one part ends and the next begins is part of it.
+        BOOST_TEST(merge_of_three({held()}, {other(part, "other")}, {}).locks.empty());
+    // The boundaries between the parts are significant.
     auto shifted = held();
     shifted.owner += shifted.host;
     shifted.host.clear();
-    BOOST_TEST(asked_of_three({held()}, {shifted}, {}).locks.empty());
+    BOOST_TEST(merge_of_three({held()}, {shifted}, {}).locks.empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_shortest_time_that_is_told_counts)
+BOOST_AUTO_TEST_CASE(shortest_remaining_time_is_reported)
 {
-    const auto remaining = [](const list_outcome& told) {
-        BOOST_TEST_REQUIRE(told.locks.size() == 1U);
-        return told.locks[0].remaining;
+    const auto remaining = [](const list_outcome& result) {
+        BOOST_TEST_REQUIRE(result.locks.size() == 1U);
+        return result.locks[0].remaining;
     };
-    BOOST_TEST((remaining(asked_of_three({held(3s)}, {held(2s)}, {held(4s)})) == 2s));
-    BOOST_TEST((remaining(asked_of_three({held(2s)}, {held(3s)}, {})) == 2s));
-    BOOST_TEST((remaining(asked_of_three({held()}, {held(3s)}, {})) == 3s));
-    BOOST_TEST((remaining(asked_of_three({held(3s)}, {held()}, {})) == 3s));
-    BOOST_TEST(!remaining(asked_of_three({held()}, {held()}, {})));
+    BOOST_TEST((remaining(merge_of_three({held(3s)}, {held(2s)}, {held(4s)})) == 2s));
+    BOOST_TEST((remaining(merge_of_three({held(2s)}, {held(3s)}, {})) == 2s));
+    BOOST_TEST((remaining(merge_of_three({held()}, {held(3s)}, {})) == 3s));
+    BOOST_TEST((remaining(merge_of_three({held(3s)}, {held()}, {})) == 3s));
+    BOOST_TEST(!remaining(merge_of_three({held()}, {held()}, {})));
 }
 
-BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_told)
+BOOST_AUTO_TEST_CASE(list_fails_without_answers_of_a_majority)
 {
     for (const bool two_fail : {false, true}) {
         std::optional<list_outcome> result;
-        list_merger counts(3, [&](list_outcome outcome) { result = std::move(outcome); });
-        counts.add({{held()}, nullptr});
-        counts.add({{}, make_failure(errc::unavailable, "away")});
-        counts.add(
+        list_merger merger(3, [&](list_outcome outcome) { result = std::move(outcome); });
+        merger.add({{held()}, nullptr});
+        merger.add({{}, make_failure(errc::unavailable, "away")});
+        merger.add(
             two_fail ? list_outcome{{}, make_failure(errc::unavailable, "away")} : list_outcome{{held()}, nullptr});
         BOOST_TEST_REQUIRE(result.has_value());
         BOOST_TEST((result->error != nullptr) == two_fail);

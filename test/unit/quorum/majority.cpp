@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(it_is_ready_when_a_majority_is)
+BOOST_AUTO_TEST_CASE(quorum_is_ready_when_a_majority_is)
 {
     const auto listener = std::make_shared<notes>();
     on->backend().attach(listener);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(it_is_ready_when_a_majority_is)
     BOOST_TEST(listener->readies == 1);
 }
 
-BOOST_AUTO_TEST_CASE(contact_is_lost_with_the_majority)
+BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
 {
     const auto listener = std::make_shared<notes>();
     on->backend().attach(listener);
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(contact_is_lost_with_the_majority)
     nodes[b]->notify_suspended(errc::unavailable);
     BOOST_TEST(listener->suspensions == 1);
     BOOST_TEST(listener->risks == 1);
-    // One of three that comes and goes is no majority.
+    // One of three nodes that disconnects and reconnects does not change the majority.
     nodes[b]->notify_reconnected();
     nodes[b]->notify_suspended(errc::unavailable);
     BOOST_TEST(listener->suspensions == 1);
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(one_of_three_holds_nothing)
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(a_node_has_one_vote_however_many_holders_it_tells_of)
+BOOST_AUTO_TEST_CASE(node_with_many_holders_has_one_vote)
 {
     std::vector<plain_claim_ptr> readers;
     for (int i = 0; i < 3; ++i) {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_node_has_one_vote_however_many_holders_it_tells_of)
     BOOST_TEST(on->list().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_locker_does_not_call_a_minority_a_lock)
+BOOST_AUTO_TEST_CASE(lock_of_a_minority_is_not_reported)
 {
     locker locks(on->shared_backend());
     take(b);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(two_of_three_are_adopted)
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_granted_late_to_one_that_was_moved_is_taken_back)
+BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
 {
     for (const auto& late : {step::hold_unknown(), step::hold()}) {
         const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(what_is_granted_late_to_one_that_was_moved_is_taken_back)
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_one_of_three_has_adopted_counts_when_it_is_tried_again)
+BOOST_AUTO_TEST_CASE(partial_adoption_counts_in_the_next_attempt)
 {
     const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
     on->grant(old);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(what_one_of_three_has_adopted_counts_when_it_is_tried_again
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(an_adoption_that_a_majority_refuses_is_taken_back)
+BOOST_AUTO_TEST_CASE(adoption_refused_by_a_majority_is_released)
 {
     const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
     on->grant(old);
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
     ready();
     lose(a);
     goes_away(b);
-    // One yes, one no.
+    // One node says yes, one says no.
     const auto extended = on->extend(claim, ttl);
     BOOST_TEST(extended.status == extend_status::failed);
     BOOST_TEST(code_of(extended.error) == errc::unavailable);
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(an_unanswered_extension_is_told_as_such)
+BOOST_AUTO_TEST_CASE(unanswered_extension_reports_outcome_unknown)
 {
     const auto claim = driver::exclusive("k", ttl);
     on->grant(claim);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(an_unanswered_extension_is_told_as_such)
     BOOST_TEST(code_of(extended.error) == errc::outcome_unknown);
 }
 
-BOOST_AUTO_TEST_CASE(busy_needs_a_majority_that_answered)
+BOOST_AUTO_TEST_CASE(busy_needs_answers_of_a_majority)
 {
     take(c);
     goes_away(a);
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(busy_waits_for_the_answer_that_makes_it_certain)
     BOOST_TEST(outcome.get(io()).status == create_status::busy);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_majority_refuses_is_refused)
+BOOST_AUTO_TEST_CASE(refusal_of_a_majority_is_reported)
 {
     nodes[a]->next(operation::create, step::fail(errc::access_denied, "denied"));
     const auto claim = driver::exclusive("k", ttl);
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(what_a_majority_refuses_is_refused)
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(a_release_says_whether_a_majority_had_it)
+BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
 {
     auto claim = driver::exclusive("k", ttl);
     on->grant(claim);
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_release_says_whether_a_majority_had_it)
     BOOST_TEST(standing() == "000");
 }
 
-BOOST_AUTO_TEST_CASE(what_was_given_back_answers_nothing_more)
+BOOST_AUTO_TEST_CASE(released_claim_is_not_held)
 {
     const auto claim = driver::exclusive("k", ttl);
     BOOST_TEST(on->release(claim).status == release_status::not_held);
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_refused)
     COLOCK_THROWS(validation_error, errc::unsupported, run_coro(io(), locks.acquire("k", {.ttl = 0ms})));
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
+BOOST_AUTO_TEST_CASE(slow_node_has_one_request_in_flight)
 {
     const auto claim = driver::exclusive("k", ttl);
     on->grant(claim);
@@ -338,13 +338,13 @@ BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
     on->check_held(claim);
     BOOST_TEST(extensions() == 1U);
     BOOST_TEST(nodes[c]->count(operation::is_valid) == 0U);
-    // Only the last of those that waited is asked.
+    // Only the last of the waiting requests is sent.
     nodes[c]->deliver();
     ready();
     BOOST_TEST(extensions() == 1U);
     BOOST_TEST(nodes[c]->count(operation::is_valid) == 1U);
 
-    // An answer that is still to come may decide.
+    // A missing answer may decide.
     nodes[c]->next(operation::extend, step::hold());
     BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
     goes_away(a);
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
     nodes[c]->deliver();
     BOOST_TEST(waits.get(io()).status == extend_status::extended);
 
-    // What waits gives way to what comes after it, and ends.
+    // A waiting request fails when another one replaces it.
     nodes[c]->next(operation::extend, step::hold());
     auto under_way = start(io(), on->backend().extend(sent_now(claim), ttl));
     auto gives_way = start(io(), on->backend().extend(sent_now(claim), ttl));
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
     BOOST_TEST(under_way.get(io()).status == extend_status::extended);
     BOOST_TEST(comes_after.get(io()).status == extend_status::extended);
 
-    // What waits behind one that does not answer ends with the lock.
+    // A request that waits for an unanswered one ends when the lock is released.
     comes_back(a);
     nodes[c]->next(operation::is_valid, step::hold());
     on->check_held(claim);
@@ -378,11 +378,11 @@ BOOST_AUTO_TEST_CASE(a_slow_node_has_one_question_at_a_time)
     BOOST_TEST(released.get(io()).status == release_status::released);
 }
 
-BOOST_AUTO_TEST_CASE(a_node_that_is_not_needed_any_more_is_not_asked)
+BOOST_AUTO_TEST_CASE(unneeded_node_is_not_asked)
 {
-    // These answer inside the call.
+    // These nodes complete inside the call.
     const driver at_once(io(), quorum::make_adapter(io().get_executor(), stores,
-                                   {.name = "quorum", .patience = patience, .poll_interval = 250ms}));
+                                   {.name = "quorum", .operation_timeout = node_timeout, .poll_interval = 250ms}));
     take(a);
     take(b);
     at_once.refuse(driver::exclusive("k", ttl));
@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(a_node_that_is_not_needed_any_more_is_not_asked)
     BOOST_TEST(standing() == "010");
 }
 
-BOOST_AUTO_TEST_CASE(a_node_that_did_not_grant_is_not_asked_again)
+BOOST_AUTO_TEST_CASE(node_without_grant_is_not_asked_again)
 {
     take(c);
     const auto claim = driver::exclusive("k", ttl);

@@ -13,45 +13,45 @@ using namespace colock::testing;
 
 namespace {
 
-struct listening final : observer
+struct node_events final : observer
 {
     void unreachable(std::string_view backend, const error_code&, std::string_view address) noexcept override
     {
-        told.push_back("unreachable " + std::string(backend) + " " + std::string(address));
+        events.push_back("unreachable " + std::string(backend) + " " + std::string(address));
     }
     void reconnected(std::string_view backend) noexcept override
     {
-        told.push_back("reconnected " + std::string(backend));
+        events.push_back("reconnected " + std::string(backend));
     }
     void warning(std::string_view backend, std::string_view message) noexcept override
     {
-        told.push_back("warning " + std::string(backend) + " " + std::string(message));
+        events.push_back("warning " + std::string(backend) + " " + std::string(message));
     }
 
-    std::vector<std::string> told;
+    std::vector<std::string> events;
 };
 
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(quorum_nodes, three_nodes)
 
-BOOST_AUTO_TEST_CASE(what_nodes_tell_of_themselves_is_told_on)
+BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
 {
-    const auto hears = std::make_shared<listening>();
-    on->backend().attach(hears);
+    const auto log = std::make_shared<node_events>();
+    on->backend().attach(log);
     nodes[b]->notify_unreachable(make_failure(errc::unavailable, "away"), "there");
     nodes[b]->notify_reconnected();
     nodes[c]->notify_warning("take care");
     const std::vector<std::string> expected{
         "unreachable quorum there", "reconnected quorum", "warning quorum take care"};
-    BOOST_TEST(hears->told == expected, boost::test_tools::per_element());
-    // They may outlive it.
+    BOOST_TEST(log->events == expected, boost::test_tools::per_element());
+    // The nodes may outlive the quorum.
     on.reset();
     nodes[c]->notify_warning("nobody listens");
-    BOOST_TEST(hears->told.size() == 3U);
+    BOOST_TEST(log->events.size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_in_trouble_when_a_majority_is)
+BOOST_AUTO_TEST_CASE(quorum_is_in_trouble_when_a_majority_is)
 {
     const auto away = [&](std::size_t node, const char* why) {
         nodes[node]->notify_unreachable(make_failure(errc::unavailable, why), "there");
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(it_is_in_trouble_when_a_majority_is)
     BOOST_TEST(!on->backend().trouble());
 }
 
-BOOST_AUTO_TEST_CASE(the_busy_tell_when_and_who)
+BOOST_AUTO_TEST_CASE(busy_reports_retry_time_and_holder)
 {
     struct
     {
@@ -79,15 +79,15 @@ BOOST_AUTO_TEST_CASE(the_busy_tell_when_and_who)
     for (const auto& row : rows) {
         nodes[a]->next(operation::create, step::busy(row.a, "somebody"));
         nodes[b]->next(operation::create, step::busy(row.b));
-        const auto told = on->refuse(driver::exclusive("k", ttl));
-        BOOST_TEST((told.retry_after == row.expected));
-        BOOST_TEST(told.holder == "somebody");
+        const auto outcome = on->refuse(driver::exclusive("k", ttl));
+        BOOST_TEST((outcome.retry_after == row.expected));
+        BOOST_TEST(outcome.holder == "somebody");
         ready();
         BOOST_TEST(standing() == "000");
     }
 }
 
-BOOST_AUTO_TEST_CASE(two_that_have_each_won_a_minority_do_not_meet_again_in_step)
+BOOST_AUTO_TEST_CASE(retry_times_of_colliding_clients_differ)
 {
     std::set<lease_clock::duration> pauses;
     for (const auto retry_after : {0ms, 10'000ms}) {
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
     ready();
     BOOST_TEST((sent_of(operation::extend) >= sent_of(operation::create) + 1s));
     BOOST_TEST((sent_of(operation::extend) == claim->sent()));
-    // This one waits for its turn, and is sent then.
+    // This request waits in the queue and has the time at which it is sent.
     nodes[c]->next(operation::is_valid, step::pass().delay(100ms));
     on->check_held(claim);
     on->give_back(claim);
@@ -136,15 +136,15 @@ BOOST_AUTO_TEST_CASE(each_node_knows_the_owner)
     on->grant(sent_now(claim));
     for (const std::size_t each : {a, b, c}) {
         ready();
-        stores[each]->start_inspect("k", [](const list_outcome& told) {
-            BOOST_TEST_REQUIRE(told.locks.size() == 1U);
-            BOOST_TEST(told.locks[0].owner == "me");
-            BOOST_TEST(told.locks[0].comment == "for a test");
+        stores[each]->start_inspect("k", [](const list_outcome& listed) {
+            BOOST_TEST_REQUIRE(listed.locks.size() == 1U);
+            BOOST_TEST(listed.locks[0].owner == "me");
+            BOOST_TEST(listed.locks[0].comment == "for a test");
         });
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_list_is_of_what_was_asked_for)
+BOOST_AUTO_TEST_CASE(list_applies_the_filter)
 {
     const auto first = driver::exclusive("first", ttl), second = driver::exclusive("second", ttl);
     on->grant(first);

@@ -22,8 +22,8 @@ static std::ostream& operator<<(std::ostream& out, verdict what)
 
 namespace {
 
-/// A letter for each node: y(es), n(o), a(way), u(nanswered), r(efused), or '.', which has not been heard of yet.
-tally told(const std::string& answers)
+/// One letter for each node: y(es), n(o), a(way), u(nanswered), r(efused), or '.', which has not answered yet.
+tally tally_of(const std::string& answers)
 {
     tally counted;
     counted.nodes = answers.size();
@@ -61,7 +61,7 @@ struct expected
 
 constexpr auto unclear = verdict::open, yes = verdict::yes, no = verdict::no, failed = verdict::failed;
 
-// In the order of the columns: create, extend and is_valid, release and abandon.
+// The columns are: create; extend and is_valid; release and abandon.
 constexpr expected table[] = {
     {"...", unclear, unclear, unclear},
     {"y..", unclear, unclear, unclear},
@@ -71,7 +71,7 @@ constexpr expected table[] = {
     {"nn.", no, no, no},
     {"yn.", unclear, unclear, unclear},
     {"ya.", unclear, unclear, unclear},
-    // One busy answer is not enough, but the last node may make it two.
+    // One busy answer is not enough, but the last node may add a second answer.
     {"na.", unclear, unclear, unclear},
     {"aa.", failed, failed, failed},
     {"uu.", failed, failed, failed},
@@ -82,14 +82,14 @@ constexpr expected table[] = {
     {"ynn", no, no, no},
     {"nnn", no, no, no},
     {"nna", no, no, no},
-    // A majority answered. It may have been held with the one that did not.
+    // A majority answered. The node that did not answer may have held the lock, too.
     {"yna", no, failed, yes},
     {"ynu", no, failed, yes},
     {"yaa", failed, failed, failed},
     {"naa", failed, failed, failed},
     {"nau", failed, failed, failed},
     {"aaa", failed, failed, failed},
-    // Of five.
+    // Five nodes.
     {"yy...", unclear, unclear, unclear},
     {"yyy..", yes, yes, yes},
     {"nnn..", no, no, no},
@@ -113,9 +113,9 @@ BOOST_AUTO_TEST_CASE(a_majority_decides_and_only_a_majority)
     for (const auto& row : table) {
         BOOST_TEST_CONTEXT(row.answers)
         {
-            BOOST_TEST(judge_create(told(row.answers)) == row.create);
-            BOOST_TEST(judge_held(told(row.answers)) == row.held);
-            BOOST_TEST(judge_give_back(told(row.answers)) == row.give_back);
+            BOOST_TEST(judge_create(tally_of(row.answers)) == row.create);
+            BOOST_TEST(judge_held(tally_of(row.answers)) == row.held);
+            BOOST_TEST(judge_release(tally_of(row.answers)) == row.give_back);
         }
     }
 }
@@ -127,17 +127,17 @@ BOOST_AUTO_TEST_CASE(no_verdict_is_open_once_all_have_answered)
         const std::string answers{letters[n % 5], letters[n / 5 % 5], letters[n / 25]};
         BOOST_TEST_CONTEXT(answers)
         {
-            for (const auto judge : {judge_create, judge_held, judge_give_back}) {
-                const auto verdict_of_all = judge(told(answers));
+            for (const auto judge : {judge_create, judge_held, judge_release}) {
+                const auto verdict_of_all = judge(tally_of(answers));
                 BOOST_TEST(verdict_of_all != unclear);
                 if (verdict_of_all == failed)
-                    BOOST_TEST(told(answers).failure());
+                    BOOST_TEST(tally_of(answers).failure());
             }
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_decided_early_stays_decided)
+BOOST_AUTO_TEST_CASE(early_verdict_does_not_change)
 {
     const std::string letters = "ynaur";
     for (std::size_t n = 0; n < 125; ++n) {
@@ -146,40 +146,40 @@ BOOST_AUTO_TEST_CASE(what_is_decided_early_stays_decided)
             const auto early = answers.substr(0, heard) + std::string(3 - heard, '.');
             BOOST_TEST_CONTEXT(early << ", then " << answers)
             {
-                const auto created = judge_create(told(early));
-                BOOST_TEST((created == unclear || created == judge_create(told(answers))));
-                const auto held = judge_held(told(early));
-                BOOST_TEST((held == unclear || held == judge_held(told(answers))));
-                const auto given_back = judge_give_back(told(early));
-                BOOST_TEST((given_back == unclear || given_back == judge_give_back(told(answers))));
+                const auto created = judge_create(tally_of(early));
+                BOOST_TEST((created == unclear || created == judge_create(tally_of(answers))));
+                const auto held = judge_held(tally_of(early));
+                BOOST_TEST((held == unclear || held == judge_held(tally_of(answers))));
+                const auto given_back = judge_release(tally_of(early));
+                BOOST_TEST((given_back == unclear || given_back == judge_release(tally_of(answers))));
             }
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_says_whether_to_ask_again)
+BOOST_AUTO_TEST_CASE(failure_code_tells_whether_a_retry_makes_sense)
 {
-    const auto code = [](const char* answers) { return told(answers).failure()->code; };
+    const auto code = [](const char* answers) { return tally_of(answers).failure()->code; };
     BOOST_TEST(code("yaa") == errc::unavailable);
     BOOST_TEST(code("naa") == errc::unavailable);
-    // One that did not answer cannot make a majority, one that granted and one that did not answer can.
+    // An unanswered node alone cannot make a majority. A grant and an unanswered node can.
     BOOST_TEST(code("nau") == errc::unavailable);
     BOOST_TEST(code("yau") == errc::outcome_unknown);
     BOOST_TEST(code("auu") == errc::outcome_unknown);
-    // Decided early: the last one may say yes.
+    // Decided early: the last node may say yes.
     BOOST_TEST(code("ua.") == errc::outcome_unknown);
     BOOST_TEST(code("aa.") == errc::unavailable);
-    // Two that refuse leave no majority, whatever the third says; one that does may be done without.
+    // Two refusals leave no majority, whatever the third node says. One refusal does.
     BOOST_TEST(code("rra") == errc::access_denied);
     BOOST_TEST(code("rry") == errc::access_denied);
     BOOST_TEST(code("rya") == errc::unavailable);
     BOOST_TEST(code("ryn") == errc::unavailable);
-    BOOST_TEST(told("raa").failure()->detail == "3 of 3 masters failed: away");
-    BOOST_TEST(told("yau").failure()->detail == "2 of 3 masters failed: unanswered");
-    BOOST_TEST(told("nur").failure()->detail == "2 of 3 masters failed: unanswered");
+    BOOST_TEST(tally_of("raa").failure()->detail == "3 of 3 masters failed: away");
+    BOOST_TEST(tally_of("yau").failure()->detail == "2 of 3 masters failed: unanswered");
+    BOOST_TEST(tally_of("nur").failure()->detail == "2 of 3 masters failed: unanswered");
 }
 
-BOOST_AUTO_TEST_CASE(of_several_failures_the_first_is_told_with_its_cause)
+BOOST_AUTO_TEST_CASE(first_failure_is_reported_with_its_cause)
 {
     for (const auto code : {errc::unavailable, errc::outcome_unknown, errc::access_denied}) {
         tally counted;

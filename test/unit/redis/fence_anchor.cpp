@@ -30,25 +30,25 @@ struct anchored
 
 BOOST_AUTO_TEST_SUITE(redis_fence_anchor)
 
-BOOST_AUTO_TEST_CASE(one_in_each_interval_lifts_the_counter)
+BOOST_AUTO_TEST_CASE(counter_is_raised_once_per_interval)
 {
     anchored of;
-    BOOST_TEST(of.anchor.take_turn(start));
-    BOOST_TEST(!of.anchor.take_turn(start));
-    BOOST_TEST(!of.anchor.take_turn(start + 999ms));
-    BOOST_TEST(of.anchor.take_turn(start + 1s));
-    BOOST_TEST(!of.anchor.take_turn(start + 1s));
+    BOOST_TEST(of.anchor.start_interval(start));
+    BOOST_TEST(!of.anchor.start_interval(start));
+    BOOST_TEST(!of.anchor.start_interval(start + 999ms));
+    BOOST_TEST(of.anchor.start_interval(start + 1s));
+    BOOST_TEST(!of.anchor.start_interval(start + 1s));
 }
 
-BOOST_AUTO_TEST_CASE(what_a_new_connection_lifts_need_not_be_lifted_soon)
+BOOST_AUTO_TEST_CASE(raise_by_new_connection_starts_an_interval)
 {
     anchored of;
-    of.anchor.note_lifted(start);
-    BOOST_TEST(!of.anchor.take_turn(start + 999ms));
-    BOOST_TEST(of.anchor.take_turn(start + 1s));
+    of.anchor.note_raised(start);
+    BOOST_TEST(!of.anchor.start_interval(start + 999ms));
+    BOOST_TEST(of.anchor.start_interval(start + 1s));
 }
 
-BOOST_AUTO_TEST_CASE(it_is_lifted_above_the_highest_fence_that_was_given)
+BOOST_AUTO_TEST_CASE(counter_is_raised_to_the_highest_granted_fence)
 {
     anchored of;
     BOOST_TEST(of.anchor.accept(1'700'000'000'000'007));
@@ -56,15 +56,15 @@ BOOST_AUTO_TEST_CASE(it_is_lifted_above_the_highest_fence_that_was_given)
     BOOST_TEST(of.request().find("1700000000000007") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_fence_below_the_clock_is_not_given_and_changes_nothing)
+BOOST_AUTO_TEST_CASE(fence_below_minimum_is_rejected)
 {
     anchored of;
-    BOOST_TEST(of.anchor.accept(least_fence));
-    BOOST_TEST(!of.anchor.accept(least_fence - 1));
-    BOOST_TEST(of.request().find(std::to_string(least_fence)) != std::string::npos);
+    BOOST_TEST(of.anchor.accept(min_fence));
+    BOOST_TEST(!of.anchor.accept(min_fence - 1));
+    BOOST_TEST(of.request().find(std::to_string(min_fence)) != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_fence_that_may_soon_overflow_is_not_given_and_the_counter_may_be_lowered)
+BOOST_AUTO_TEST_CASE(fence_near_overflow_is_rejected_and_counter_is_not_raised)
 {
     anchored of;
     BOOST_TEST(of.anchor.accept(max_fence));

@@ -42,7 +42,7 @@ std::string text_of(const T& written)
 
 BOOST_AUTO_TEST_SUITE(redis_names)
 
-BOOST_AUTO_TEST_CASE(names_of_several_keys_stand_in_one_command)
+BOOST_AUTO_TEST_CASE(command_contains_several_key_names)
 {
     const auto config = config_of(layout::standard);
     boost::redis::request request;
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(names_of_several_keys_stand_in_one_command)
     BOOST_TEST(request.payload() == "*4\r\n$3\r\nDEL\r\n$7\r\nlocks:a\r\n$8\r\nlocks:bc\r\n$1\r\nd\r\n");
 }
 
-BOOST_AUTO_TEST_CASE(tokens_of_several_claims_stand_in_one_command)
+BOOST_AUTO_TEST_CASE(command_contains_several_tokens)
 {
     const auto first = claim_of(lock_mode::exclusive);
     const auto second = claim_of(lock_mode::exclusive);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(tokens_of_several_claims_stand_in_one_command)
                "*3\r\n$4\r\nECHO\r\n$32\r\n" + first->token().hex() + "\r\n$32\r\n" + second->token().hex() + "\r\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_value_is_as_long_as_it_says)
+BOOST_AUTO_TEST_CASE(value_has_its_reported_size)
 {
     const auto standard = config_of(layout::standard);
     const auto plain = config_of(layout::plain);
@@ -73,15 +73,15 @@ BOOST_AUTO_TEST_CASE(a_value_is_as_long_as_it_says)
     BOOST_TEST(text_of(stored_value(standard, *reader)).starts_with("s" + reader->token().hex()));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_shared_takes_names_into_the_memory_of_earlier_ones)
+BOOST_AUTO_TEST_CASE(batched_script_reuses_memory_of_earlier_names)
 {
     const auto config = config_of(layout::standard);
-    joint_script joint;
-    joint.add(script::form::digest, lock_key(config, "a long name of a key"), std::string_view("argument"));
-    joint.clear();
-    joint.add(script::form::digest, lock_key(config, "b"), std::string_view("c"));
-    BOOST_TEST(joint.keys.at(0) == "locks:b");
-    BOOST_TEST(joint.arguments.at(0) == "c");
+    batched_script script_of_batch;
+    script_of_batch.add(script::form::digest, lock_key(config, "a long name of a key"), std::string_view("argument"));
+    script_of_batch.clear();
+    script_of_batch.add(script::form::digest, lock_key(config, "b"), std::string_view("c"));
+    BOOST_TEST(script_of_batch.keys.at(0) == "locks:b");
+    BOOST_TEST(script_of_batch.arguments.at(0) == "c");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

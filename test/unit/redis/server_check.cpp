@@ -38,26 +38,26 @@ welcome read(reply_list replies)
     return read_welcome({}, replies);
 }
 
-errc code_of(const welcome& told)
+errc code_of(const welcome& result)
 {
-    BOOST_TEST_REQUIRE(told.refused);
-    return told.refused->code;
+    BOOST_TEST_REQUIRE(result.refused);
+    return result.refused->code;
 }
 
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(redis_server_check)
 
-BOOST_AUTO_TEST_CASE(a_master_of_its_own_is_welcome)
+BOOST_AUTO_TEST_CASE(standalone_master_is_accepted)
 {
-    const auto told = read({hello("master"), text(safe_server())});
-    BOOST_TEST(!told.refused);
-    BOOST_TEST(told.identity.id == 71);
-    BOOST_TEST(told.identity.process == "abc");
-    BOOST_TEST(told.warnings.empty());
+    const auto result = read({hello("master"), text(safe_server())});
+    BOOST_TEST(!result.refused);
+    BOOST_TEST(result.identity.id == 71);
+    BOOST_TEST(result.identity.process == "abc");
+    BOOST_TEST(result.warnings.empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_passes_is_told_from_what_stays)
+BOOST_AUTO_TEST_CASE(temporary_and_permanent_errors_are_distinguished)
 {
     BOOST_TEST((code_of(read({error("LOADING"), text({})})) == errc::unavailable));
     BOOST_TEST((code_of(read({error("WRONGPASS"), text({})})) == errc::access_denied));
@@ -68,21 +68,21 @@ BOOST_AUTO_TEST_CASE(what_passes_is_told_from_what_stays)
     BOOST_TEST(!read({hello("master"), text(safe_server("6.2.0"))}).refused);
 }
 
-BOOST_AUTO_TEST_CASE(a_database_that_is_refused_is_not_used)
+BOOST_AUTO_TEST_CASE(refused_database_is_not_used)
 {
     const location second{.database = 2};
-    const auto told = read_welcome(second, {hello("master"), error("ERR DB index is out of range"), text({})});
-    BOOST_TEST((code_of(told) == errc::misconfigured_backend));
+    const auto result = read_welcome(second, {hello("master"), error("ERR DB index is out of range"), text({})});
+    BOOST_TEST((code_of(result) == errc::misconfigured_backend));
     BOOST_TEST(!read_welcome(second, {hello("master"), text("OK"), text(safe_server())}).refused);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_tells_nothing_of_itself_is_used_with_a_warning)
+BOOST_AUTO_TEST_CASE(server_without_info_is_used_with_a_warning)
 {
-    const auto told = read({hello({}), error("NOPERM")});
-    BOOST_TEST(!told.refused);
-    BOOST_TEST(told.identity.process.empty());
-    BOOST_TEST_REQUIRE(told.warnings.size() == 1U);
-    BOOST_TEST(told.warnings[0].starts_with("INFO is not allowed"));
+    const auto result = read({hello({}), error("NOPERM")});
+    BOOST_TEST(!result.refused);
+    BOOST_TEST(result.identity.process.empty());
+    BOOST_TEST_REQUIRE(result.warnings.size() == 1U);
+    BOOST_TEST(result.warnings[0].starts_with("INFO is not allowed"));
 }
 
 BOOST_AUTO_TEST_CASE(settings_that_may_lose_locks_are_warned_of)
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(settings_that_may_lose_locks_are_warned_of)
     BOOST_TEST(warnings("connected_slaves:2\r\nmin_slaves_good_slaves:2\r\n").size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_server_may_have_replicas_if_it_says_so_or_does_not_tell)
+BOOST_AUTO_TEST_CASE(server_may_have_replicas_if_reported_or_unknown)
 {
     const auto may_have = [](reply info) { return read({hello("master"), std::move(info)}).may_have_replicas; };
     BOOST_TEST(!may_have(text(safe_server())));
@@ -108,14 +108,14 @@ BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_is_warned_of)
     greeting.items.push_back(text("standalone"));
     BOOST_TEST(read({greeting, text(safe_server())}).warnings.empty());
     greeting.items.back() = text("cluster");
-    const auto told = read({greeting, text(safe_server())});
-    BOOST_TEST(!told.refused);
-    BOOST_TEST(told.in_cluster);
-    BOOST_TEST_REQUIRE(told.warnings.size() == 1U);
-    BOOST_TEST(told.warnings[0].find("Cluster") != std::string::npos);
+    const auto result = read({greeting, text(safe_server())});
+    BOOST_TEST(!result.refused);
+    BOOST_TEST(result.in_cluster);
+    BOOST_TEST_REQUIRE(result.warnings.size() == 1U);
+    BOOST_TEST(result.warnings[0].find("Cluster") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_command_is_refused_in_the_words_of_each_server)
+BOOST_AUTO_TEST_CASE(refused_commands_of_each_server_version_are_recognized)
 {
     for (const char* const refused : {
              // Redis 6.2, in a script and outside.
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_command_is_refused_in_the_words_of_each_server)
         BOOST_TEST(!is_command_refused(other), other);
 }
 
-BOOST_AUTO_TEST_CASE(only_refused_commands_count_of_what_a_check_of_rights_has_met)
+BOOST_AUTO_TEST_CASE(rights_check_ignores_errors_other_than_refusals)
 {
     const auto row = [](std::string command, std::string why) {
         return reply{.what = reply::kind::array, .items = {text(std::move(command)), text(std::move(why))}};
@@ -174,11 +174,11 @@ BOOST_AUTO_TEST_CASE(only_refused_commands_count_of_what_a_check_of_rights_has_m
 
     for (const char* const word : {"EVAL", "EVALSHA"}) {
         const auto unknown = error("ERR unknown command '" + std::string(word) + "', with args beginning with: 'x' ");
-        const auto told = word == std::string("EVAL") ? read_rights(unknown, unknown) : read_rights(none, unknown);
-        BOOST_TEST_REQUIRE(told.refused);
-        BOOST_TEST((told.refused->code == errc::access_denied));
-        BOOST_TEST(told.refused->detail.find(std::string(word) + ",") != std::string::npos);
-        BOOST_TEST(told.refused->detail.find("with args") == std::string::npos);
+        const auto result = word == std::string("EVAL") ? read_rights(unknown, unknown) : read_rights(none, unknown);
+        BOOST_TEST_REQUIRE(result.refused);
+        BOOST_TEST((result.refused->code == errc::access_denied));
+        BOOST_TEST(result.refused->detail.find(std::string(word) + ",") != std::string::npos);
+        BOOST_TEST(result.refused->detail.find("with args") == std::string::npos);
     }
     BOOST_TEST((read_rights(error("BUSY Redis is busy"), none).refused->code == errc::unavailable));
 }

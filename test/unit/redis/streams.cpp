@@ -13,7 +13,7 @@
 namespace colock::testing {
 namespace {
 
-/// Whether all of it is let through, in pieces of `size`.
+/// Tells whether all bytes are accepted in pieces of `size`.
 bool accepted(std::string_view bytes, std::size_t size)
 {
     redis::detail::framing frames;
@@ -51,12 +51,12 @@ std::size_t parse_all(std::string_view bytes)
 
 BOOST_AUTO_TEST_SUITE(redis_streams)
 
-BOOST_AUTO_TEST_CASE(frames_are_followed_however_they_are_cut)
+BOOST_AUTO_TEST_CASE(frames_are_checked_in_pieces_of_any_size)
 {
     for (const std::size_t size : {1u, 2u, 3u, 7u, 1'000'000u}) {
         for (std::size_t i = 0; i < orderly.size(); ++i)
             BOOST_TEST(accepted(orderly[i], size), orderly[i]);
-        // What a payload holds is nobody's business.
+        // The payload may have any content.
         BOOST_TEST(accepted("$11\r\n\r\n$\r\n;0\r\n|1\r\n+odd\r here \n\r\r\n+OK\r\n", size));
         BOOST_TEST(accepted("+" + std::string(60'000, 'a') + "\r\n+OK\r\n", size));
         for (const auto& each : disorderly) {
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(frames_are_followed_however_they_are_cut)
     BOOST_TEST(!frames.accept("+OK\r\n"));
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_of_more_values_than_anybody_asks_for_is_refused)
+BOOST_AUTO_TEST_CASE(reply_with_too_many_values_is_refused)
 {
     const auto lists = [](std::size_t count, std::string_view each, std::size_t values) {
         std::string text;
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_reply_of_more_values_than_anybody_asks_for_is_refused)
         return text;
     };
     constexpr std::size_t piece = 65'536;
-    // As many holders of one semaphore as have been seen, and more.
+    // More values than in the largest list of a semaphore's holders that has been observed.
     BOOST_TEST(accepted(lists(1, "*1000000\r\n", 1'000'000) + lists(1, "%500000\r\n", 1'000'000), piece));
     BOOST_TEST(accepted(lists(3'000'000, "+OK\r\n", 0), piece));
     BOOST_TEST(!accepted(lists(1, "*3000000\r\n", 2'200'000), piece));
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_reply_of_more_values_than_anybody_asks_for_is_refused)
     BOOST_TEST(!accepted("*3000000\r\n" + lists(2'200'000, "$1\r\na\r\n", 0), piece));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_let_through_is_parsed)
+BOOST_AUTO_TEST_CASE(accepted_input_is_parsed)
 {
     for (std::size_t i = 0; i < orderly.size(); ++i)
         BOOST_TEST(parse_all(orderly[i]) > 2u);

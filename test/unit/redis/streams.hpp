@@ -12,7 +12,7 @@ namespace colock::testing {
 
 inline const std::string greeting = "%2\r\n$2\r\nid\r\n:5\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
 
-/// As a Redis server sends them: most kinds of reply that we read.
+/// Streams of valid replies, with most of the kinds that colock reads.
 inline const std::vector<std::string> orderly{
     greeting + "$29\r\nrun_id:a\r\nredis_version:7.0.0\r\n:1\r\n+OK\r\n:1700000000000001\r\n",
     "+OK\r\n:1700000000000001\r\n_\r\n*3\r\n:0\r\n:59999\r\n$3\r\nabc\r\n",
@@ -22,7 +22,7 @@ inline const std::vector<std::string> orderly{
     "~2\r\n+a\r\n+b\r\n%0\r\n$11\r\n\r\n$\r\n;0\r\n|1\r\n+odd\r here \n\r\r\n",
 };
 
-/// As whoever is no Redis server may.
+/// Streams that no Redis server sends.
 inline const std::vector<std::string> disorderly{
     "$\r\n",
     "=\r\n",
@@ -53,7 +53,8 @@ inline const std::vector<std::string> disorderly{
     "+" + std::string(70'000, 'a') + "\r\n",
 };
 
-/// Some bytes of `text` are others, doubled, or gone; or it goes on with a piece of another.
+/// Makes variants of valid streams. Some bytes are replaced, inserted, removed or repeated, or a part of another stream
+/// is added.
 class mutator
 {
 public:
@@ -74,7 +75,7 @@ public:
 private:
     void change(std::string& text)
     {
-        // What frames are made of, and what could be taken for it.
+        // Bytes that have a meaning in frames, and similar ones.
         constexpr std::string_view frames = "$=!*%~>|;+-:_,#(?\r\n0123456789\0\xff"
                                             "x";
         const auto at = below(text.size());

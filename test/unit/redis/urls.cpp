@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using redis::detail::location;
 using redis::detail::parse_url;
 
-/// What a refusal says; fails the test if there is none.
+/// Returns the message of the refusal. Fails the test if there is none.
 std::string refusal_of(const std::function<void()>& act)
 {
     try {
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(each_form_is_understood)
     is("rediss+sentinel://a/main", {.tls = true, .hosts = {{"a", "26379"}}, .master = "main"});
 }
 
-BOOST_AUTO_TEST_CASE(what_is_refused_is_not_repeated)
+BOOST_AUTO_TEST_CASE(refusal_does_not_repeat_the_url)
 {
     for (const auto* url : {"", "h:1", "http://u:secret@h", "redis://", "redis://u:secret@", "redis://u:secret@h:0",
              "redis://u:secret@h:65536", "redis://u:secret@h:x", "redis://u:secret@h/x", "redis://u:secret@h/1/2",
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
     }
 }
 
-BOOST_AUTO_TEST_CASE(errors_are_understood_bare_and_buried)
+BOOST_AUTO_TEST_CASE(plain_and_wrapped_errors_are_classified)
 {
     using redis::detail::refusal;
     using redis::detail::refusal_code;
@@ -169,9 +169,9 @@ BOOST_AUTO_TEST_CASE(errors_are_understood_bare_and_buried)
             BOOST_TEST(static_cast<int>(refusal_code(text)) == static_cast<int>(expected));
         }
     }
-    const auto told = refusal("ERR unknown command 'SET', with args beginning with: 'k' 'secret' ")->detail;
-    BOOST_TEST(told.find("secret") == std::string::npos);
-    BOOST_TEST(told.find("unknown command 'SET'") != std::string::npos);
+    const auto message = refusal("ERR unknown command 'SET', with args beginning with: 'k' 'secret' ")->detail;
+    BOOST_TEST(message.find("secret") == std::string::npos);
+    BOOST_TEST(message.find("unknown command 'SET'") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(replies_of_any_shape_are_read)
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(replies_of_any_shape_are_read)
     BOOST_TEST(root.at(3).at(0).is(reply::kind::null));
     BOOST_TEST(root.at(9).at(9).is(reply::kind::none));
     reply odd;
-    // Deeper than anything it could belong to.
+    // The node is deeper than any parent that it could belong to.
     odd.add({type::number, 1, 3, "1"});
     odd.add({type::simple_error, 1, 0, "ERR x"});
     BOOST_TEST(odd.is_error());

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(each_delay_is_about_twice_the_one_before_up_to_a_limit)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_success_begins_anew)
+BOOST_AUTO_TEST_CASE(success_resets_the_delay)
 {
     remote::backoff delays;
     for (int failures = 0; failures < 10; ++failures)

@@ -15,22 +15,22 @@ namespace {
 
 using event = connection_plan::event;
 using kind = connection_plan::action::kind;
-using news = remote::connection_events::item;
+using item = remote::connection_events::item;
 using phase = connection_plan::phase;
 constexpr lease_clock::time_point start{std::chrono::hours(100)};
 constexpr connection_plan::demand busy{.needed = true, .under_way = true};
 constexpr connection_plan::demand queued{.needed = true, .under_way = false};
-constexpr connection_plan::demand nobody{.needed = false, .under_way = false};
+constexpr connection_plan::demand unneeded{.needed = false, .under_way = false};
 
-/// A plan, and what it answered last.
+/// A plan and its last action.
 struct steps
 {
-    explicit steps(lease_clock::duration idle_timeout = 10s) : plan(idle_timeout, told) {}
+    explicit steps(lease_clock::duration idle_timeout = 10s) : plan(idle_timeout, events) {}
 
     kind operator()(event what, connection_plan::demand by = queued)
     {
         const auto next = plan.next(now, what, by);
-        said = next.say;
+        reported = next.say;
         delay = next.delay;
         return next.what;
     }
@@ -39,50 +39,51 @@ struct steps
         static_cast<void>((*this)(event::wanted));
         static_cast<void>((*this)(event::opened));
     }
-    [[nodiscard]] std::optional<lease_clock::duration> turns(
-        connection_plan::surroundings beside = {.others_open = false}, connection_plan::demand by = nobody) const
+    [[nodiscard]] std::optional<lease_clock::duration> timer_delay(
+        connection_plan::surroundings client_state = {.others_open = false},
+        connection_plan::demand by = unneeded) const
     {
-        return plan.turns_again_in(by, beside, 77ms);
+        return plan.turns_again_in(by, client_state, 77ms);
     }
     [[nodiscard]] bool is_in(phase expected) const { return plan.current() == expected; }
 
-    remote::connection_events told;
+    remote::connection_events events;
     connection_plan plan;
     lease_clock::time_point now = start;
-    news said = news::none;
+    item reported = item::none;
     lease_clock::duration delay{};
 };
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(it_connects_when_somebody_wants_something_and_not_before)
+BOOST_AUTO_TEST_CASE(connects_on_the_first_request_and_not_before)
 {
     steps step;
     BOOST_TEST(step.is_in(phase::idle));
-    BOOST_TEST((step(event::turn, nobody) == kind::none));
+    BOOST_TEST((step(event::turn, unneeded) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
-    // Once.
+    // A second call has no effect.
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::opened) == kind::none));
-    BOOST_TEST((step.said == news::ready));
+    BOOST_TEST((step.reported == item::ready));
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST(step.plan.takes_requests());
 }
 
-BOOST_AUTO_TEST_CASE(end_of_an_attempt_that_nobody_wants_is_told)
+BOOST_AUTO_TEST_CASE(end_of_an_unneeded_attempt_is_reported)
 {
     for (const auto how : {event::turn, event::refused}) {
         steps step;
         static_cast<void>(step(event::wanted));
-        BOOST_TEST((step.said == news::connecting));
+        BOOST_TEST((step.reported == item::connecting));
         step.now += 2s;
-        BOOST_TEST((step(how, nobody) == kind::rest));
-        BOOST_TEST((step.said == news::connecting_ended));
-        // There is nothing to tell of one that is closed.
+        BOOST_TEST((step(how, unneeded) == kind::rest));
+        BOOST_TEST((step.reported == item::connecting_ended));
+        // Nothing is reported for a connection that is closed.
         step.open();
         step.plan.close(step.now);
-        BOOST_TEST((step(event::turn, nobody) == kind::rest));
-        BOOST_TEST((step.said == news::none));
+        BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+        BOOST_TEST((step.reported == item::none));
     }
 }
 
@@ -90,76 +91,76 @@ BOOST_AUTO_TEST_CASE(refused_open_connection_is_closed_without_a_loss)
 {
     steps step;
     step.open();
-    BOOST_TEST((step(event::refused, nobody) == kind::rest));
-    BOOST_TEST((step.said == news::none));
+    BOOST_TEST((step(event::refused, unneeded) == kind::rest));
+    BOOST_TEST((step.reported == item::none));
     BOOST_TEST(step.is_in(phase::idle));
-    // The refused connection is not counted any more: the next one that is lost is the last.
+    // The refused connection is not counted any more, so the loss of the next connection is reported.
     step.open();
     static_cast<void>(step(event::lost));
-    BOOST_TEST((step.said == news::suspended));
+    BOOST_TEST((step.reported == item::suspended));
 }
 
-BOOST_AUTO_TEST_CASE(a_loss_and_its_end_are_told_once_each)
+BOOST_AUTO_TEST_CASE(loss_and_reconnection_are_reported_once_each)
 {
     steps step;
     step.open();
-    BOOST_TEST((step.said == news::ready));
+    BOOST_TEST((step.reported == item::ready));
     for (int round = 0; round < 3; ++round) {
         BOOST_TEST((step(event::lost) == kind::wait));
-        BOOST_TEST((step.said == news::suspended));
+        BOOST_TEST((step.reported == item::suspended));
         for (int attempt = 0; attempt < 3; ++attempt) {
             BOOST_TEST((step(event::due) == kind::connect));
             BOOST_TEST((step(attempt == 1 ? event::lost : event::failed) == kind::wait));
-            BOOST_TEST((step.said == news::unreachable));
+            BOOST_TEST((step.reported == item::unreachable));
         }
         BOOST_TEST((step(event::due) == kind::connect));
         BOOST_TEST((step(event::opened) == kind::none));
-        BOOST_TEST((step.said == news::reconnected));
+        BOOST_TEST((step.reported == item::reconnected));
     }
 }
 
-BOOST_AUTO_TEST_CASE(before_it_was_ever_ready_nothing_is_a_reconnect)
+BOOST_AUTO_TEST_CASE(first_connection_is_never_reported_as_a_reconnection)
 {
     steps step;
     static_cast<void>(step(event::wanted));
     BOOST_TEST((step(event::failed) == kind::wait));
-    BOOST_TEST((step.said == news::unreachable));
+    BOOST_TEST((step.reported == item::unreachable));
     BOOST_TEST((step(event::due) == kind::connect));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.said == news::ready));
+    BOOST_TEST((step.reported == item::ready));
 }
 
-BOOST_AUTO_TEST_CASE(who_hears_that_it_cannot_be_reached_hears_when_it_can)
+BOOST_AUTO_TEST_CASE(unreachable_is_followed_by_reconnected)
 {
     steps step;
     step.open();
-    // Closed without a loss.
+    // The connection is closed without a loss.
     step.plan.close(start + 1s);
-    BOOST_TEST((step(event::turn, nobody) == kind::rest));
-    BOOST_TEST((step.said == news::none));
+    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((step.reported == item::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step(event::failed) == kind::wait));
     BOOST_TEST((step(event::due) == kind::connect));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.said == news::reconnected));
+    BOOST_TEST((step.reported == item::reconnected));
 }
 
-BOOST_AUTO_TEST_CASE(the_next_is_made_when_all_that_was_under_way_has_been_told)
+BOOST_AUTO_TEST_CASE(next_connection_waits_until_all_operations_in_flight_are_notified)
 {
     steps step;
     step.open();
     BOOST_TEST((step(event::lost, busy) == kind::none));
-    BOOST_TEST((step.said == news::suspended));
+    BOOST_TEST((step.reported == item::suspended));
     BOOST_TEST(!step.plan.takes_requests());
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::turn, busy) == kind::none));
     BOOST_TEST((step(event::told) == kind::wait));
-    BOOST_TEST((step.said == news::none));
-    // Told once more.
+    BOOST_TEST((step.reported == item::none));
+    // A second event has no effect.
     BOOST_TEST((step(event::told) == kind::none));
 }
 
-BOOST_AUTO_TEST_CASE(it_waits_longer_after_each_failure_and_not_at_all_after_silence)
+BOOST_AUTO_TEST_CASE(delay_grows_with_each_failure_and_is_zero_after_silence)
 {
     steps step;
     static_cast<void>(step(event::wanted));
@@ -173,113 +174,113 @@ BOOST_AUTO_TEST_CASE(it_waits_longer_after_each_failure_and_not_at_all_after_sil
     BOOST_TEST((step(event::told) == kind::wait));
     BOOST_TEST((step.delay == 0ns));
     BOOST_TEST((step(event::due) == kind::connect));
-    // Once; and a connection that stood has begun the count anew.
+    // Silence skips only one delay. The established connection has reset the back-off.
     BOOST_TEST((step(event::failed) == kind::wait));
     BOOST_TEST((step.delay >= 50ms && step.delay <= 150ms));
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_made_again_for_nobody)
+BOOST_AUTO_TEST_CASE(unneeded_connection_is_not_established_again)
 {
     for (const auto how : {event::failed, event::lost}) {
         steps step;
         static_cast<void>(step(event::wanted));
-        BOOST_TEST((step(how, nobody) == kind::rest));
-        BOOST_TEST((step.said == news::unreachable));
+        BOOST_TEST((step(how, unneeded) == kind::rest));
+        BOOST_TEST((step.reported == item::unreachable));
         BOOST_TEST(step.is_in(phase::idle));
     }
     steps step;
     step.open();
-    BOOST_TEST((step(event::lost, nobody) == kind::rest));
-    BOOST_TEST((step.said == news::suspended));
+    BOOST_TEST((step(event::lost, unneeded) == kind::rest));
+    BOOST_TEST((step.reported == item::suspended));
     BOOST_TEST((step(event::wanted) == kind::connect));
     static_cast<void>(step(event::failed));
-    BOOST_TEST((step(event::due, nobody) == kind::rest));
-    // A timer that fires late.
+    BOOST_TEST((step(event::due, unneeded) == kind::rest));
+    // The timer fires late, after the plan has become idle.
     BOOST_TEST((step(event::due) == kind::none));
     BOOST_TEST(step.is_in(phase::idle));
 }
 
-BOOST_AUTO_TEST_CASE(a_refusal_ends_the_attempts_until_somebody_wants_it_again)
+BOOST_AUTO_TEST_CASE(refusal_ends_the_attempts_until_the_next_request)
 {
     steps step;
     static_cast<void>(step(event::wanted));
     BOOST_TEST((step(event::refused) == kind::rest));
-    BOOST_TEST((step.said == news::connecting_ended));
+    BOOST_TEST((step.reported == item::connecting_ended));
     BOOST_TEST((step(event::due) == kind::none));
     BOOST_TEST((step(event::turn) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_should_not_be_used_takes_no_requests)
+BOOST_AUTO_TEST_CASE(demoted_connection_takes_no_requests)
 {
     steps step;
     step.open();
     step.plan.demote();
     BOOST_TEST(!step.plan.takes_requests());
     BOOST_TEST(step.plan.open());
-    // The owner closes it once nothing is under way.
+    // The owner closes the connection when no request is in flight.
     BOOST_TEST((step(event::lost) == kind::wait));
     BOOST_TEST((step(event::due) == kind::connect));
     BOOST_TEST(!step.plan.demoted());
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.said == news::reconnected));
+    BOOST_TEST((step.reported == item::reconnected));
     BOOST_TEST(step.plan.takes_requests());
 }
 
-BOOST_AUTO_TEST_CASE(an_unused_one_is_closed_after_its_time_and_that_is_no_loss)
+BOOST_AUTO_TEST_CASE(unused_connection_is_closed_after_its_timeout_without_a_loss)
 {
     steps step(10s);
     step.open();
     step.now = start + 9s;
     BOOST_TEST((step(event::turn, {.needed = false, .under_way = false, .used = true}) == kind::none));
     step.now = start + 18s;
-    BOOST_TEST((step(event::turn, nobody) == kind::none));
+    BOOST_TEST((step(event::turn, unneeded) == kind::none));
     step.now = start + 19s;
     BOOST_TEST((step(event::turn, queued) == kind::none));
-    BOOST_TEST((step(event::turn, nobody) == kind::rest));
-    BOOST_TEST((step.said == news::none));
+    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((step.reported == item::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
-    BOOST_TEST((step.said == news::connecting));
+    BOOST_TEST((step.reported == item::connecting));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.said == news::connecting_ended));
+    BOOST_TEST((step.reported == item::connecting_ended));
 }
 
-BOOST_AUTO_TEST_CASE(without_an_idle_timeout_it_is_closed_at_once_and_never_with_the_longest)
+BOOST_AUTO_TEST_CASE(idle_timeout_of_zero_closes_at_once_and_maximum_never)
 {
     steps at_once(0s);
     at_once.open();
-    BOOST_TEST((at_once(event::turn, nobody) == kind::none));
+    BOOST_TEST((at_once(event::turn, unneeded) == kind::none));
     at_once.now += 10ms;
-    BOOST_TEST((at_once(event::turn, nobody) == kind::rest));
+    BOOST_TEST((at_once(event::turn, unneeded) == kind::rest));
 
     steps never(lease_clock::duration::max());
     never.open();
     never.now += 1000h;
-    BOOST_TEST((never(event::turn, nobody) == kind::none));
-    BOOST_TEST((never.turns() == lease_clock::duration::max()));
+    BOOST_TEST((never(event::turn, unneeded) == kind::none));
+    BOOST_TEST((never.timer_delay() == lease_clock::duration::max()));
     never.plan.retire();
-    BOOST_TEST((never.turns() == 10ms));
-    BOOST_TEST((never(event::turn, nobody) == kind::rest));
+    BOOST_TEST((never.timer_delay() == 10ms));
+    BOOST_TEST((never(event::turn, unneeded) == kind::rest));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_being_made_for_nobody_is_given_a_second)
+BOOST_AUTO_TEST_CASE(unneeded_attempt_continues_for_one_second)
 {
     steps step;
     BOOST_TEST((step(event::turn, {.needed = true, .under_way = false, .used = true}) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
     step.now = start + 900ms;
-    BOOST_TEST((step(event::turn, nobody) == kind::none));
-    BOOST_TEST((step.turns() == 1s));
+    BOOST_TEST((step(event::turn, unneeded) == kind::none));
+    BOOST_TEST((step.timer_delay() == 1s));
     step.now = start + 1s;
-    BOOST_TEST((step(event::turn, nobody) == kind::rest));
-    // And none is waited for.
+    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    // The delay before the next attempt is also ended.
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step(event::failed) == kind::wait));
-    BOOST_TEST((step(event::turn, nobody) == kind::rest));
+    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
     BOOST_TEST((step(event::due) == kind::none));
 }
 
-BOOST_AUTO_TEST_CASE(after_a_close_it_ends_as_soon_as_nobody_needs_it)
+BOOST_AUTO_TEST_CASE(closed_connection_ends_when_it_is_not_needed)
 {
     for (const bool open : {true, false}) {
         steps step;
@@ -290,13 +291,13 @@ BOOST_AUTO_TEST_CASE(after_a_close_it_ends_as_soon_as_nobody_needs_it)
         step.plan.close(start + 1s);
         BOOST_TEST((step(event::turn, queued) == kind::none));
         BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false}));
-        BOOST_TEST((step(event::turn, nobody) == kind::rest));
+        BOOST_TEST((step(event::turn, unneeded) == kind::rest));
         BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = true}));
         BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
     }
 }
 
-BOOST_AUTO_TEST_CASE(whoever_closes_is_told_when_its_time_is_over_but_not_before_the_others)
+BOOST_AUTO_TEST_CASE(close_completes_at_its_deadline_after_all_other_completions)
 {
     steps step;
     step.open();
@@ -309,34 +310,34 @@ BOOST_AUTO_TEST_CASE(whoever_closes_is_told_when_its_time_is_over_but_not_before
     BOOST_TEST(step.plan.out_of_time(step.now));
     BOOST_TEST((step(event::given_up, busy) == kind::none));
     BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false, .has_pending_completions = true}));
-    // Its end is no news.
+    // The end of the connection is not reported.
     BOOST_TEST((step(event::lost, busy) == kind::none));
-    BOOST_TEST((step.said == news::none));
-    BOOST_TEST((step(event::told, nobody) == kind::rest));
+    BOOST_TEST((step.reported == item::none));
+    BOOST_TEST((step(event::told, unneeded) == kind::rest));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = true}));
-    // The next close has its own time.
+    // The next close has its own deadline.
     BOOST_TEST(!step.plan.out_of_time(step.now + 1000h));
 }
 
-BOOST_AUTO_TEST_CASE(whoever_uses_it_after_a_close_has_it_as_before)
+BOOST_AUTO_TEST_CASE(connection_is_kept_again_after_a_completed_close)
 {
     steps step;
     step.open();
     step.plan.close(start + 1s);
-    BOOST_TEST((step(event::turn, nobody) == kind::rest));
-    // Whoever listens still is no reason to stay.
+    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    // A caller that only waits for events does not keep the connection open.
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST(step.plan.closes());
     static_cast<void>(step(event::opened));
-    // The close has not ended yet.
+    // The close is still in progress.
     step.plan.reopen();
     BOOST_TEST(step.plan.closes());
-    BOOST_TEST((step(event::turn, nobody) == kind::rest));
+    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
     step.open();
     step.plan.reopen();
     BOOST_TEST(!step.plan.closes());
-    BOOST_TEST((step(event::turn, nobody) == kind::none));
+    BOOST_TEST((step(event::turn, unneeded) == kind::none));
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_close_keeps_the_connection)
@@ -347,7 +348,7 @@ BOOST_AUTO_TEST_CASE(cancelled_close_keeps_the_connection)
     step.plan.cancel_close();
     BOOST_TEST(!step.plan.closes());
     BOOST_TEST(!step.plan.out_of_time(step.now + 1000h));
-    BOOST_TEST((step(event::turn, nobody) == kind::none));
+    BOOST_TEST((step(event::turn, unneeded) == kind::none));
 }
 
 BOOST_AUTO_TEST_CASE(request_during_a_close_does_not_keep_the_connection)
@@ -358,86 +359,86 @@ BOOST_AUTO_TEST_CASE(request_during_a_close_does_not_keep_the_connection)
     step.plan.reopen();
     BOOST_TEST((step(event::turn, busy) == kind::none));
     BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false}));
-    BOOST_TEST((step(event::turn, nobody) == kind::rest));
+    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
 }
 
-BOOST_AUTO_TEST_CASE(a_timer_is_armed_for_as_long_as_it_makes_a_difference)
+BOOST_AUTO_TEST_CASE(timer_delay_matches_the_next_deadline)
 {
     steps step(10s);
-    // The event loop may run out of work.
-    BOOST_TEST((step.turns() == std::nullopt));
-    BOOST_TEST((step.turns({.others_open = true}) == 10s));
-    BOOST_TEST((step.turns({.others_open = false}, queued) == 77ms));
-    BOOST_TEST((step.turns({.others_open = false, .closing = true}) == 77ms));
+    // No timer is needed, so the event loop can run out of work.
+    BOOST_TEST((step.timer_delay() == std::nullopt));
+    BOOST_TEST((step.timer_delay({.others_open = true}) == 10s));
+    BOOST_TEST((step.timer_delay({.others_open = false}, queued) == 77ms));
+    BOOST_TEST((step.timer_delay({.others_open = false, .closing = true}) == 77ms));
     static_cast<void>(step(event::wanted));
-    BOOST_TEST((step.turns() == 1s));
+    BOOST_TEST((step.timer_delay() == 1s));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.turns() == 10s));
-    BOOST_TEST((step.turns({.others_open = false}, busy) == 77ms));
+    BOOST_TEST((step.timer_delay() == 10s));
+    BOOST_TEST((step.timer_delay({.others_open = false}, busy) == 77ms));
     step.plan.retire();
-    BOOST_TEST((step.turns() == 10ms));
+    BOOST_TEST((step.timer_delay() == 10ms));
     step.plan.close(start + 1s);
-    BOOST_TEST((step.turns() == 77ms));
+    BOOST_TEST((step.timer_delay() == 77ms));
     steps patient(24h);
     patient.open();
-    BOOST_TEST((patient.turns() == 60s));
+    BOOST_TEST((patient.timer_delay() == 60s));
 }
 
-BOOST_AUTO_TEST_CASE(several_are_told_of_as_one)
+BOOST_AUTO_TEST_CASE(several_connections_are_reported_as_one)
 {
     remote::connection_events all;
     connection_plan one(10s, all), two(10s, all);
-    const auto said = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
+    const auto reported = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
         return plan.next(start, what, by).say;
     };
-    BOOST_TEST((said(one, event::wanted) == news::connecting));
-    BOOST_TEST((said(two, event::wanted) == news::connecting));
-    BOOST_TEST((said(one, event::opened) == news::ready));
-    // While one stands, nobody is without.
-    BOOST_TEST((said(two, event::failed) == news::none));
-    static_cast<void>(said(two, event::due));
-    BOOST_TEST((said(two, event::opened) == news::none));
-    BOOST_TEST((said(one, event::lost) == news::none));
-    BOOST_TEST((said(two, event::silent) == news::suspended));
-    static_cast<void>(said(one, event::due));
-    static_cast<void>(said(two, event::due));
-    BOOST_TEST((said(one, event::failed) == news::unreachable));
-    BOOST_TEST((said(two, event::opened) == news::reconnected));
-    static_cast<void>(said(one, event::due));
-    BOOST_TEST((said(one, event::opened) == news::none));
-    // One that is closed for being unused counts no more.
+    BOOST_TEST((reported(one, event::wanted) == item::connecting));
+    BOOST_TEST((reported(two, event::wanted) == item::connecting));
+    BOOST_TEST((reported(one, event::opened) == item::ready));
+    // As long as one connection is open, no loss is reported.
+    BOOST_TEST((reported(two, event::failed) == item::none));
+    static_cast<void>(reported(two, event::due));
+    BOOST_TEST((reported(two, event::opened) == item::none));
+    BOOST_TEST((reported(one, event::lost) == item::none));
+    BOOST_TEST((reported(two, event::silent) == item::suspended));
+    static_cast<void>(reported(one, event::due));
+    static_cast<void>(reported(two, event::due));
+    BOOST_TEST((reported(one, event::failed) == item::unreachable));
+    BOOST_TEST((reported(two, event::opened) == item::reconnected));
+    static_cast<void>(reported(one, event::due));
+    BOOST_TEST((reported(one, event::opened) == item::none));
+    // A connection that was closed because it was unused is not counted any more.
     one.close(start);
-    BOOST_TEST((said(one, event::turn, nobody) == news::none));
+    BOOST_TEST((reported(one, event::turn, unneeded) == item::none));
     BOOST_TEST(one.idle());
-    BOOST_TEST((said(two, event::lost) == news::suspended));
+    BOOST_TEST((reported(two, event::lost) == item::suspended));
 }
 
-BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_told_and_starts_no_second_one)
+BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_reported_and_starts_no_second_back_off)
 {
     steps step;
     step.open();
     BOOST_TEST((step(event::lost) == kind::wait));
-    BOOST_TEST((step.said == news::suspended));
+    BOOST_TEST((step.reported == item::suspended));
     BOOST_TEST((step(event::failed) == kind::none));
-    BOOST_TEST((step.said == news::unreachable));
+    BOOST_TEST((step.reported == item::unreachable));
     BOOST_TEST(step.is_in(phase::waiting));
 }
 
-BOOST_AUTO_TEST_CASE(a_forked_child_begins_anew_and_tells_of_nothing)
+BOOST_AUTO_TEST_CASE(forked_child_starts_again_and_reports_nothing)
 {
     steps step;
     step.open();
     step.plan.demote();
     BOOST_TEST((step(event::forked, busy) == kind::none));
-    BOOST_TEST((step.said == news::none));
+    BOOST_TEST((step.reported == item::none));
     BOOST_TEST(step.is_in(phase::idle));
-    // What the parent's connection does is nothing to it.
+    // Events of the parent's connection have no effect.
     BOOST_TEST((step(event::lost) == kind::none));
     BOOST_TEST((step(event::told) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.said == news::ready));
+    BOOST_TEST((step.reported == item::ready));
     BOOST_TEST(step.plan.takes_requests());
 }
 

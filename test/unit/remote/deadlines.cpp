@@ -18,7 +18,7 @@ constexpr lease_clock::time_point start{std::chrono::hours(100)};
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(an_operation_has_its_whole_time_and_no_more)
+BOOST_AUTO_TEST_CASE(operation_ends_at_its_deadline_and_not_before)
 {
     const deadlines limits(5s);
     BOOST_TEST((limits.of(start) == start + 5s));
@@ -27,24 +27,24 @@ BOOST_AUTO_TEST_CASE(an_operation_has_its_whole_time_and_no_more)
     BOOST_TEST((deadlines(lease_clock::duration::max()).of(start) == lease_clock::time_point::max()));
 }
 
-BOOST_AUTO_TEST_CASE(the_pace_is_a_small_part_of_it)
+BOOST_AUTO_TEST_CASE(pace_is_a_small_part_of_the_timeout)
 {
     BOOST_TEST((deadlines(10ms).pace() == 5ms));
     BOOST_TEST((deadlines(1s).pace() == 50ms));
     BOOST_TEST((deadlines(1h).pace() == 100ms));
 }
 
-BOOST_AUTO_TEST_CASE(time_in_which_the_event_loop_stood_still_is_not_charged)
+BOOST_AUTO_TEST_CASE(time_without_a_running_event_loop_is_not_counted)
 {
     BOOST_TEST((deadlines::stood_still(start, start) == 0s));
-    // Timers are early, and late, by a little.
+    // Timers may fire slightly early or late.
     BOOST_TEST((deadlines::stood_still(start, start - 1ms) == 0s));
     BOOST_TEST((deadlines::stood_still(start, start + 250ms) == 0s));
     BOOST_TEST((deadlines::stood_still(start, start + 251ms) == 251ms));
     BOOST_TEST((deadlines::stood_still(start, start + 1h) == 1h));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_not_sent_has_not_happened_and_what_was_may_have)
+BOOST_AUTO_TEST_CASE(overdue_unsent_is_unavailable_and_sent_is_outcome_unknown)
 {
     const auto trouble = make_failure(errc::unavailable, "nobody is there", asio::error::connection_refused);
     BOOST_TEST(deadlines::overdue(delivery::unsent, nullptr)->code == errc::unavailable);

@@ -36,7 +36,7 @@ struct steps
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(it_is_made_once_somebody_waits_and_requests_can_be_sent)
+BOOST_AUTO_TEST_CASE(connects_when_a_caller_waits_and_requests_can_be_sent)
 {
     steps step;
     step.seen.wanted = false;
@@ -53,11 +53,11 @@ BOOST_AUTO_TEST_CASE(it_is_made_once_somebody_waits_and_requests_can_be_sent)
     BOOST_TEST(!step.plan.ready());
     BOOST_TEST((step(event::greeted_here) == kind::listen));
     BOOST_TEST(step.plan.ready());
-    // Each who begins to wait is asked for.
+    // Each new waiter leads to a subscription.
     BOOST_TEST((step(event::wanted) == kind::listen));
 }
 
-BOOST_AUTO_TEST_CASE(it_is_made_again_for_those_who_wait_later_each_time)
+BOOST_AUTO_TEST_CASE(reconnects_for_waiters_with_a_growing_delay)
 {
     steps step;
     step.listen();
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(it_is_made_again_for_those_who_wait_later_each_time)
         BOOST_TEST((step(event::due) == kind::connect));
         BOOST_TEST((step(event::greeted_here) == kind::listen));
     }
-    // That it stands is not enough to begin anew.
+    // The connection alone does not reset the back-off; only a confirmed subscription does.
     BOOST_TEST((step(event::confirmed) == kind::listen));
     BOOST_TEST((step(event::ended) == kind::wait));
     BOOST_TEST((step.delay <= 150ms));
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(it_is_made_again_for_those_who_wait_later_each_time)
     BOOST_TEST((step(event::wanted) == kind::connect));
 }
 
-BOOST_AUTO_TEST_CASE(it_ends_when_nobody_waits_any_more)
+BOOST_AUTO_TEST_CASE(connection_is_closed_without_waiters)
 {
     steps step;
     step.listen();
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(it_ends_when_nobody_waits_any_more)
     BOOST_TEST((step(event::due) == kind::none));
 }
 
-BOOST_AUTO_TEST_CASE(who_begins_to_wait_while_its_retry_is_called_off_is_not_forgotten)
+BOOST_AUTO_TEST_CASE(new_waiter_during_the_end_of_a_back_off_leads_to_a_connection)
 {
     steps step;
     step.listen();
@@ -101,13 +101,13 @@ BOOST_AUTO_TEST_CASE(who_begins_to_wait_while_its_retry_is_called_off_is_not_for
     BOOST_TEST((step(event::wanted) == kind::connect));
 }
 
-BOOST_AUTO_TEST_CASE(only_a_missing_right_makes_waiters_poll)
+BOOST_AUTO_TEST_CASE(only_a_missing_permission_leads_to_polling)
 {
     steps step;
     step.listen();
     BOOST_TEST((step(event::refused) == kind::close));
     BOOST_TEST(!step.plan.polls());
-    // No answer to what was asked before counts, and nothing more is asked for.
+    // Later answers have no effect, and no further subscription is sent.
     BOOST_TEST((step(event::confirmed) == kind::none));
     BOOST_TEST((step(event::denied) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::none));
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(only_a_missing_right_makes_waiters_poll)
     BOOST_TEST((step(event::due) == kind::none));
 }
 
-BOOST_AUTO_TEST_CASE(a_right_that_was_missing_is_asked_for_again_at_each_reconnect)
+BOOST_AUTO_TEST_CASE(missing_permission_is_checked_again_at_each_reconnection)
 {
     for (const auto where : {event::requests_here, event::requests_elsewhere}) {
         steps step;
@@ -134,18 +134,18 @@ BOOST_AUTO_TEST_CASE(a_right_that_was_missing_is_asked_for_again_at_each_reconne
     }
 }
 
-BOOST_AUTO_TEST_CASE(it_follows_the_requests_to_another_server)
+BOOST_AUTO_TEST_CASE(events_follow_the_requests_to_another_server)
 {
     steps step;
     step.listen();
     BOOST_TEST((step(event::requests_here) == kind::none));
     BOOST_TEST((step(event::requests_elsewhere) == kind::close));
     BOOST_TEST((step(event::ended) == kind::wait));
-    // Nothing to close.
+    // There is no connection to close.
     BOOST_TEST((step(event::requests_elsewhere) == kind::none));
 }
 
-BOOST_AUTO_TEST_CASE(servers_that_answer_by_turns_do_not_keep_it_connecting)
+BOOST_AUTO_TEST_CASE(alternating_servers_cause_a_limited_number_of_reconnections)
 {
     steps step;
     const auto connect = [&] {
@@ -161,14 +161,14 @@ BOOST_AUTO_TEST_CASE(servers_that_answer_by_turns_do_not_keep_it_connecting)
         BOOST_TEST((connect() == kind::close));
     BOOST_TEST((connect() == kind::listen_elsewhere));
     BOOST_TEST(step.plan.ready());
-    // A new connection for requests may have moved to where they come from.
+    // The new connection for requests may lead to the server that the events come from.
     BOOST_TEST((step(event::requests_elsewhere) == kind::close));
     static_cast<void>(step(event::ended));
     static_cast<void>(step(event::due));
     BOOST_TEST((connect() == kind::close));
 }
 
-BOOST_AUTO_TEST_CASE(a_forked_child_makes_its_own)
+BOOST_AUTO_TEST_CASE(forked_child_makes_its_own_connection)
 {
     steps step;
     step.listen();

@@ -8,7 +8,7 @@ using action = liveness::action;
 
 BOOST_AUTO_TEST_SUITE(remote_liveness)
 
-BOOST_AUTO_TEST_CASE(how_long_it_takes_to_connect_is_not_counted)
+BOOST_AUTO_TEST_CASE(time_to_connect_is_not_counted)
 {
     liveness life({.greeting = 2, .silence = 4});
     for (int turn = 0; turn < 100; ++turn)
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_CASE(how_long_it_takes_to_connect_is_not_counted)
     BOOST_TEST((life.turn(0, true) == action::give_up));
 }
 
-BOOST_AUTO_TEST_CASE(a_silent_one_is_asked_once_and_given_up_in_the_end)
+BOOST_AUTO_TEST_CASE(silent_connection_is_probed_once_and_then_given_up)
 {
     liveness life({.greeting = 9, .silence = 4});
     BOOST_TEST((life.turn(1, true) == action::go_on));
@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(a_silent_one_is_asked_once_and_given_up_in_the_end)
     BOOST_TEST((life.turn(1, true) == action::give_up));
 }
 
-BOOST_AUTO_TEST_CASE(any_sign_of_life_begins_the_count_anew)
+BOOST_AUTO_TEST_CASE(received_data_reset_the_count)
 {
     liveness life({.greeting = 9, .silence = 3});
     for (unsigned heard = 1; heard < 50; ++heard) {
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(any_sign_of_life_begins_the_count_anew)
     }
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_that_is_owed_is_not_asked_for_again)
+BOOST_AUTO_TEST_CASE(pending_probe_is_not_repeated)
 {
     liveness life({.greeting = 9, .silence = 4});
     static_cast<void>(life.turn(1, true));

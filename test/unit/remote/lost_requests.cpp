@@ -25,7 +25,7 @@ std::vector<connection_number> numbers_of(const std::vector<lost_requests::suspe
 
 BOOST_AUTO_TEST_SUITE(remote_lost_requests)
 
-BOOST_AUTO_TEST_CASE(what_was_lost_may_arrive_until_the_server_has_closed_it)
+BOOST_AUTO_TEST_CASE(lost_request_may_arrive_until_the_server_has_closed_its_connection)
 {
     lost_requests known;
     BOOST_TEST(!known.may_arrive(1));
@@ -36,31 +36,31 @@ BOOST_AUTO_TEST_CASE(what_was_lost_may_arrive_until_the_server_has_closed_it)
     BOOST_TEST_REQUIRE(suspects.size() == 1U);
     BOOST_TEST(suspects[0].number == 1U);
     BOOST_TEST(suspects[0].id == 71);
-    // To ask is no proof.
+    // The request to close the connection is not a proof.
     BOOST_TEST(known.may_arrive(1));
     known.closed_by_server(1);
     BOOST_TEST(!known.may_arrive(1));
     BOOST_TEST(to_close(known, "a").empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_process_that_is_gone_has_taken_its_connections_with_it)
+BOOST_AUTO_TEST_CASE(replaced_server_process_proves_its_connections_dead)
 {
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
     known.add(2, {.id = 71, .process = "b"});
     known.add(3, {.id = 71});
-    // Of the one whose process is not known nothing is proven.
+    // Nothing is proven for a connection whose process is not known.
     BOOST_TEST(
         numbers_of(to_close(known, "b")) == (std::vector<connection_number>{2, 3}), boost::test_tools::per_element());
     BOOST_TEST(!known.may_arrive(1));
     BOOST_TEST(known.may_arrive(2));
     BOOST_TEST(known.may_arrive(3));
-    // Nor is it by a server that does not tell who it is.
+    // A server that does not report its process proves nothing.
     BOOST_TEST(to_close(known, "").size() == 2U);
     BOOST_TEST(known.may_arrive(2));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_may_not_be_closed_is_asked_for_once_and_stays_in_doubt)
+BOOST_AUTO_TEST_CASE(connection_that_cannot_be_closed_is_tried_once_and_stays_unproven)
 {
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
@@ -68,12 +68,12 @@ BOOST_AUTO_TEST_CASE(one_that_may_not_be_closed_is_asked_for_once_and_stays_in_d
     known.not_to_be_closed(9);
     BOOST_TEST(to_close(known, "a").empty());
     BOOST_TEST(known.may_arrive(1));
-    // Its process ends.
+    // The server process has been replaced.
     known.connected_to("b");
     BOOST_TEST(!known.may_arrive(1));
 }
 
-BOOST_AUTO_TEST_CASE(of_what_was_forgotten_nothing_is_proven)
+BOOST_AUTO_TEST_CASE(forgotten_connection_stays_unproven)
 {
     lost_requests known;
     for (connection_number each = 1; each <= 1030; ++each)
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(of_what_was_forgotten_nothing_is_proven)
     BOOST_TEST(!known.may_arrive(8));
 }
 
-BOOST_AUTO_TEST_CASE(a_forked_child_asks_for_none_of_its_parents)
+BOOST_AUTO_TEST_CASE(forked_child_closes_no_connection_of_its_parent)
 {
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_asks_for_none_of_its_parents)
     BOOST_TEST(!known.is_from_parent(3));
 }
 
-BOOST_AUTO_TEST_CASE(an_answer_disproves_what_went_before_it_on_the_same_connection)
+BOOST_AUTO_TEST_CASE(answer_settles_earlier_requests_on_the_same_connection)
 {
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
@@ -109,11 +109,11 @@ BOOST_AUTO_TEST_CASE(an_answer_disproves_what_went_before_it_on_the_same_connect
     BOOST_TEST(!claim.empty());
     BOOST_TEST(claim.dispel(1, known));
     BOOST_TEST(claim.empty());
-    // Nothing was left to disprove.
+    // No unanswered request was left.
     BOOST_TEST(!claim.dispel(1, known));
 }
 
-BOOST_AUTO_TEST_CASE(all_doubts_go_before_a_claim_is_out_of_doubt)
+BOOST_AUTO_TEST_CASE(claim_is_settled_after_its_last_unanswered_request)
 {
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});

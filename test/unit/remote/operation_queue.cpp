@@ -19,12 +19,12 @@ constexpr lease_clock::time_point start_time{std::chrono::hours(100)};
 
 struct end
 {
-    char who;
+    char name;
     delivery how;
     errc why;
 };
 
-/// Does nothing, and notes how it ended.
+/// An operation that does nothing, and records how it ended.
 class idle_operation final : public operation
 {
 public:
@@ -41,20 +41,20 @@ public:
     }
     [[nodiscard]] bool unwanted() const noexcept override
     {
-        ++looks;
+        ++check_count;
         return is_unwanted;
     }
 
     bool is_unwanted = false;
     std::function<void()> then{};
-    static inline std::size_t looks = 0;
+    static inline std::size_t check_count = 0;
 
 private:
     char name_;
     std::vector<end>& ends_;
 };
 
-struct scene
+struct fixture
 {
     boost::intrusive_ptr<idle_operation> make(char name, lease_clock::time_point until = start_time + 1s)
     {
@@ -67,17 +67,17 @@ struct scene
         for (std::size_t i = 0; i < count; ++i)
             all.add(make('x', until));
     }
-    /// Until nothing is left to be ended, in parts.
+    /// Calls `end_some` until nothing is left.
     void end_in_parts(lease_clock::time_point now)
     {
-        std::size_t looks = idle_operation::looks, told = ends.size();
+        std::size_t check_count = idle_operation::check_count, ended = ends.size();
         for (bool more = true; more;) {
             more = all.end_some(now, nullptr);
-            BOOST_TEST_REQUIRE(
-                idle_operation::looks - std::exchange(looks, idle_operation::looks) <= remote::most_per_turn);
-            BOOST_TEST_REQUIRE(ends.size() - std::exchange(told, ends.size()) <= remote::most_per_turn);
+            BOOST_TEST_REQUIRE(idle_operation::check_count - std::exchange(check_count, idle_operation::check_count) <=
+                               remote::max_per_handler);
+            BOOST_TEST_REQUIRE(ends.size() - std::exchange(ended, ends.size()) <= remote::max_per_handler);
         }
-        BOOST_TEST(!all.owes_news());
+        BOOST_TEST(!all.has_unreported_failures());
     }
 
     std::vector<end> ends;
@@ -88,9 +88,9 @@ constexpr std::size_t many = 20'000;
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(remote_operation_queue, scene)
+BOOST_FIXTURE_TEST_SUITE(remote_operation_queue, fixture)
 
-BOOST_AUTO_TEST_CASE(they_are_started_in_their_order)
+BOOST_AUTO_TEST_CASE(operations_are_started_in_order)
 {
     const auto one = make('a'), two = make('b');
     BOOST_TEST(all.add(one));
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(they_are_started_in_their_order)
     BOOST_TEST(!all.under_way());
     BOOST_TEST((all.take() == one));
     BOOST_TEST(all.under_way());
-    // Back to where it was.
+    // The operation returns to its place in the queue.
     all.put_back(*one);
     BOOST_TEST(!all.under_way());
     BOOST_TEST(all.count_under_way() == 0U);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(they_are_started_in_their_order)
     BOOST_TEST(ends.empty());
 }
 
-BOOST_AUTO_TEST_CASE(those_that_are_alone_are_counted_until_one_is_not)
+BOOST_AUTO_TEST_CASE(operations_alone_in_flight_are_counted)
 {
     const auto one = make('a'), two = make('b');
     for (unsigned i = 0; i < 5; ++i) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(those_that_are_alone_are_counted_until_one_is_not)
         static_cast<void>(all.take());
         all.ended(*one);
     }
-    // One that waits for it to end is alone, too.
+    // An operation that waits for the previous one to end is also alone in flight.
     all.add(one);
     static_cast<void>(all.take());
     all.add(two);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(those_that_are_alone_are_counted_until_one_is_not)
     BOOST_TEST(all.alone_in_a_row() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_takes_too_long_ends)
+BOOST_AUTO_TEST_CASE(overdue_operation_ends)
 {
     all.add(make('a'));
     all.add(make('b'));
@@ -151,13 +151,13 @@ BOOST_AUTO_TEST_CASE(what_takes_too_long_ends)
     BOOST_TEST(ends.empty());
     end_some(start_time + 2s);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
-    BOOST_TEST((ends[0].who == 'a' && ends[0].how == delivery::unanswered && ends[0].why == errc::outcome_unknown));
-    BOOST_TEST((ends[1].who == 'b' && ends[1].how == delivery::unsent && ends[1].why == errc::unavailable));
+    BOOST_TEST((ends[0].name == 'a' && ends[0].how == delivery::unanswered && ends[0].why == errc::outcome_unknown));
+    BOOST_TEST((ends[1].name == 'b' && ends[1].how == delivery::unsent && ends[1].why == errc::unavailable));
     BOOST_TEST(!all.under_way());
     BOOST_TEST(all.empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_nobody_wants_ends_while_it_waits)
+BOOST_AUTO_TEST_CASE(unwanted_operation_ends_while_it_waits)
 {
     const auto one = make('a'), two = make('b');
     all.add(one);
@@ -166,12 +166,12 @@ BOOST_AUTO_TEST_CASE(what_nobody_wants_ends_while_it_waits)
     one->is_unwanted = two->is_unwanted = true;
     end_some(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
-    BOOST_TEST(ends[0].who == 'b');
+    BOOST_TEST(ends[0].name == 'b');
 }
 
-BOOST_AUTO_TEST_CASE(many_end_in_parts)
+BOOST_AUTO_TEST_CASE(many_operations_end_in_parts)
 {
-    // The last one that waits is found, too.
+    // The overdue operation at the end of the queue is found too.
     add(many);
     add(1, start_time);
     end_in_parts(start_time);
@@ -189,28 +189,28 @@ BOOST_AUTO_TEST_CASE(many_end_in_parts)
     BOOST_TEST(all.count_under_way() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(as_many_as_are_looked_at_in_one_go_are_looked_at_once)
+BOOST_AUTO_TEST_CASE(exactly_one_part_is_checked_once)
 {
-    add(remote::most_per_turn);
-    const auto before = idle_operation::looks;
+    add(remote::max_per_handler);
+    const auto before = idle_operation::check_count;
     end_in_parts(start_time);
-    BOOST_TEST(idle_operation::looks - before == remote::most_per_turn);
+    BOOST_TEST(idle_operation::check_count - before == remote::max_per_handler);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_taken_during_a_look_is_not_looked_at)
+BOOST_AUTO_TEST_CASE(operation_taken_during_a_pass_is_not_checked)
 {
     add(many);
     BOOST_TEST(all.end_some(start_time, nullptr));
     while (all.take()) {
     }
     add(1, start_time);
-    // It has come behind that look; the next finds it.
+    // The operation was added behind the current position, so the next pass finds it.
     end_in_parts(start_time);
     end_in_parts(start_time);
     BOOST_TEST(ends.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(many_are_given_up_in_parts)
+BOOST_AUTO_TEST_CASE(many_operations_are_given_up_in_parts)
 {
     add(many);
     while (all.take()) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(many_are_given_up_in_parts)
     all.give_up_waiting(make_failure(errc::unavailable));
     BOOST_TEST(!all.under_way());
     BOOST_TEST(all.empty());
-    BOOST_TEST(all.owes_news());
+    BOOST_TEST(all.has_unreported_failures());
     BOOST_TEST(ends.empty());
     end_in_parts(start_time);
     BOOST_TEST(ends.size() == 2 * many);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(many_are_given_up_in_parts)
     BOOST_TEST((ends.back().how == delivery::unsent && ends.back().why == errc::unavailable));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_given_up_is_told_once_whatever_becomes_of_it)
+BOOST_AUTO_TEST_CASE(given_up_operation_ends_exactly_once)
 {
     const auto answered = make('a'), sent_back = make('b');
     for (const auto& each : {answered, sent_back}) {
@@ -243,15 +243,15 @@ BOOST_AUTO_TEST_CASE(what_was_given_up_is_told_once_whatever_becomes_of_it)
     BOOST_TEST(all.empty());
     end_some(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
-    BOOST_TEST(ends[0].who == 'b');
-    // Those that come after are not concerned.
+    BOOST_TEST(ends[0].name == 'b');
+    // Operations that are added later are not affected.
     all.add(answered);
     static_cast<void>(all.take());
     all.put_back(*answered);
     BOOST_TEST(!all.empty());
 }
 
-BOOST_AUTO_TEST_CASE(whoever_is_told_may_give_up_more)
+BOOST_AUTO_TEST_CASE(completion_may_give_up_more_operations)
 {
     const auto first = make('a', start_time);
     first->then = [this] { all.give_up_waiting(make_failure(errc::access_denied)); };
@@ -260,10 +260,10 @@ BOOST_AUTO_TEST_CASE(whoever_is_told_may_give_up_more)
     all.add(make('b'));
     end_in_parts(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
-    BOOST_TEST((ends[1].who == 'b' && ends[1].why == errc::access_denied));
+    BOOST_TEST((ends[1].name == 'b' && ends[1].why == errc::access_denied));
 }
 
-BOOST_AUTO_TEST_CASE(dropping_all_ends_nothing_and_lets_nothing_in)
+BOOST_AUTO_TEST_CASE(drop_all_calls_no_completion_and_rejects_operations)
 {
     const auto one = make('a'), two = make('b');
     all.add(one);
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(dropping_all_ends_nothing_and_lets_nothing_in)
     static_cast<void>(all.take());
     all.give_up_running(make_failure(errc::outcome_unknown));
     all.drop_all();
-    BOOST_TEST(!all.owes_news());
+    BOOST_TEST(!all.has_unreported_failures());
     BOOST_TEST(!all.add(one));
     BOOST_TEST(all.empty());
     BOOST_TEST(!all.under_way());

@@ -14,7 +14,7 @@ using remote::parse_stored_owner;
 
 BOOST_AUTO_TEST_SUITE(remote_stored_owner)
 
-BOOST_AUTO_TEST_CASE(it_is_read_back)
+BOOST_AUTO_TEST_CASE(stored_owner_is_read_back)
 {
     const owner_data owner{"o", "h", "", "g"};
     std::string stored = "before";
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(time_that_the_clock_cannot_represent_is_clamped)
                 system_clock::time_point::min() + std::chrono::milliseconds(1)));
 }
 
-BOOST_AUTO_TEST_CASE(its_size_is_known_before_it_is_written)
+BOOST_AUTO_TEST_CASE(size_is_known_before_writing)
 {
     for (const auto& owner : {owner_data{}, owner_data{"o", "host", "for you", "group"}}) {
         std::string stored;
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(its_size_is_known_before_it_is_written)
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_strangers_store_is_none)
+BOOST_AUTO_TEST_CASE(data_of_other_programs_are_rejected)
 {
     for (const auto* strange : {"", "short", "not eleven hex digits"})
         BOOST_TEST(!parse_stored_owner(strange).has_value());

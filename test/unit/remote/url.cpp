@@ -23,7 +23,7 @@ url parsed(std::string_view text)
 
 BOOST_AUTO_TEST_SUITE(remote_url)
 
-BOOST_AUTO_TEST_CASE(it_is_taken_apart)
+BOOST_AUTO_TEST_CASE(url_is_split_into_its_parts)
 {
     const auto all = parsed("mongodb://me:a%40b@one,two:2,[::1]:3/db/x?w=1#y");
     BOOST_TEST(all.scheme() == "mongodb");
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(it_is_taken_apart)
     BOOST_TEST(all.host_count() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_left_out_is_empty)
+BOOST_AUTO_TEST_CASE(missing_parts_are_empty)
 {
     const auto bare = parsed("zookeeper://host");
     BOOST_TEST(bare.path().empty());
@@ -57,14 +57,14 @@ BOOST_AUTO_TEST_CASE(scheme_and_host_names_are_compared_in_lower_case)
     BOOST_TEST(all.path() == "Db");
 }
 
-BOOST_AUTO_TEST_CASE(each_host_gets_an_url_of_its_own)
+BOOST_AUTO_TEST_CASE(of_each_host_makes_one_url_per_host)
 {
     const auto urls = parsed("x+quorum://u:p%2f@a,b:2,[::1]/3").of_each_host("x");
     const std::vector<std::string> expected{"x://u:p%2f@a/3", "x://u:p%2f@b:2/3", "x://u:p%2f@[::1]/3"};
     BOOST_TEST(urls == expected, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_refusal_names_the_piece_and_repeats_nothing_of_it)
+BOOST_AUTO_TEST_CASE(error_message_names_the_invalid_part_without_its_text)
 {
     const auto refusal_of = [](const char* text) {
         try {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_names_the_piece_and_repeats_nothing_of_it)
         BOOST_TEST(refusal_of(text).empty(), text);
 }
 
-BOOST_AUTO_TEST_CASE(an_endpoint_is_told_as_it_is_written)
+BOOST_AUTO_TEST_CASE(endpoint_is_formatted_as_in_a_url)
 {
     BOOST_TEST(to_text(endpoint{"host", "1"}) == "host:1");
     BOOST_TEST(to_text(endpoint{"::1", "2"}) == "[::1]:2");

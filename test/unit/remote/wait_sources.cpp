@@ -17,17 +17,17 @@ BOOST_AUTO_TEST_SUITE(remote_wait_sources)
 
 namespace {
 
-constexpr lease_clock::time_point begun{std::chrono::hours(100)};
+constexpr lease_clock::time_point start_time{std::chrono::hours(100)};
 
-/// Waits on one source.
-struct listener
+/// A waiter of one source.
+struct waiter
 {
-    listener(wait_sources& all, const std::string& name) : of(&all), claim(driver::exclusive(name))
+    waiter(wait_sources& all, const std::string& name) : of(&all), claim(driver::exclusive(name))
     {
         std::tie(source, seen) = all.watch(name);
     }
-    /// False if there is something new.
-    bool wait(lease_clock::time_point now = begun)
+    /// Returns false if there was an event.
+    bool wait(lease_clock::time_point now = start_time)
     {
         completion<woken> done([this](woken) { ++wakes; });
         return of->wait(source, *claim, seen, now, looked_in, done);
@@ -61,48 +61,48 @@ using names = std::vector<std::string>;
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(each_key_is_asked_for_once_however_many_wait)
+BOOST_AUTO_TEST_CASE(each_key_is_subscribed_once_for_all_waiters)
 {
     wait_sources all;
     BOOST_TEST(all.empty());
-    listener one(all, "a"), two(all, "a"), other(all, "b");
+    waiter one(all, "a"), two(all, "a"), other(all, "b");
     BOOST_TEST(!all.empty());
     BOOST_TEST(names_of(all.take_idle(1)) == names{"a"}, boost::test_tools::per_element());
     BOOST_TEST(names_of(all.take_idle(9)) == names{"b"}, boost::test_tools::per_element());
     BOOST_TEST(all.take_idle(9).empty());
 }
 
-BOOST_AUTO_TEST_CASE(whoever_waits_looks_again_when_events_begin_to_arrive)
+BOOST_AUTO_TEST_CASE(waiters_check_again_when_the_subscription_becomes_active)
 {
     wait_sources all;
-    listener one(all, "a");
+    waiter one(all, "a");
     BOOST_TEST(one.wait());
     const auto asked = all.take_idle(9);
     BOOST_TEST(!all.armed("a"));
     BOOST_TEST(wake(all.arm(asked)) == 1U);
     BOOST_TEST(one.wakes == 1);
     BOOST_TEST(all.armed("a"));
-    // It has not looked yet.
+    // The waiter has not checked the lock yet.
     BOOST_TEST(!one.wait());
     one.look();
     BOOST_TEST(one.wait());
 }
 
-BOOST_AUTO_TEST_CASE(who_comes_while_events_arrive_looks_before_waiting)
+BOOST_AUTO_TEST_CASE(new_waiter_of_an_active_subscription_checks_before_it_waits)
 {
     wait_sources all;
-    listener one(all, "a");
+    waiter one(all, "a");
     wake(all.arm(all.take_idle(9)));
-    listener late(all, "a");
+    waiter late(all, "a");
     BOOST_TEST(!late.wait());
     late.look();
     BOOST_TEST(late.wait());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_confirmed_to_be_as_it_was_is_no_news_to_those_who_know_it)
+BOOST_AUTO_TEST_CASE(confirmed_unchanged_key_wakes_only_waiters_of_other_connections)
 {
     wait_sources all;
-    listener same(all, "a"), late(all, "a"), before(all, "a"), unknown(all, "a"), elsewhere(all, "a");
+    waiter same(all, "a"), late(all, "a"), before(all, "a"), unknown(all, "a"), elsewhere(all, "a");
     same.looked_in = late.looked_in = 2;
     before.looked_in = elsewhere.looked_in = 1;
     for (auto* each : {&same, &before, &unknown})
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(what_is_confirmed_to_be_as_it_was_is_no_news_to_those_who_k
     BOOST_TEST(same.wakes == 0);
     BOOST_TEST(before.wakes == 1);
     BOOST_TEST(unknown.wakes == 1);
-    listener latest(all, "a"), latest_elsewhere(all, "a");
+    waiter latest(all, "a"), latest_elsewhere(all, "a");
     latest.looked_in = 2;
     latest_elsewhere.looked_in = 1;
     for (auto* each : {&late, &latest})
@@ -124,30 +124,30 @@ BOOST_AUTO_TEST_CASE(what_is_confirmed_to_be_as_it_was_is_no_news_to_those_who_k
         each->look();
         BOOST_TEST(each->wait());
     }
-    // It is news to nobody only once.
+    // Only one confirmation is skipped.
     BOOST_TEST(wake(all.disarmed({"a"})) == 6U);
     for (auto* each : {&same, &late, &latest})
         BOOST_TEST(!each->wait());
 }
 
-BOOST_AUTO_TEST_CASE(who_knew_less_than_what_was_confirmed_looks)
+BOOST_AUTO_TEST_CASE(waiter_with_an_older_state_checks_after_a_confirmation)
 {
     wait_sources all;
-    listener one(all, "a");
+    waiter one(all, "a");
     one.looked_in = 2;
     wake(all.changed({"a"}));
     wake(all.arm_unchanged(all.take_idle(9).front(), 2));
     BOOST_TEST(!one.wait());
-    // What comes later is news to everybody.
+    // Later events end the waits of all waiters.
     one.look();
     wake(all.changed({"a"}));
     BOOST_TEST(!one.wait());
 }
 
-BOOST_AUTO_TEST_CASE(an_event_ends_the_waits_on_its_key_and_those_that_are_about_to_begin)
+BOOST_AUTO_TEST_CASE(event_ends_the_waits_of_its_key_and_prevents_new_ones)
 {
     wait_sources all;
-    listener one(all, "a"), two(all, "a"), other(all, "b");
+    waiter one(all, "a"), two(all, "a"), other(all, "b");
     wake(all.arm(all.take_idle(9)));
     for (auto* each : {&one, &two, &other}) {
         each->look();
@@ -158,14 +158,14 @@ BOOST_AUTO_TEST_CASE(an_event_ends_the_waits_on_its_key_and_those_that_are_about
     BOOST_TEST(two.wakes == 1);
     BOOST_TEST(other.wakes == 0);
     BOOST_TEST(!one.wait());
-    // Once each.
+    // Each wait ends only once.
     BOOST_TEST(wake(all.changed({"a"})) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(another_connection_is_asked_for_all_of_them_again)
+BOOST_AUTO_TEST_CASE(new_connection_subscribes_to_all_keys_again)
 {
     wait_sources all;
-    listener one(all, "a"), two(all, "b");
+    waiter one(all, "a"), two(all, "b");
     const auto asked = all.take_idle(9);
     wake(all.arm(asked));
     all.begin_round();
@@ -175,27 +175,27 @@ BOOST_AUTO_TEST_CASE(another_connection_is_asked_for_all_of_them_again)
     BOOST_TEST(all.armed("a"));
 }
 
-BOOST_AUTO_TEST_CASE(what_nobody_is_interested_in_is_forgotten_after_a_while)
+BOOST_AUTO_TEST_CASE(unused_source_is_removed_after_a_while)
 {
     wait_sources all;
-    listener one(all, "a"), two(all, "b"), three(all, "c");
+    waiter one(all, "a"), two(all, "b"), three(all, "c");
     static_cast<void>(all.take_idle(2));
     for (auto* each : {&one, &two, &three})
-        all.leave(*each->source, begun);
-    BOOST_TEST(all.forget_unused(begun + 999ms, 1s, 9).asked.empty());
+        all.leave(*each->source, start_time);
+    BOOST_TEST(all.forget_unused(start_time + 999ms, 1s, 9).asked.empty());
     BOOST_TEST(!all.empty());
-    // Used again meanwhile.
-    listener again(all, "b");
-    auto forgotten = all.forget_unused(begun + 1s, 1s, 1);
+    // The source is used again.
+    waiter again(all, "b");
+    auto forgotten = all.forget_unused(start_time + 1s, 1s, 1);
     BOOST_TEST(forgotten.asked == names{"a"}, boost::test_tools::per_element());
     BOOST_TEST(forgotten.more);
-    // Nobody had asked for it yet.
-    forgotten = all.forget_unused(begun + 1s, 1s, 9);
+    // This source had not been requested yet.
+    forgotten = all.forget_unused(start_time + 1s, 1s, 9);
     BOOST_TEST(forgotten.asked.empty());
     BOOST_TEST(!forgotten.more);
     BOOST_TEST(!all.empty());
-    all.leave(*again.source, begun + 2s);
-    forgotten = all.forget_unused(begun + 3s, 1s, 9);
+    all.leave(*again.source, start_time + 2s);
+    forgotten = all.forget_unused(start_time + 3s, 1s, 9);
     BOOST_TEST(forgotten.asked == names{"b"}, boost::test_tools::per_element());
     BOOST_TEST(all.empty());
 }
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(what_nobody_is_interested_in_is_forgotten_after_a_while)
 BOOST_AUTO_TEST_CASE(a_cancelled_wait_is_never_ended)
 {
     wait_sources all;
-    listener one(all, "a"), two(all, "a");
+    waiter one(all, "a"), two(all, "a");
     BOOST_TEST(one.wait());
     BOOST_TEST(two.wait());
     all.cancel_wait(*one.source, *one.claim);
@@ -213,46 +213,46 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_is_never_ended)
     BOOST_TEST(two.wakes == 1);
 }
 
-BOOST_AUTO_TEST_CASE(where_events_cannot_be_had_a_wait_ends_by_its_age)
+BOOST_AUTO_TEST_CASE(polling_wait_ends_by_its_age)
 {
     wait_sources all;
     all.poll(true);
-    listener one(all, "a"), two(all, "a"), other(all, "b");
-    BOOST_TEST(one.wait(begun));
-    BOOST_TEST(two.wait(begun + 1s));
-    BOOST_TEST(other.wait(begun + 1s));
-    BOOST_TEST(wake(all.take_due(begun - 1ns, 9)) == 0U);
-    BOOST_TEST(wake(all.take_due(begun, 9)) == 1U);
+    waiter one(all, "a"), two(all, "a"), other(all, "b");
+    BOOST_TEST(one.wait(start_time));
+    BOOST_TEST(two.wait(start_time + 1s));
+    BOOST_TEST(other.wait(start_time + 1s));
+    BOOST_TEST(wake(all.take_due(start_time - 1ns, 9)) == 0U);
+    BOOST_TEST(wake(all.take_due(start_time, 9)) == 1U);
     BOOST_TEST(one.wakes == 1);
-    // In parts.
-    BOOST_TEST(wake(all.take_due(begun + 1s, 1)) == 1U);
-    BOOST_TEST(wake(all.take_due(begun + 1s, 9)) == 1U);
+    // The waits end in several parts.
+    BOOST_TEST(wake(all.take_due(start_time + 1s, 1)) == 1U);
+    BOOST_TEST(wake(all.take_due(start_time + 1s, 9)) == 1U);
     BOOST_TEST(two.wakes + other.wakes == 2);
-    // One that an event has ended is not ended again.
+    // A wait that an event has ended does not end again.
     two.look();
-    BOOST_TEST(two.wait(begun + 2s));
+    BOOST_TEST(two.wait(start_time + 2s));
     wake(all.changed({"a"}));
-    BOOST_TEST(wake(all.take_due(begun + 9s, 9)) == 0U);
+    BOOST_TEST(wake(all.take_due(start_time + 9s, 9)) == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(who_began_to_wait_before_it_was_known_that_they_must_poll_look_once_more)
+BOOST_AUTO_TEST_CASE(waiters_that_began_before_polling_check_once_more)
 {
     wait_sources all;
-    listener one(all, "a");
+    waiter one(all, "a");
     BOOST_TEST(one.wait());
     all.poll(true);
-    BOOST_TEST(wake(all.take_due(begun + 9s, 9)) == 0U);
+    BOOST_TEST(wake(all.take_due(start_time + 9s, 9)) == 0U);
     BOOST_TEST(wake(all.wake(all.take_idle(9))) == 1U);
     one.look();
-    BOOST_TEST(one.wait(begun));
-    BOOST_TEST(wake(all.take_due(begun, 9)) == 1U);
+    BOOST_TEST(one.wait(start_time));
+    BOOST_TEST(wake(all.take_due(start_time, 9)) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(where_events_come_once_the_server_is_asked_again)
+BOOST_AUTO_TEST_CASE(one_time_events_are_subscribed_again)
 {
     wait_sources all;
-    listener one(all, "a");
-    listener other(all, "b");
+    waiter one(all, "a");
+    waiter other(all, "b");
     const auto asked = all.take_idle(9);
     static_cast<void>(all.arm(asked));
     one.look();
@@ -261,32 +261,32 @@ BOOST_AUTO_TEST_CASE(where_events_come_once_the_server_is_asked_again)
     BOOST_TEST(one.wakes == 1);
     BOOST_TEST(!all.armed("a"));
     BOOST_TEST(all.armed("b"));
-    // Whoever comes next has missed nothing, and whoever was woken has to look.
+    // The woken waiter must check the lock before it waits again.
     BOOST_TEST(!one.wait());
     one.look();
     BOOST_TEST(one.wait());
     BOOST_TEST(names_of(all.take_idle(9)) == names{"a"}, boost::test_tools::per_element());
-    // One that nobody has asked for stands where it stood.
-    listener third(all, "c");
+    // A source that was not requested remains idle.
+    waiter third(all, "c");
     BOOST_TEST(wake(all.disarmed({"c"})) == 0U);
     BOOST_TEST(names_of(all.take_idle(9)) == names{"c"}, boost::test_tools::per_element());
-    // And is forgotten from there.
-    all.leave(*other.source, begun);
+    // It is removed from the list of idle sources.
+    all.leave(*other.source, start_time);
     static_cast<void>(all.disarmed({"b"}));
-    BOOST_TEST(all.forget_unused(begun + 1h, 1s, 9).asked.empty());
+    BOOST_TEST(all.forget_unused(start_time + 1h, 1s, 9).asked.empty());
 }
 
-BOOST_AUTO_TEST_CASE(dropping_all_ends_nothing_and_forgets_everything)
+BOOST_AUTO_TEST_CASE(drop_all_calls_no_completion_and_removes_everything)
 {
     wait_sources all;
-    listener one(all, "a");
+    waiter one(all, "a");
     BOOST_TEST(one.wait());
     BOOST_TEST(all.drop_all().size() == 1U);
     BOOST_TEST(one.wakes == 0);
     BOOST_TEST(all.empty());
-    // Its interest ends later.
-    all.leave(*one.source, begun);
-    BOOST_TEST(!all.forget_unused(begun + 1h, 1s, 9).more);
+    // The use of the source ends later.
+    all.leave(*one.source, start_time);
+    BOOST_TEST(!all.forget_unused(start_time + 1h, 1s, 9).more);
 }
 
 BOOST_AUTO_TEST_CASE(interest_lasts_as_long_as_the_object)

@@ -13,7 +13,7 @@ namespace colock::zookeeper::detail {
 
 static std::ostream& operator<<(std::ostream& to, greeting what)
 {
-    return to << (what == greeting::part ? "part" : what == greeting::sound ? "sound" : "strange");
+    return to << (what == greeting::incomplete ? "incomplete" : what == greeting::valid ? "valid" : "invalid");
 }
 
 } // namespace colock::zookeeper::detail
@@ -23,67 +23,67 @@ using namespace std::string_literals;
 
 namespace {
 
-greeting judge(const std::string& came, bool has_session = false)
+greeting check(const std::string& received, bool has_session = false)
 {
-    return judge_greeting(std::as_bytes(std::span(came)), has_session);
+    return check_greeting(std::as_bytes(std::span(received)), has_session);
 }
 
-/// Of 10 s, for session 1.
-std::string of_server()
+/// A greeting with a timeout of 10 s, for session 1.
+std::string server_greeting()
 {
     return "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\0"s;
 }
 
 std::string with(std::size_t at, std::string_view bytes)
 {
-    return of_server().replace(at, bytes.size(), bytes);
+    return server_greeting().replace(at, bytes.size(), bytes);
 }
 
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(zookeeper_greetings)
 
-BOOST_AUTO_TEST_CASE(one_that_comes_in_pieces_is_judged_as_a_whole)
+BOOST_AUTO_TEST_CASE(greeting_in_pieces_is_incomplete_until_it_is_whole)
 {
-    const auto whole = of_server();
-    BOOST_TEST_REQUIRE(whole.size() == longest_greeting);
-    for (std::size_t came = 0; came < whole.size(); ++came)
-        BOOST_TEST(judge(whole.substr(0, came)) == greeting::part, came);
-    BOOST_TEST(judge(whole) == greeting::sound);
-    // Of a server before 3.4.
-    const auto shorter = with(3, "\x24").substr(0, shortest_greeting);
-    BOOST_TEST(judge(shorter.substr(0, 39)) == greeting::part);
-    BOOST_TEST(judge(shorter) == greeting::sound);
+    const auto whole = server_greeting();
+    BOOST_TEST_REQUIRE(whole.size() == max_greeting_size);
+    for (std::size_t received = 0; received < whole.size(); ++received)
+        BOOST_TEST(check(whole.substr(0, received)) == greeting::incomplete, received);
+    BOOST_TEST(check(whole) == greeting::valid);
+    // A greeting of a server before version 3.4.
+    const auto shorter = with(3, "\x24").substr(0, min_greeting_size);
+    BOOST_TEST(check(shorter.substr(0, 39)) == greeting::incomplete);
+    BOOST_TEST(check(shorter) == greeting::valid);
 }
 
-BOOST_AUTO_TEST_CASE(what_no_server_says_is_strange_as_soon_as_it_shows)
+BOOST_AUTO_TEST_CASE(malformed_greeting_is_invalid_from_the_first_wrong_byte)
 {
-    BOOST_TEST(judge("H") == greeting::strange);
-    BOOST_TEST(judge("+OK\r\n") == greeting::strange);
-    BOOST_TEST(judge("\0\0\0\0"s) == greeting::strange);
-    BOOST_TEST(judge("\0\0\0\x26"s) == greeting::strange);
-    BOOST_TEST(judge("\0\0\x01"s) == greeting::strange);
-    BOOST_TEST(judge(with(7, "\x01").substr(0, 8)) == greeting::strange);
-    BOOST_TEST(judge(with(20, "\x7f").substr(0, 21)) == greeting::strange);
-    BOOST_TEST(judge(with(23, "\x11")) == greeting::strange);
-    BOOST_TEST(judge(std::string(longest_greeting, '\0')) == greeting::strange);
+    BOOST_TEST(check("H") == greeting::invalid);
+    BOOST_TEST(check("+OK\r\n") == greeting::invalid);
+    BOOST_TEST(check("\0\0\0\0"s) == greeting::invalid);
+    BOOST_TEST(check("\0\0\0\x26"s) == greeting::invalid);
+    BOOST_TEST(check("\0\0\x01"s) == greeting::invalid);
+    BOOST_TEST(check(with(7, "\x01").substr(0, 8)) == greeting::invalid);
+    BOOST_TEST(check(with(20, "\x7f").substr(0, 21)) == greeting::invalid);
+    BOOST_TEST(check(with(23, "\x11")) == greeting::invalid);
+    BOOST_TEST(check(std::string(max_greeting_size, '\0')) == greeting::invalid);
 }
 
-BOOST_AUTO_TEST_CASE(a_session_has_a_number_and_a_timeout_or_is_over)
+BOOST_AUTO_TEST_CASE(greeting_has_a_session_and_a_timeout_or_neither)
 {
     constexpr std::string_view nothing("\0\0\0\0\0\0\0\0", 8);
     const auto over = with(8, nothing.substr(0, 4)).replace(12, 8, nothing);
-    BOOST_TEST(judge(over, true) == greeting::sound);
-    BOOST_TEST(judge(over, false) == greeting::strange);
-    BOOST_TEST(judge(with(8, nothing.substr(0, 4)), true) == greeting::strange);
-    BOOST_TEST(judge(with(12, nothing), true) == greeting::strange);
-    BOOST_TEST(judge(with(8, "\xff\xff\xff\xff"), true) == greeting::strange);
+    BOOST_TEST(check(over, true) == greeting::valid);
+    BOOST_TEST(check(over, false) == greeting::invalid);
+    BOOST_TEST(check(with(8, nothing.substr(0, 4)), true) == greeting::invalid);
+    BOOST_TEST(check(with(12, nothing), true) == greeting::invalid);
+    BOOST_TEST(check(with(8, "\xff\xff\xff\xff"), true) == greeting::invalid);
 }
 
-/// For the others the driver would look with calls that block.
-BOOST_AUTO_TEST_CASE(one_that_only_reads_is_none_of_ours)
+/// To find a server that is not read-only, the driver would use calls that block.
+BOOST_AUTO_TEST_CASE(read_only_server_is_rejected)
 {
-    BOOST_TEST(judge(with(40, "\x01")) == greeting::strange);
+    BOOST_TEST(check(with(40, "\x01")) == greeting::invalid);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,15 +11,15 @@ using action = heartbeat::action;
 namespace {
 
 constexpr heartbeat::terms agreed{.session_timeout = 12s, .server_tick = 2s};
-/// What a write that was sent at the start of the clock is good for.
+/// How long a write that was sent at the start of the clock proves that the session lives.
 constexpr lease_clock::duration good_for = 12s - 1s - 122ms;
 
-struct beating
+struct open_session
 {
     lease_clock::time_point start{1h};
     heartbeat heart{agreed};
 
-    beating()
+    open_session()
     {
         heart.opening();
         heart.opened(start, agreed);
@@ -29,7 +29,7 @@ struct beating
     {
         heart.answered(start + sent, start + answered);
     }
-    /// How many turns pass until something is to be done.
+    /// Returns the number of turns until `wanted` is returned; 0 if it is not returned within `most` turns.
     int turns_until(action wanted, int most = 100)
     {
         for (int turn = 1; turn <= most; ++turn) {
@@ -55,19 +55,19 @@ BOOST_AUTO_TEST_CASE(nothing_is_proven_before_the_first_handshake)
     BOOST_TEST((heart.valid_until() == lease_clock::time_point::min()));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_handshake_counts_alone, beating)
+BOOST_FIXTURE_TEST_CASE(a_handshake_counts_alone, open_session)
 {
     BOOST_TEST((proven() == 0s));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_timeout_is_the_one_that_the_server_has_granted, beating)
+BOOST_FIXTURE_TEST_CASE(the_timeout_is_the_one_that_the_server_has_granted, open_session)
 {
     heart.opened(start + 1s, {.session_timeout = 40s, .server_tick = 2s});
     BOOST_TEST((heart.valid_until() == start + 1s + 40s - 1s - 402ms));
     BOOST_TEST((heart.pace() == lease_clock::duration(40s) / 24));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_write_counts_when_a_later_one_was_sent_half_a_tick_after_its_answer, beating)
+BOOST_FIXTURE_TEST_CASE(a_write_counts_when_a_later_one_was_sent_half_a_tick_after_its_answer, open_session)
 {
     answer(2s, 2100ms);
     BOOST_TEST((proven() == 0s));
@@ -77,14 +77,14 @@ BOOST_FIXTURE_TEST_CASE(a_write_counts_when_a_later_one_was_sent_half_a_tick_aft
     BOOST_TEST((proven() == 2s));
 }
 
-BOOST_FIXTURE_TEST_CASE(writes_close_together_are_one_piece_of_evidence, beating)
+BOOST_FIXTURE_TEST_CASE(writes_close_together_are_one_piece_of_evidence, open_session)
 {
     for (auto at = 2000ms; at < 2900ms; at += 1ms)
         answer(at, at + 5ms);
     BOOST_TEST((proven() == 0s));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_write_in_the_last_moment_before_a_cut_proves_nothing_yet, beating)
+BOOST_FIXTURE_TEST_CASE(a_write_in_the_last_moment_before_a_cut_proves_nothing_yet, open_session)
 {
     answer(2s, 2001ms);
     answer(4s, 4001ms);
@@ -93,7 +93,7 @@ BOOST_FIXTURE_TEST_CASE(a_write_in_the_last_moment_before_a_cut_proves_nothing_y
     BOOST_TEST((proven() == 2s));
 }
 
-BOOST_FIXTURE_TEST_CASE(writes_that_a_stalled_loop_sends_together_prove_what_was_before_it, beating)
+BOOST_FIXTURE_TEST_CASE(writes_that_a_stalled_loop_sends_together_prove_what_was_before_it, open_session)
 {
     answer(2s, 2001ms);
     for (int i = 0; i < 10; ++i)
@@ -101,9 +101,9 @@ BOOST_FIXTURE_TEST_CASE(writes_that_a_stalled_loop_sends_together_prove_what_was
     BOOST_TEST((proven() == 2s));
 }
 
-BOOST_FIXTURE_TEST_CASE(an_answer_that_was_read_late_counts_from_when_its_request_was_sent, beating)
+BOOST_FIXTURE_TEST_CASE(an_answer_that_was_read_late_counts_from_when_its_request_was_sent, open_session)
 {
-    // The second was sent soon after the first was answered, but that was read late.
+    // The second write was sent soon after the reply to the first, but this reply was read late.
     answer(2s, 6s);
     answer(5s, 6s);
     BOOST_TEST((proven() == 0s));
@@ -111,16 +111,16 @@ BOOST_FIXTURE_TEST_CASE(an_answer_that_was_read_late_counts_from_when_its_reques
     BOOST_TEST((proven() == 5s));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_stream_of_writes_keeps_the_proof_fresh, beating)
+BOOST_FIXTURE_TEST_CASE(a_stream_of_writes_keeps_the_proof_fresh, open_session)
 {
     for (auto at = 0ms; at <= 60'000ms; at += 1ms)
         answer(at, at + 3ms);
-    // At most the answer's way, half a tick, and the distance of what is kept.
+    // The difference is at most the delay of a reply, half a tick, and the minimum distance of recorded writes.
     BOOST_TEST((proven() > 60s - 1200ms));
     BOOST_TEST((proven() <= 60s - 1003ms));
 }
 
-BOOST_FIXTURE_TEST_CASE(what_was_answered_on_an_earlier_connection_proves_nothing_on_the_next, beating)
+BOOST_FIXTURE_TEST_CASE(writes_of_an_earlier_connection_prove_nothing_on_the_next, open_session)
 {
     answer(2s, 2100ms);
     heart.lost();
@@ -132,7 +132,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_answered_on_an_earlier_connection_proves_nothin
     BOOST_TEST((proven() == 3s));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_bound_does_not_go_back, beating)
+BOOST_FIXTURE_TEST_CASE(a_bound_does_not_go_back, open_session)
 {
     answer(6s, 6s);
     answer(8s, 8s);
@@ -143,20 +143,20 @@ BOOST_FIXTURE_TEST_CASE(a_bound_does_not_go_back, beating)
     BOOST_TEST((proven() == 6s));
 }
 
-BOOST_FIXTURE_TEST_CASE(the_first_beat_goes_out_at_once_and_the_next_a_sixth_after_its_answer, beating)
+BOOST_FIXTURE_TEST_CASE(the_first_beat_goes_out_at_once_and_the_next_a_sixth_after_its_answer, open_session)
 {
     BOOST_TEST(turns_until(action::beat) == 1);
     heart.beat_ended(start + now);
     BOOST_TEST(turns_until(action::beat) == 4);
 }
 
-BOOST_FIXTURE_TEST_CASE(no_beat_is_sent_while_one_is_unanswered, beating)
+BOOST_FIXTURE_TEST_CASE(no_beat_is_sent_while_one_is_unanswered, open_session)
 {
     BOOST_TEST(turns_until(action::beat) == 1);
     BOOST_TEST(turns_until(action::beat, 10) == 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(beats_that_a_stalled_loop_has_missed_are_not_caught_up, beating)
+BOOST_FIXTURE_TEST_CASE(beats_that_a_stalled_loop_has_missed_are_not_caught_up, open_session)
 {
     BOOST_TEST(turns_until(action::beat) == 1);
     heart.beat_ended(start + now);
@@ -166,7 +166,7 @@ BOOST_FIXTURE_TEST_CASE(beats_that_a_stalled_loop_has_missed_are_not_caught_up, 
     BOOST_TEST(turns_until(action::beat) == 4);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_connection_whose_beat_is_unanswered_for_a_third_of_the_timeout_is_cut, beating)
+BOOST_FIXTURE_TEST_CASE(a_connection_whose_beat_is_unanswered_for_a_third_of_the_timeout_is_cut, open_session)
 {
     BOOST_TEST(turns_until(action::beat) == 1);
     answer(now, now);
@@ -177,7 +177,7 @@ BOOST_FIXTURE_TEST_CASE(a_connection_whose_beat_is_unanswered_for_a_third_of_the
     BOOST_TEST((cut_after * heart.pace() <= 5s));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_handshake_has_a_sixth_of_the_timeout, beating)
+BOOST_FIXTURE_TEST_CASE(a_handshake_has_a_sixth_of_the_timeout, open_session)
 {
     heart.lost();
     BOOST_TEST(turns_until(action::cut) == 0);
@@ -185,14 +185,14 @@ BOOST_FIXTURE_TEST_CASE(a_handshake_has_a_sixth_of_the_timeout, beating)
     BOOST_TEST((turns_until(action::cut) * heart.pace() == 2s));
 }
 
-BOOST_FIXTURE_TEST_CASE(time_in_which_the_loop_stood_still_cuts_nothing, beating)
+BOOST_FIXTURE_TEST_CASE(stalled_event_loop_does_not_cut_the_connection, open_session)
 {
     BOOST_TEST(turns_until(action::beat) == 1);
     now += 1h;
     BOOST_TEST((heart.turn(start + now) == action::none));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_new_connection_has_its_patience_anew, beating)
+BOOST_FIXTURE_TEST_CASE(new_connection_has_the_full_time_limit, open_session)
 {
     BOOST_TEST(turns_until(action::cut) != 0);
     heart.lost();

@@ -37,7 +37,7 @@ void check_order(std::vector<std::int32_t> numbers)
 
 BOOST_AUTO_TEST_SUITE(zookeeper_names)
 
-BOOST_AUTO_TEST_CASE(a_key_of_any_bytes_is_one_component_and_comes_back)
+BOOST_AUTO_TEST_CASE(key_of_any_bytes_survives_encoding_and_decoding)
 {
     std::vector<std::string> keys{"a", ".", "..", "/", "a/b", "~", "~YQ", "%", "%41", "cart:17",
         std::string("\x01\x7f"), "\xff\xfe", "zookeeper", std::string(512, '/'), std::string(512, 'a'),
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_key_of_any_bytes_is_one_component_and_comes_back)
     BOOST_TEST(names.size() == std::set<std::string>(keys.begin(), keys.end()).size());
 }
 
-BOOST_AUTO_TEST_CASE(names_are_readable_where_they_can_be)
+BOOST_AUTO_TEST_CASE(plain_keys_are_readable_in_names)
 {
     BOOST_TEST(encode_key("order-17_b") == "order-17_b");
     BOOST_TEST(encode_key("carts/order:17") == "carts%2Forder%3A17");
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(names_are_readable_where_they_can_be)
     BOOST_TEST(encode_key("\xff\xff\xff\xff") == "~_____w");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_name_of_a_key_is_none)
+BOOST_AUTO_TEST_CASE(invalid_component_is_not_decoded)
 {
     for (const auto* const text :
         {"", "~", ".clock", "%", "%4", "%4x", "%2f", "%41", "a b", "~YQ", "~____=", "~__!_", "~_____"})
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_name_of_a_key_is_none)
 
 BOOST_AUTO_TEST_CASE(the_bucket_of_a_key_is_the_low_byte_of_its_fnv_1a)
 {
-    // As the algorithm's authors have it for 64 bits: cbf29ce484222325, af63dc4c8601ec8c, 85944171f73967e8.
+    // The 64-bit hashes given by the authors of the algorithm: cbf29ce484222325, af63dc4c8601ec8c, 85944171f73967e8.
     BOOST_TEST(bucket_of("") == "25");
     BOOST_TEST(bucket_of("a") == "8c");
     BOOST_TEST(bucket_of("foobar") == "e8");
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(numbers_go_on_below_zero)
                 place{role::exclusive, std::numeric_limits<std::int32_t>::max()}));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_node_of_ours_is_none)
+BOOST_AUTO_TEST_CASE(foreign_names_are_not_parsed)
 {
     for (const auto& name : {std::string(), id, id + "-x-", id + "-y-0000000012", id + "-x-000000001z",
              id + "-x-2147483648", id.substr(1) + "-x-0000000012", "_c_" + id + "-lock-0000000012",

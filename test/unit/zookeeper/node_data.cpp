@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(zookeeper_node_data)
 
-BOOST_AUTO_TEST_CASE(what_a_node_holds_comes_back)
+BOOST_AUTO_TEST_CASE(node_data_survives_encoding_and_parsing)
 {
     const owner_data owner{.owner = "me", .host = "here\n1 2", .comment = "", .group = "g"};
     const claim of(
@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(what_a_node_holds_comes_back)
     BOOST_TEST((std::chrono::milliseconds(parsed->who.created) > 0ms));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_not_ours_is_not_taken_for_it)
+BOOST_AUTO_TEST_CASE(foreign_node_data_is_not_parsed)
 {
     for (const char* const text : {"", "1", "1 ", "1 2", "1 2 3", "x 2\n00000000000", "1 x\n00000000000", "1 2\n",
              "1 2\nnot a number", "192.168.0.1"})

@@ -8,11 +8,11 @@
 #include <vector>
 
 using namespace colock::zookeeper::detail;
-using parts = std::vector<std::vector<std::size_t>>;
+using batches = std::vector<std::vector<std::size_t>>;
 
 namespace {
 
-/// The keys have to outlive it.
+/// The keys have to outlive the result.
 std::vector<batch_item> for_keys(const std::vector<std::string_view>& keys)
 {
     std::vector<batch_item> ready;
@@ -21,7 +21,7 @@ std::vector<batch_item> for_keys(const std::vector<std::string_view>& keys)
     return ready;
 }
 
-std::vector<std::size_t> sizes(const parts& of)
+std::vector<std::size_t> sizes(const batches& of)
 {
     std::vector<std::size_t> found;
     for (const auto& each : of)
@@ -33,58 +33,58 @@ std::vector<std::size_t> sizes(const parts& of)
 
 BOOST_AUTO_TEST_SUITE(zookeeper_parts)
 
-BOOST_AUTO_TEST_CASE(nothing_and_one_are_not_kept_waiting)
+BOOST_AUTO_TEST_CASE(empty_list_and_single_item_are_batched)
 {
-    BOOST_TEST(in_parts({}).empty());
-    BOOST_TEST((in_parts(for_keys({"a"})) == parts{{0}}));
+    BOOST_TEST(make_batches({}).empty());
+    BOOST_TEST((make_batches(for_keys({"a"})) == batches{{0}}));
 }
 
-BOOST_AUTO_TEST_CASE(eight_go_together_in_their_order)
+BOOST_AUTO_TEST_CASE(batch_has_eight_items_in_order)
 {
     std::vector<std::string> keys;
     for (int i = 0; i < 20; ++i)
         keys.push_back(std::to_string(i));
-    const auto split = in_parts(for_keys({keys.begin(), keys.end()}));
+    const auto split = make_batches(for_keys({keys.begin(), keys.end()}));
     BOOST_TEST((sizes(split) == std::vector<std::size_t>{8, 8, 4}));
     BOOST_TEST(split[1].front() == 8u);
 }
 
-BOOST_AUTO_TEST_CASE(no_part_creates_twice_under_one_parent)
+BOOST_AUTO_TEST_CASE(batch_creates_at_most_once_per_parent)
 {
-    BOOST_TEST((in_parts(for_keys({"a", "b", "a", "b"})) == parts{{0, 1}, {2, 3}}));
+    BOOST_TEST((make_batches(for_keys({"a", "b", "a", "b"})) == batches{{0, 1}, {2, 3}}));
     auto removals = for_keys({"a", "a", "a"});
     removals[1].creates = removals[2].creates = false;
-    BOOST_TEST((in_parts(removals) == parts{{0, 1, 2}}));
+    BOOST_TEST((make_batches(removals) == batches{{0, 1, 2}}));
 }
 
-BOOST_AUTO_TEST_CASE(what_may_fail_by_itself_goes_by_itself)
+BOOST_AUTO_TEST_CASE(item_marked_alone_is_sent_alone)
 {
     auto ready = for_keys({"a", "b", "c", "d"});
-    ready[1].by_itself = true;
-    BOOST_TEST((in_parts(ready) == parts{{0}, {1}, {2, 3}}));
+    ready[1].is_alone = true;
+    BOOST_TEST((make_batches(ready) == batches{{0}, {1}, {2, 3}}));
 }
 
-BOOST_AUTO_TEST_CASE(a_part_has_its_limits_in_operations_and_bytes)
+BOOST_AUTO_TEST_CASE(batch_is_limited_in_operations_and_bytes)
 {
     auto ready = for_keys({"a", "b", "c", "d"});
     for (auto& each : ready)
         each.operations = 2;
-    BOOST_TEST((in_parts(ready, {.operations = 4}) == parts{{0, 1}, {2, 3}}));
-    BOOST_TEST((in_parts(ready, {.bytes = 299}) == parts{{0, 1}, {2, 3}}));
-    // One that is too large for any goes alone.
-    BOOST_TEST((in_parts(ready, {.bytes = 10}) == parts{{0}, {1}, {2}, {3}}));
+    BOOST_TEST((make_batches(ready, {.max_operations = 4}) == batches{{0, 1}, {2, 3}}));
+    BOOST_TEST((make_batches(ready, {.max_bytes = 299}) == batches{{0, 1}, {2, 3}}));
+    // An item that exceeds the limit is sent alone.
+    BOOST_TEST((make_batches(ready, {.max_bytes = 10}) == batches{{0}, {1}, {2}, {3}}));
 }
 
-BOOST_AUTO_TEST_CASE(of_a_failed_transaction_nothing_has_happened)
+BOOST_AUTO_TEST_CASE(failed_transaction_has_no_effect)
 {
     BOOST_TEST(outcome_of(0, std::vector{0, 0, 0}).done);
-    // As seen: those before the culprit report success.
+    // Codes of a real server: the members before the culprit report success.
     const auto failed = outcome_of(-101, std::vector{0, 0, -101, -2, -2});
     BOOST_TEST(!failed.done);
     BOOST_TEST((failed.culprit == 2u));
 }
 
-BOOST_AUTO_TEST_CASE(where_all_fail_alike_nobody_is_the_culprit)
+BOOST_AUTO_TEST_CASE(equal_codes_have_no_culprit)
 {
     const auto lost = outcome_of(-4, std::vector{-4, -4, -4});
     BOOST_TEST(!lost.done);

@@ -14,45 +14,46 @@ using namespace std::chrono_literals;
 namespace {
 
 using phase = zk_client::phase;
-using seen = session_life::change;
+using phase_change = session_life::change;
 
-struct scene
+struct session_fixture
 {
-    explicit scene(std::optional<std::chrono::milliseconds> smallest_timeout = {}) : life(10s, 500ms, smallest_timeout)
+    explicit session_fixture(std::optional<std::chrono::milliseconds> smallest_timeout = {})
+        : life(10s, 500ms, smallest_timeout)
     {
     }
 
-    /// The handshake is sent at that moment.
+    /// \param sent time at which the handshake is sent
     bool connect(lease_clock::time_point sent)
     {
-        BOOST_TEST((life.saw(phase::connecting, sent - 1ms) == seen::none));
-        BOOST_TEST((life.saw(phase::greeting, sent) == seen::none));
-        BOOST_TEST((life.saw(phase::connected, sent + 5ms) == seen::connected));
-        return life.greeted(7, 6s);
+        BOOST_TEST((life.note_phase(phase::connecting, sent - 1ms) == phase_change::none));
+        BOOST_TEST((life.note_phase(phase::greeting, sent) == phase_change::none));
+        BOOST_TEST((life.note_phase(phase::connected, sent + 5ms) == phase_change::connected));
+        return life.note_greeting(7, 6s);
     }
-    /// The session goes on, at a server that grants that.
+    /// Resumes the session at a server that grants `timeout`.
     bool reconnect(lease_clock::time_point sent, std::chrono::milliseconds timeout)
     {
-        static_cast<void>(life.saw(phase::connecting, sent));
-        static_cast<void>(life.saw(phase::greeting, sent));
-        static_cast<void>(life.saw(phase::connected, sent));
-        return life.greeted(7, timeout);
+        static_cast<void>(life.note_phase(phase::connecting, sent));
+        static_cast<void>(life.note_phase(phase::greeting, sent));
+        static_cast<void>(life.note_phase(phase::connected, sent));
+        return life.note_greeting(7, timeout);
     }
 
     const lease_clock::time_point now = lease_clock::now();
     session_life life;
 };
 
-struct scene_with_limit : scene
+struct session_fixture_with_limit : session_fixture
 {
-    scene_with_limit() : scene(2s) {}
+    session_fixture_with_limit() : session_fixture(2s) {}
 };
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(zookeeper_session_life, scene)
+BOOST_FIXTURE_TEST_SUITE(zookeeper_session_life, session_fixture)
 
-BOOST_AUTO_TEST_CASE(it_counts_from_the_handshake_and_by_what_the_server_grants)
+BOOST_AUTO_TEST_CASE(bound_counts_from_the_handshake_with_the_granted_timeout)
 {
     BOOST_TEST(!life.bound());
     BOOST_TEST((life.timeout() == 10s));
@@ -61,53 +62,53 @@ BOOST_AUTO_TEST_CASE(it_counts_from_the_handshake_and_by_what_the_server_grants)
     BOOST_TEST(life.id() == 7);
     BOOST_TEST((life.timeout() == 6s));
     BOOST_TEST((life.bound()->valid_until() == now + 6s - 250ms - 62ms));
-    BOOST_TEST((life.saw(phase::connected, now + 1s) == seen::none));
+    BOOST_TEST((life.note_phase(phase::connected, now + 1s) == phase_change::none));
 }
 
-BOOST_AUTO_TEST_CASE(one_of_few_ticks_is_short)
+BOOST_AUTO_TEST_CASE(timeout_of_few_ticks_is_detected)
 {
-    BOOST_TEST(!session_life(2s, 500ms).is_short());
-    BOOST_TEST(session_life(1999ms, 500ms).is_short());
-    // The ticks are assumed.
-    BOOST_TEST(!session_life(8s, std::nullopt).is_short());
-    BOOST_TEST(session_life(7s, std::nullopt).is_short());
-    // What the server grants counts.
-    BOOST_TEST(!life.is_short());
-    BOOST_TEST(life.greeted(7, 1s));
-    BOOST_TEST(life.is_short());
+    BOOST_TEST(!session_life(2s, 500ms).has_few_ticks());
+    BOOST_TEST(session_life(1999ms, 500ms).has_few_ticks());
+    // Without a given tick, a default is assumed.
+    BOOST_TEST(!session_life(8s, std::nullopt).has_few_ticks());
+    BOOST_TEST(session_life(7s, std::nullopt).has_few_ticks());
+    // The timeout that the server has granted counts.
+    BOOST_TEST(!life.has_few_ticks());
+    BOOST_TEST(life.note_greeting(7, 1s));
+    BOOST_TEST(life.has_few_ticks());
 }
 
-BOOST_AUTO_TEST_CASE(one_that_comes_back_in_time_goes_on_with_its_bound)
+BOOST_AUTO_TEST_CASE(session_resumed_in_time_keeps_its_bound)
 {
     BOOST_TEST(connect(now));
     const auto bound = life.bound();
-    BOOST_TEST((life.saw(phase::disconnected, now + 1s) == seen::suspended));
+    BOOST_TEST((life.note_phase(phase::disconnected, now + 1s) == phase_change::suspended));
     BOOST_TEST(!life.connected());
-    BOOST_TEST((life.saw(phase::connecting, now + 1s) == seen::none));
+    BOOST_TEST((life.note_phase(phase::connecting, now + 1s) == phase_change::none));
     BOOST_TEST(connect(now + 2s));
     BOOST_TEST((life.bound() == bound));
     BOOST_TEST((bound->valid_until() > now + 7s));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_was_away_for_too_long_gets_another_bound)
+BOOST_AUTO_TEST_CASE(session_resumed_too_late_gets_another_bound)
 {
     BOOST_TEST(connect(now - 10s));
     const auto old = life.bound();
-    BOOST_TEST((life.saw(phase::disconnected, now - 9s) == seen::suspended));
+    BOOST_TEST((life.note_phase(phase::disconnected, now - 9s) == phase_change::suspended));
     BOOST_TEST(!connect(now));
     BOOST_TEST((life.bound() != old));
     BOOST_TEST(old->has_ended(now));
     BOOST_TEST(!life.bound()->has_ended(now));
 }
 
-BOOST_AUTO_TEST_CASE(one_that_is_granted_less_than_before_gets_another_bound)
+BOOST_AUTO_TEST_CASE(session_with_a_shorter_timeout_gets_another_bound)
 {
     BOOST_TEST(connect(now));
     const auto before = life.bound();
-    BOOST_TEST((life.saw(phase::connecting, now + 1s) == seen::suspended));
-    BOOST_TEST((life.saw(phase::greeting, now + 1s) == seen::none));
-    BOOST_TEST((life.saw(phase::connected, now + 1s) == seen::connected));
-    BOOST_TEST(!life.greeted(7, 2s));
+    BOOST_TEST((life.note_phase(phase::connecting, now + 1s) == phase_change::suspended));
+    BOOST_TEST((life.note_phase(phase::greeting, now + 1s) == phase_change::none));
+    BOOST_TEST((life.note_phase(phase::connected, now + 1s) == phase_change::connected));
+    BOOST_TEST(!life.note_greeting(7, 2s));
     BOOST_TEST(before->has_ended(now));
     BOOST_TEST((life.bound()->valid_until() == now + 1s + 2s - 250ms - 22ms));
 }
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(shorter_grant_ends_leases_though_it_lasts_longer_than_they_
     BOOST_TEST((life.bound()->valid_until() == now + 10s - 250ms - 52ms));
 }
 
-BOOST_FIXTURE_TEST_CASE(leases_count_on_the_smallest_timeout_that_a_server_may_grant, scene_with_limit)
+BOOST_FIXTURE_TEST_CASE(leases_count_on_the_smallest_timeout_that_a_server_may_grant, session_fixture_with_limit)
 {
     BOOST_TEST((life.counted_timeout() == 2s));
     BOOST_TEST(connect(now));
@@ -129,11 +130,11 @@ BOOST_FIXTURE_TEST_CASE(leases_count_on_the_smallest_timeout_that_a_server_may_g
     BOOST_TEST((life.counted_timeout() == 2s));
     const auto bound = life.bound();
     BOOST_TEST((bound->valid_until() == now + 2s - 250ms - 22ms));
-    // A server that grants just that takes nothing away.
+    // A server that grants exactly the limit ends no lease.
     BOOST_TEST(reconnect(now + 1s, 2s));
     BOOST_TEST((life.bound() == bound));
     BOOST_TEST((bound->valid_until() == now + 3s - 250ms - 22ms));
-    // One that grants less does.
+    // A server that grants less ends the leases.
     BOOST_TEST(!reconnect(now + 2s, 1s));
     BOOST_TEST((life.counted_timeout() == 1s));
     BOOST_TEST(bound->has_ended(now));
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(leases_count_on_the_smallest_timeout_that_was_granted_so_fa
     BOOST_TEST((life.counted_timeout() == 6s));
     BOOST_TEST(!reconnect(now + 1s, 2s));
     const auto bound = life.bound();
-    // The one with the shorter sessions may be asked again at any time.
+    // The session may move to the server with the shorter timeout again at any time.
     BOOST_TEST(reconnect(now + 2s, 6s));
     BOOST_TEST((life.timeout() == 6s));
     BOOST_TEST((life.counted_timeout() == 2s));
@@ -164,9 +165,9 @@ BOOST_AUTO_TEST_CASE(longer_grant_than_the_first_changes_nothing)
 
 BOOST_AUTO_TEST_CASE(an_attempt_that_fails_suspends_nothing)
 {
-    BOOST_TEST((life.saw(phase::connecting, now) == seen::none));
-    BOOST_TEST((life.saw(phase::greeting, now) == seen::none));
-    BOOST_TEST((life.saw(phase::disconnected, now) == seen::none));
+    BOOST_TEST((life.note_phase(phase::connecting, now) == phase_change::none));
+    BOOST_TEST((life.note_phase(phase::greeting, now) == phase_change::none));
+    BOOST_TEST((life.note_phase(phase::disconnected, now) == phase_change::none));
     BOOST_TEST(!life.bound());
 }
 
@@ -177,9 +178,9 @@ BOOST_AUTO_TEST_CASE(newest_transaction_is_the_highest_that_an_answered_write_wa
     const auto answer = [&](bool writes, reply got) {
         request asked({}, writes);
         asked.answer = std::move(got);
-        told_list fresh;
+        driver_report_list fresh;
         fresh.push_back(asked);
-        static_cast<void>(life.answered(fresh, now));
+        static_cast<void>(life.note_reports(fresh, now));
         fresh.clear();
     };
     answer(true, {.what = status::ok, .stat = {.created_in = 7, .modified_in = 9}});
@@ -187,14 +188,14 @@ BOOST_AUTO_TEST_CASE(newest_transaction_is_the_highest_that_an_answered_write_wa
     answer(true, {.what = status::ok, .stat = {.created_in = 8}});
     answer(true, {.what = status::no_node, .stat = {.modified_in = 12}});
     answer(true, {.what = status::unanswered});
-    // What is read may be older than what was written.
+    // A transaction that was read may be older than those that were written.
     answer(false, {.what = status::ok, .stat = {.modified_in = 13}});
     BOOST_TEST(life.newest_transaction() == 9);
     answer(true, {.what = status::ok, .members = {{}, {.what = status::ok, .stat = {.modified_in = 11}}}});
     BOOST_TEST(life.newest_transaction() == 11);
 }
 
-BOOST_AUTO_TEST_CASE(its_end_ends_its_bound)
+BOOST_AUTO_TEST_CASE(end_of_the_session_ends_its_bound)
 {
     BOOST_TEST(connect(now));
     life.end();

@@ -12,7 +12,7 @@ using colock::validation_error;
 
 BOOST_AUTO_TEST_SUITE(zookeeper_urls)
 
-BOOST_AUTO_TEST_CASE(one_names_servers_user_and_chroot)
+BOOST_AUTO_TEST_CASE(url_with_servers_user_and_chroot_is_parsed)
 {
     const auto all = parse_url("zookeeper://me:s%40cret@h1:2182,h2,[::1]:2183/locks/of%20ours");
     BOOST_TEST((all == location{.servers = {{"h1", "2182"}, {"h2", "2181"}, {"::1", "2183"}},
@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(one_names_servers_user_and_chroot)
                            .chroot = "/locks/of ours"}));
 }
 
-BOOST_AUTO_TEST_CASE(the_least_names_a_server)
+BOOST_AUTO_TEST_CASE(minimal_url_names_a_server)
 {
     BOOST_TEST((parse_url("zookeeper://h") == location{.servers = {{"h", "2181"}}}));
     BOOST_TEST(parse_url("zookeeper://h/").chroot == "/colock");
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(a_chroot_behind_each_host_is_refused_with_the_right_form)
     BOOST_TEST(parse_url("ZooKeeper://h/Locks").chroot == "/Locks");
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
+BOOST_AUTO_TEST_CASE(invalid_url_is_refused_without_repeating_it)
 {
     for (const std::string text : {"h:2181", "redis://h", "zookeeper://", "zookeeper://h,", "zookeeper://h:0",
              "zookeeper://secret@h", "zookeeper://:secret@h", "zookeeper://me:@h", "zookeeper://m%3Ae:secret@h",
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_refused_without_repeating_it)
     BOOST_CHECK_THROW(static_cast<void>(parse_url("zookeeper://h/" + std::string(300, 'a'))), validation_error);
 }
 
-BOOST_AUTO_TEST_CASE(paths_are_told_from_other_text)
+BOOST_AUTO_TEST_CASE(is_path_accepts_only_paths)
 {
     for (const auto* const path : {"/a", "/a/b", "/a/.clock", "/...", "/a b"})
         BOOST_TEST(is_path(path), path);

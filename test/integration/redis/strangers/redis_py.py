@@ -1,6 +1,6 @@
 # Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #
-# redis_py.py REDIS_PORT: speaks as speak.js says.
+# redis_py.py REDIS_PORT: implements the protocol that speak.js describes.
 import sys
 import time
 

@@ -5,7 +5,7 @@ const { client, required, speak } = require('./speak.js');
 const { default: Redlock, ExecutionError, ResourceLockedError } = required('redlock');
 
 const redlock = new Redlock([client], { retryCount: 0 });
-// Every busy key is told there too.
+// Redlock also emits this event for every busy key.
 redlock.on('error', () => {});
 
 const refused = async (problem) => {

@@ -3,13 +3,13 @@
 
 // node LIBRARY.js REDIS_PORT MODULES
 //
-// Carries out what the test says, a line each, and answers each with a line:
+// Executes the commands of the test, one per line, and answers each with a line:
 //
 //   take KEY TTL_MS          granted | busy
 //   release                  released | not ours
-//   add KEY NUMBER TIMES     added: to the number at a key of its own, unprotected but by the lock
+//   add KEY NUMBER TIMES     added: incremented NUMBER so often, each time under the lock KEY
 //
-// An answer that begins with "failed" says what a library threw that it should not have.
+// An answer that begins with "failed" reports an unexpected error of the library.
 
 const { createRequire } = require('node:module');
 const path = require('node:path');
@@ -26,7 +26,8 @@ exports.client = client;
 exports.required = (name) => installed(name);
 exports.imported = (name) => import(pathToFileURL(installed.resolve(name)).href);
 
-/// take(key, ttl): a lock, or null if it is busy; release(lock): false if it was not ours any more.
+/// take(key, ttl): returns a lock, or null if it is busy. release(lock): returns false if the lock is not held any
+/// more.
 exports.speak = async ({ take, release }) => {
     let held = null;
     const verbs = {

@@ -17,7 +17,7 @@ import org.apache.curator.retry.RetryOneTime;
 /**
  * java Curator.java ZOOKEEPER_PORT
  *
- * Carries out what the test says, a line each, and answers each with a line. A WHO has a thread of its own.
+ * Carries out the commands of the test, one per line, and answers each with a line. Each WHO has its own thread.
  *
  *   take WHO PATH mutex|read|write   asked
  *   await WHO                        granted, once it is

@@ -1,7 +1,7 @@
 # Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #
-# kazoo_lock.py ZOOKEEPER_PORT: speaks as Curator.java says, without readers and writers. The kind "plain" is a lock of
-# kazoo's that does not know other libraries' nodes.
+# kazoo_lock.py ZOOKEEPER_PORT: accepts the commands of Curator.java, without readers and writers. The kind "plain" is a
+# lock of kazoo that ignores the nodes of other libraries.
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +14,7 @@ askers = {}
 
 def carry_out(verb, who, *rest):
     if verb == "take":
-        # With the pattern it stands in Curator's line.
+        # With the pattern the lock shares the queue of Curator's locks.
         patterns = [] if rest[1] == "plain" else ["-lock-"]
         lock = client.Lock(rest[0], who, extra_lock_patterns=patterns)
         thread = ThreadPoolExecutor(1)

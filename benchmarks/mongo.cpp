@@ -1,0 +1,255 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo.hpp"
+
+#include "alternation.hpp"
+#include "group_waits.hpp"
+#include "held_locks.hpp"
+#include "peers.hpp"
+
+#include <colock/connect.hpp>
+#include <colock/locker.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+namespace bench {
+namespace {
+
+/// How many times locco's rate.
+struct wanted
+{
+    std::size_t in_flight;
+    double min_ratio;
+};
+
+double mongodb_cpu_us(const workload&)
+{
+    return process_cpu_us("COLOCK_TEST_MONGODB_ID");
+}
+
+chart run_uncontended(const options& settings, report& found)
+{
+    workload load = workload_of(mongo_scheme, settings);
+    std::vector<candidate> candidates{
+        {"colock", candidate::kind::ours,
+            [&](const workload& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive); }},
+        {"libmongoc on threads", candidate::kind::driver, run_driver_threads},
+    };
+    for (candidate& each : read_programs(settings.peers, found))
+        candidates.push_back(std::move(each));
+    chart drawn{.title = "MongoDB: uncontended acquire+release, as multiples of locco's rate",
+        .bars = {},
+        .unit = "x",
+        .limit = {}};
+    for (const wanted& each : {wanted{1, 2.7}, wanted{8, 2.5}, wanted{32, 2.0}}) {
+        load.in_flight = each.in_flight;
+        load.keys = each.in_flight * 10;
+        run_rounds(load, candidates, settings.rounds, mongodb_cpu_us);
+        found.begin("MongoDB: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
+                    of_rounds(settings.rounds));
+        for (const candidate& one : candidates)
+            found.add({one.name + ", pairs per second", speed(one), "/s"});
+        measurement driver_comparison{"colock / libmongoc on threads", ratio(candidates[0], candidates[1]), "x"};
+        driver_comparison.lower_limit = 0.9;
+        found.add(driver_comparison);
+        for (const candidate& one : candidates) {
+            if (one.is != candidate::kind::peer)
+                continue;
+            measurement comparison{"colock / " + one.name, ratio(candidates[0], one), "x"};
+            comparison.lower_limit = each.min_ratio;
+            found.add(comparison);
+            for (const candidate& bar : candidates)
+                drawn.bars.emplace_back(std::to_string(load.in_flight) + " in flight, " + bar.name, ratio(bar, one));
+        }
+        for (const candidate& one : candidates)
+            add_costs(one, found, one.is == candidate::kind::ours ? std::optional(100.0) : std::nullopt);
+    }
+    return drawn;
+}
+
+/// Measures the time from each release to the grant of a waiter with its own connections.
+asio::awaitable<void> hand_off(
+    colock::locker ours, colock::locker theirs, std::size_t count, std::vector<double>& milliseconds)
+{
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    for (std::size_t i = 0; i < count; ++i) {
+        auto held = co_await ours.acquire("hand-off");
+        std::chrono::steady_clock::time_point granted;
+        bool done = false;
+        asio::co_spawn(
+            pause.get_executor(),
+            [](colock::locker by, std::chrono::steady_clock::time_point& at, bool& ended) -> asio::awaitable<void> {
+                auto next = co_await by.acquire("hand-off");
+                at = std::chrono::steady_clock::now();
+                co_await next.release();
+                ended = true;
+            }(theirs, granted, done),
+            asio::detached);
+        // The waiter has checked the lock twice, and now waits for the event.
+        const auto looked = theirs.stats().busy + 2;
+        while (theirs.stats().busy < looked) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+        pause.expires_after(5ms);
+        co_await pause.async_wait();
+        const auto begun = std::chrono::steady_clock::now();
+        co_await held.release();
+        while (!done) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+        milliseconds.push_back(std::chrono::duration<double, std::milli>(granted - begun).count());
+    }
+}
+
+void measure_hand_off(const options& settings, report& found)
+{
+    asio::io_context io{1};
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend));
+    std::vector<double> all;
+    run_until_done(io, hand_off(ours, theirs, settings.seconds >= 0.5 ? 200 : 10, all));
+    std::ranges::sort(all);
+    found.begin("MongoDB: from a release to the grant of a waiter with connections of its own");
+    measurement middle{"median", all[all.size() / 2], "ms"};
+    measurement worst{"99 of 100 within", all[all.size() * 99 / 100], "ms"};
+    if (settings.seconds >= 0.5) {
+        middle.limit = 5.0;
+        worst.limit = 50.0;
+    }
+    found.add(middle);
+    found.add(worst);
+}
+
+/// Counts the commands of many waiters for one key: their number per release must not depend on the number of waiters.
+void measure_contention(const options& settings, report& found)
+{
+    asio::io_context io{1};
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend));
+    constexpr std::size_t waiters = 1000;
+    std::size_t granted = 0;
+    run_until_done(io, [](colock::locker holder, colock::locker waiting, std::size_t& ended) -> asio::awaitable<void> {
+        auto held = co_await holder.acquire("crowd");
+        for (std::size_t i = 0; i < waiters; ++i)
+            asio::co_spawn(
+                co_await asio::this_coro::executor,
+                [](colock::locker by, std::size_t& count) -> asio::awaitable<void> {
+                    auto mine = co_await by.acquire("crowd");
+                    co_await mine.release();
+                    ++count;
+                }(waiting, ended),
+                asio::detached);
+        asio::steady_timer pause(co_await asio::this_coro::executor);
+        while (waiting.stats().waiting < waiters) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+        co_await held.release();
+        while (ended < waiters) {
+            pause.expires_after(1ms);
+            co_await pause.async_wait();
+        }
+    }(ours, theirs, granted));
+    const auto counted = theirs.stats();
+    found.begin("MongoDB: 1000 waiters of one process on one key");
+    found.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
+        "", 1.2, kind::counted});
+}
+
+/// Acquires and releases a number of locks on `keys` keys at the same time.
+asio::awaitable<void> take_all(colock::locker by, colock::acquire_options how, std::size_t keys, std::size_t& left)
+{
+    constexpr std::size_t locks = 300;
+    left = locks;
+    for (std::size_t i = 0; i < locks; ++i)
+        asio::co_spawn(
+            co_await asio::this_coro::executor,
+            [](colock::locker one, std::string key, colock::acquire_options chosen,
+                std::size_t& open) -> asio::awaitable<void> {
+                auto held = co_await one.acquire(std::move(key), std::move(chosen));
+                co_await held.release();
+                --open;
+            }(by, "readers-" + std::to_string(i % keys), how, left),
+            asio::detached);
+    asio::steady_timer pause(co_await asio::this_coro::executor);
+    while (left > 0) {
+        pause.expires_after(1ms);
+        co_await pause.async_wait();
+    }
+}
+
+/// Checks that the cost of a reader does not grow with the number of readers.
+void measure_readers(const options& settings, report& found)
+{
+    asio::io_context io{1};
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
+    const auto shortest = [&](const colock::acquire_options& how, std::size_t keys) {
+        auto best = std::chrono::steady_clock::duration::max();
+        for (int i = 0; i < 5; ++i) {
+            std::size_t left = 0;
+            const auto begun = std::chrono::steady_clock::now();
+            run_until_done(io, take_all(ours, how, keys, left));
+            best = std::min(best, std::chrono::steady_clock::now() - begun);
+        }
+        return std::chrono::duration<double, std::milli>(best).count();
+    };
+    const auto exclusive = shortest({}, 300);
+    const auto shared = shortest({.mode = colock::lock_mode::shared}, 1);
+    const auto semaphore = shortest({.mode = colock::lock_mode::shared, .max_holders = 300}, 1);
+    found.begin("MongoDB: 300 locks are acquired and released at the same time");
+    found.add({"exclusive, each on a key of its own", exclusive, "ms"});
+    found.add({"shared, on one key", shared, "ms"});
+    found.add({"holders of a semaphore", semaphore, "ms"});
+    found.add({"shared / exclusive", shared / exclusive, "x", 2.0});
+    found.add({"semaphore / exclusive", semaphore / exclusive, "x", 2.0});
+}
+
+} // namespace
+
+std::optional<chart> run_mongo(const options& settings, report& found)
+{
+    const auto at = workload_at(mongo_scheme, settings.backend);
+    if (!at)
+        return std::nullopt;
+    chart drawn;
+    if (!settings.peers.empty() && settings.wants("uncontended"))
+        drawn = run_uncontended(settings, found);
+    if (settings.wants("hand-off"))
+        measure_hand_off(settings, found);
+    if (settings.wants("waiters"))
+        measure_contention(settings, found);
+    if (settings.wants("readers"))
+        measure_readers(settings, found);
+    if (settings.wants("groups"))
+        measure_group_waits(settings.backend, settings, found);
+    if (settings.wants("memory"))
+        measure_mongo_memory(settings, found);
+    // A short run only checks counts.
+    if (settings.seconds >= 0.5 && at->host == "127.0.0.1" && settings.wants("stalls")) {
+        measure_held_locks(
+            "MongoDB",
+            [](std::uint16_t port) {
+                return "mongodb://127.0.0.1:" + std::to_string(port) + "/?directConnection=true";
+            },
+            *at, settings, found);
+    }
+    return drawn;
+}
+
+} // namespace bench

@@ -1,0 +1,271 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper.hpp"
+#include "peers.hpp"
+
+#include "held_locks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+namespace bench {
+namespace {
+
+/// Runs as one of several processes, like the programs of other libraries.
+constexpr std::string_view worker_program = "worker-program";
+constexpr std::size_t processes = 4;
+
+std::string url_of(const workload& at)
+{
+    return std::string(zookeeper_scheme) + "://" + at.host + ':' + at.port;
+}
+
+/// Environment variables with the addresses of the servers that scripts/servers.sh has started.
+constexpr std::array started{"COLOCK_TEST_ZOOKEEPER", "COLOCK_TEST_ZOOKEEPER_2", "COLOCK_TEST_ZOOKEEPER_3"};
+
+double zookeeper_cpu_us(const workload& at)
+{
+    for (const std::string name : started) {
+        const char* const url = std::getenv(name.c_str());
+        if (url && url == url_of(at))
+            return process_cpu_us((name + "_ID").c_str());
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Returns the server of the options, and the servers that were started with it.
+std::vector<workload> servers_of(const options& settings)
+{
+    std::vector<workload> all{workload_of(zookeeper_scheme, settings)};
+    const char* const first = std::getenv(started.front());
+    if (!first || first != url_of(all.front()))
+        return all;
+    for (const char* const name : std::span(started).subspan(1))
+        if (const char* const url = std::getenv(name)) {
+            const auto at = workload_at(zookeeper_scheme, url).value();
+            all.push_back(all.front());
+            all.back().host = at.host;
+            all.back().port = at.port;
+        }
+    return all;
+}
+
+/// Runs each round on another server. Between servers that were started alike, rates and ratios differ by 10 % and
+/// more. The reason is presumably what their just-in-time compilers optimised in the first seconds.
+void run_rounds_everywhere(
+    const std::vector<workload>& servers, const workload& load, std::vector<candidate>& candidates, std::size_t rounds)
+{
+    if (servers.size() == 1)
+        return run_rounds(load, candidates, rounds, zookeeper_cpu_us);
+    for (candidate& each : candidates)
+        each.found.clear();
+    for (std::size_t round = 0; round < rounds; ++round) {
+        workload there = load;
+        there.host = servers[round % servers.size()].host;
+        there.port = servers[round % servers.size()].port;
+        run_round(there, candidates, 1, zookeeper_cpu_us);
+    }
+}
+
+/// The required multiple of Curator's rate.
+struct wanted
+{
+    std::size_t in_flight;
+    double min_ratio;
+    double min_raw_ratio;
+};
+
+const candidate* curator_of(const std::vector<candidate>& candidates)
+{
+    const auto found = std::ranges::find(candidates, "Curator", &candidate::name);
+    return found == candidates.end() ? nullptr : &*found;
+}
+
+void compare(const std::vector<candidate>& candidates, double lower_limit, report& found)
+{
+    const auto& ours = first(candidates, candidate::kind::ours);
+    for (const candidate& each : candidates) {
+        if (each.is != candidate::kind::peer)
+            continue;
+        measurement comparison{ours.name + " / " + each.name, ratio(ours, each), "x"};
+        if (&each == curator_of(candidates))
+            comparison.lower_limit = lower_limit;
+        found.add(comparison);
+    }
+}
+
+std::vector<candidate> with_programs(
+    std::vector<candidate> ours, const options& settings, report& found, std::size_t in_each = 1)
+{
+    for (candidate& each : read_programs(settings.peers, found, in_each))
+        ours.push_back(std::move(each));
+    return ours;
+}
+
+chart run_uncontended(const options& settings, report& found)
+{
+    const auto servers = servers_of(settings);
+    workload load = servers.front();
+    auto candidates = with_programs(
+        {
+            {"colock", candidate::kind::ours,
+                [&](const workload& now) { return run_ours(url_of(now), now, colock::lock_mode::exclusive); }},
+            {"raw", candidate::kind::raw, run_raw_nodes},
+        },
+        settings, found);
+    chart drawn{.title = "ZooKeeper: uncontended acquire+release, as multiples of Curator's rate",
+        .bars = {},
+        .unit = "x",
+        .limit = {}};
+    for (const wanted& each : {wanted{1, 1.4, 0.0}, wanted{16, 2.0, 0.0}, wanted{256, 2.2, 0.55}}) {
+        load.in_flight = each.in_flight;
+        // With so few keys, the folder of each key exists after the warm-up.
+        load.keys = each.in_flight * 4;
+        // With one request in flight, most of the time is spent waiting for processors to wake up. Then two
+        // measurements of two seconds differ by up to a quarter, so more turns are averaged.
+        load.turns = each.in_flight == 1 ? 4 : 1;
+        run_rounds_everywhere(servers, load, candidates, settings.rounds);
+        found.begin("ZooKeeper: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
+                    of_rounds(settings.rounds, load.turns) + (servers.size() > 1 ? ", each on another server" : ""));
+        for (const candidate& one : candidates)
+            found.add({one.name + ", pairs per second", speed(one), "/s"});
+        measurement reached{"colock / raw", ratio(candidates[0], candidates[1]), "x"};
+        if (each.min_raw_ratio > 0.0)
+            reached.lower_limit = each.min_raw_ratio;
+        found.add(reached);
+        compare(candidates, each.min_ratio, found);
+        for (const candidate& one : candidates)
+            add_costs(one, found);
+        if (const auto* const curator = curator_of(candidates)) {
+            found.add({"colock / Curator, with a processor each",
+                cpu_bound_rate(candidates[0]) / cpu_bound_rate(*curator), "x"});
+            for (const candidate& one : candidates)
+                drawn.bars.emplace_back(
+                    std::to_string(load.in_flight) + " in flight, " + one.name, ratio(one, *curator));
+        }
+    }
+    return drawn;
+}
+
+void add_contended(const std::vector<candidate>& candidates, double lower_limit, report& found)
+{
+    for (const candidate& each : candidates)
+        found.add({each.name + ", hand-offs per second", speed(each), "/s"});
+    compare(candidates, lower_limit, found);
+    for (const candidate& each : candidates)
+        found.add({each.name + ", longest acquire to release",
+            median_over_rounds(each, [](const rate& round) { return round.longest_turn_ms; }), "ms"});
+    for (const candidate& each : candidates)
+        add_costs(each, found);
+}
+
+void run_contended(const options& settings, report& found)
+{
+    workload load = workload_of(zookeeper_scheme, settings);
+    load.in_flight = 64;
+    load.keys = 1;
+    auto candidates = with_programs(
+        {{"colock", candidate::kind::ours,
+            [&](const workload& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive); }}},
+        settings, found);
+    run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
+    found.begin("ZooKeeper: 64 of one process contend for one key, " + of_rounds(settings.rounds));
+    add_contended(candidates, 2.0, found);
+}
+
+/// Returns the load with a start time that all processes share.
+workload with_common_start(workload load)
+{
+    // By then, each process has started and is warm. Of a short run, only the counts are used.
+    const auto ready = load.time * 3 + std::chrono::seconds(1);
+    load.begins = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
+        std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now() + ready));
+    return load;
+}
+
+void run_apart(const options& settings, report& found)
+{
+    workload load = workload_of(zookeeper_scheme, settings);
+    load.in_flight = 1;
+    load.keys = 1;
+    auto candidates = with_programs(
+        {{"colock", candidate::kind::ours,
+            [&](const workload& now) {
+                return run_processes(own_command(settings.backend, worker_program) + load_arguments(now), processes);
+            }}},
+        settings, found, processes);
+    for (candidate& each : candidates)
+        each.run = [run = std::move(each.run)](const workload& now) { return run(with_common_start(now)); };
+    run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
+    found.begin("ZooKeeper: " + std::to_string(processes) + " processes contend for one key, one waiter each, " +
+                of_rounds(settings.rounds));
+    add_contended(candidates, 1.3, found);
+}
+
+[[noreturn]] void run_worker_program(const options& settings)
+{
+    workload load = workload_of(zookeeper_scheme, settings);
+    load.in_flight = settings.concurrency;
+    load.keys = settings.keys;
+    answer(run_ours(settings.backend, load, colock::lock_mode::exclusive));
+}
+
+/// A new server is slow until it has compiled its frequently used code.
+void warm_up(const options& settings)
+{
+    for (workload load : servers_of(settings)) {
+        load.in_flight = 256;
+        load.keys = 256;
+        load.time *= 10;
+        static_cast<void>(run_raw_nodes(load));
+    }
+}
+
+} // namespace
+
+std::optional<chart> run_zookeeper(const options& settings, report& found)
+{
+    const auto at = workload_at(zookeeper_scheme, settings.backend);
+    if (!at)
+        return std::nullopt;
+    if (settings.part == worker_program)
+        run_worker_program(settings);
+    chart drawn;
+    const bool with_peers = !settings.peers.empty();
+    if (with_peers)
+        warm_up(settings);
+    if (with_peers && settings.wants("uncontended"))
+        drawn = run_uncontended(settings, found);
+    // A short run only checks counts.
+    const bool is_long = settings.seconds >= 0.5;
+    if (is_long && settings.wants("contended"))
+        run_contended(settings, found);
+    if (is_long && settings.wants("processes"))
+        run_apart(settings, found);
+    if (is_long && settings.wants("fail-over"))
+        measure_zookeeper_fail_over(found);
+    if (settings.wants("waiters"))
+        measure_zookeeper_waiters(*at, settings, found);
+    if (is_long && settings.wants("crowds"))
+        measure_zookeeper_large_queues(*at, settings, found);
+    if (at->host == "127.0.0.1") {
+        if (settings.wants("hand-off"))
+            measure_zookeeper_round_trips(*at, settings, found);
+        if (settings.wants("stalls"))
+            measure_held_locks(
+                "ZooKeeper", [](std::uint16_t port) { return "zookeeper://127.0.0.1:" + std::to_string(port); }, *at,
+                settings, found);
+    } else if (settings.wants("hand-off") || settings.wants("stalls")) {
+        found.fact("left out", "hand-off and stalls, which want a server on 127.0.0.1");
+    }
+    return drawn;
+}
+
+} // namespace bench

@@ -1,0 +1,204 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/held_operation.hpp"
+#include "core/operations/operations.hpp"
+#include "core/operations/run_operation.hpp"
+#include "core/policy/validation.hpp"
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace colock::detail::operations {
+
+void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl)
+{
+    using namespace std::chrono_literals;
+    auto context = context_of(self, held);
+    if (held.ttl() == 0ms) {
+        context.detail = "the lock has no ttl, there is nothing to extend; acquire it with one";
+        throw validation_error(errc::invalid_ttl, std::move(context));
+    }
+    check_new_ttl(self, ttl, std::move(context));
+}
+
+void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_context context)
+{
+    if (ttl == ttl.zero()) {
+        context.detail = "the ttl is 0 ms; the ttl of a lock cannot be removed, give a positive one";
+        throw validation_error(errc::invalid_ttl, std::move(context));
+    }
+    if (const auto refused = check_ttl(ttl, self.limits, self.can, self.backend->max_clock_lead(ttl))) {
+        context.detail = refused->detail;
+        throw validation_error(refused->code, std::move(context));
+    }
+}
+
+namespace {
+
+bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds ttl,
+    const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
+{
+    record& subject = *held;
+    const auto not_held = [&](lost_reason reason) {
+        auto context = context_of(self, subject);
+        context.detail = std::string("its lease had ended: ") + to_string(reason);
+        throw extend_error(errc::not_held, std::move(context));
+    };
+    deferred_actions actions;
+    {
+        std::unique_lock guard(self.mutex);
+        if (self.is_backend_gone()) {
+            guard.unlock();
+            throw extend_error(errc::shutting_down, context_of(self, subject));
+        }
+        if (subject.current_phase() != phase::held) {
+            const auto reason = subject.end_reason.value_or(lost_reason::released);
+            guard.unlock();
+            not_held(reason);
+        }
+        const auto now = lease_clock::now();
+        if (subject.lease().has_ended(now)) {
+            guard.unlock();
+            const auto reason = lease_table::end_of(subject, now);
+            self.declare_lost(held, reason);
+            not_held(reason);
+        }
+        seen = subject.version;
+        if (subject.in_flight != operation::none)
+            return false;
+        actions.ask(deferred_actions::action::renew, subject);
+        subject.set_sent(now);
+        self.leases.expect(subject, ttl, actions);
+        subject.in_flight = operation::extend;
+        subject.extension().ttl = ttl;
+        subject.extension().result = result;
+        self.leases.reschedule(subject);
+    }
+    actions.run(self);
+    return true;
+}
+
+void report_extended(core& self, const record& held, const std::optional<extend_outcome>& result)
+{
+    auto context = context_of(self, held);
+    error_code code;
+    failure_ptr why;
+    {
+        const std::lock_guard guard(self.mutex);
+        if (result && result->status == extend_status::extended && held.current_phase() == phase::held)
+            return;
+        if (result && result->status == extend_status::failed) {
+            why = result->error;
+        } else if (result) {
+            code = errc::not_held;
+            if (held.end_reason)
+                context.detail = std::string("its lease had ended: ") + to_string(*held.end_reason);
+        }
+    }
+    if (!code) {
+        why = why ? why : unanswered(self, held);
+        code = why->code;
+        context.cause = why->cause;
+        context.detail = why->detail;
+    }
+    throw extend_error(code, std::move(context));
+}
+
+class extend_operation : public held_operation
+{
+public:
+    using result_type = void;
+    static constexpr bool checks_cancellation = false;
+
+    extend_operation(std::shared_ptr<core> owner, record::ptr held, std::chrono::milliseconds ttl)
+        : held_operation(std::move(owner), std::move(held)), ttl_(ttl)
+    {
+    }
+
+    [[nodiscard]] bool begin()
+    {
+        check_extend(*core_, *held_, ttl_);
+        return false;
+    }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        std::uint32_t seen = 0;
+        if (!until_) {
+            // A renewal or another extend may be in flight.
+            if (!begin_extend(*core_, held_, ttl_, result_, seen))
+                return wait_for{held_.get(), seen};
+            until_ = core_->answer_deadline(lease_clock::now());
+        }
+        if (!await_result(*core_, *held_, *result_, *until_, seen))
+            return std::nullopt;
+        return wait_for{held_.get(), seen};
+    }
+
+    void result() { report_extended(*core_, *held_, *result_); }
+
+private:
+    const std::chrono::milliseconds ttl_;
+    const std::shared_ptr<std::optional<extend_outcome>> result_ = std::make_shared<std::optional<extend_outcome>>();
+    /// When the operation stops waiting for the answer; set once the extend has been sent.
+    std::optional<lease_clock::time_point> until_;
+};
+
+} // namespace
+
+asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
+{
+    return await_operation<extend_operation>(std::move(self), std::move(held), ttl);
+}
+
+void start_extend(const asio::any_io_executor& executor, verb_handler<void> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
+{
+    start_operation<extend_operation>(executor, std::move(handler), caller, std::move(self), std::move(held), ttl);
+}
+
+asio::awaitable<std::vector<error_code>> extend_each(
+    std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl)
+{
+    std::vector<error_code> failures(held.size());
+    struct asked
+    {
+        std::shared_ptr<std::optional<extend_outcome>> result = std::make_shared<std::optional<extend_outcome>>();
+        std::uint32_t seen = 0;
+        bool begun = false;
+    };
+    std::vector<asked> all(held.size());
+    const auto begin = [&](std::size_t i) {
+        try {
+            all[i].begun = begin_extend(*self, held[i], ttl, all[i].result, all[i].seen);
+        } catch (const extend_error& failed) {
+            failures[i] = failed.code();
+        }
+    };
+    for (std::size_t i = 0; i < held.size(); ++i)
+        begin(i);
+    const auto until = self->answer_deadline(lease_clock::now());
+    wait_state suspension;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        auto deadline = until;
+        for (; !all[i].begun && !failures[i]; begin(i)) {
+            co_await self->async_wait(*held[i], suspension, all[i].seen);
+            deadline = self->answer_deadline(lease_clock::now());
+        }
+        if (failures[i])
+            continue;
+        while (await_result(*self, *held[i], *all[i].result, deadline, all[i].seen))
+            co_await self->async_wait(*held[i], suspension, all[i].seen);
+        try {
+            report_extended(*self, *held[i], *all[i].result);
+        } catch (const extend_error& failed) {
+            failures[i] = failed.code();
+        }
+    }
+    co_return failures;
+}
+
+} // namespace colock::detail::operations

@@ -1,0 +1,55 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/state/core.hpp"
+#include "core/state/record.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace colock::detail::operations {
+
+/// The common part of the operations on a granted lock.
+class held_operation
+{
+public:
+    static constexpr bool ends_when_closed = false;
+
+    held_operation(const held_operation&) = delete;
+    held_operation& operator=(const held_operation&) = delete;
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+
+protected:
+    held_operation(std::shared_ptr<core>&& owner, record::ptr&& held) : core_(std::move(owner)), held_(std::move(held))
+    {
+    }
+    ~held_operation() = default;
+
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+};
+
+/// Returns whether the caller has to wait for the result of a request for `held`, and stores in `seen` the version at
+/// which there was none. Otherwise there is a result, or none will come before `until`.
+template <class Outcome>
+bool await_result(
+    core& self, record& held, const std::optional<Outcome>& result, lease_clock::time_point until, std::uint32_t& seen)
+{
+    const std::lock_guard guard(self.mutex);
+    if (result || held.current_phase() == phase::ended || self.is_backend_gone() || lease_clock::now() >= until)
+        return false;
+    held.answer_by = std::min(held.answer_by, until);
+    if (held.current_phase() == phase::held)
+        self.leases.reschedule(held);
+    else
+        self.timers.schedule(held, std::min(held.release_state().retry_at, held.answer_by));
+    seen = held.version;
+    return true;
+}
+
+} // namespace colock::detail::operations

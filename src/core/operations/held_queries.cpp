@@ -1,0 +1,177 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/held_operation.hpp"
+#include "core/operations/operations.hpp"
+#include "core/operations/run_operation.hpp"
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace colock::detail::operations {
+
+namespace {
+
+enum class query_start : unsigned char
+{
+    started,
+    no_context,
+    busy,
+    ended,
+};
+
+query_start begin_is_valid(core& self, const record::ptr& held,
+    const std::shared_ptr<std::optional<valid_outcome>>& result, std::uint32_t& seen)
+{
+    {
+        const std::lock_guard guard(self.mutex);
+        if (self.is_backend_gone())
+            return query_start::no_context;
+        if (held->current_phase() != phase::held)
+            return query_start::ended;
+        seen = held->version;
+        if (held->in_flight != operation::none)
+            return query_start::busy;
+        held->in_flight = operation::query;
+        held->set_sent(lease_clock::now());
+    }
+    const auto answered = [held, result](valid_outcome outcome) {
+        if (const pinned_core alive{*held})
+            alive->on_checked(*held, std::move(outcome), result.get());
+    };
+    self.start_request(
+        *held, [&](adapter& backend) { backend.start_is_valid(held, answered); },
+        [&](const failure_ptr& why) { answered({.error = why}); });
+    return query_start::started;
+}
+
+class is_valid_operation : public held_operation
+{
+public:
+    using result_type = bool;
+    static constexpr bool checks_cancellation = false;
+
+    is_valid_operation(std::shared_ptr<core> owner, record::ptr held)
+        : held_operation(std::move(owner), std::move(held))
+    {
+    }
+
+    [[nodiscard]] static bool begin() noexcept { return false; }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        std::uint32_t seen = 0;
+        if (!until_) {
+            switch (begin_is_valid(*core_, held_, result_, seen)) {
+            case query_start::no_context:
+                throw error(errc::shutting_down, context_of(*core_, *held_));
+            case query_start::ended:
+                return std::nullopt;
+            case query_start::busy:
+                return wait_for{held_.get(), seen};
+            case query_start::started:
+                until_ = core_->answer_deadline(lease_clock::now());
+                break;
+            }
+        }
+        if (!await_result(*core_, *held_, *result_, *until_, seen))
+            return std::nullopt;
+        return wait_for{held_.get(), seen};
+    }
+
+    [[nodiscard]] bool result()
+    {
+        if (!until_)
+            return false;
+        std::optional<valid_outcome> answer;
+        bool still_held = false;
+        {
+            const std::lock_guard guard(core_->mutex);
+            answer = *result_;
+            still_held = held_->current_phase() == phase::held;
+        }
+        if (!answer || answer->error)
+            throw_unanswered(*core_, answer ? answer->error : nullptr, effect::none, context_of(*core_, *held_));
+        return still_held && answer->valid;
+    }
+
+private:
+    const std::shared_ptr<std::optional<valid_outcome>> result_ = std::make_shared<std::optional<valid_outcome>>();
+    /// When the operation stops waiting for the answer; set once the query has been sent.
+    std::optional<lease_clock::time_point> until_;
+};
+
+/// Waits for the end of the lease.
+class lost_operation : public held_operation
+{
+public:
+    using result_type = lost_reason;
+    static constexpr bool checks_cancellation = true;
+
+    lost_operation(std::shared_ptr<core> owner, record::ptr held) : held_operation(std::move(owner), std::move(held))
+    {
+        const std::lock_guard guard(core_->mutex);
+        held_->plan.add_listener();
+        reschedule();
+    }
+    ~lost_operation()
+    {
+        const std::lock_guard guard(core_->mutex);
+        held_->plan.remove_listener();
+        reschedule();
+    }
+
+    [[nodiscard]] static bool begin() noexcept { return false; }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        const std::lock_guard guard(core_->mutex);
+        reason_ = held_->end_reason;
+        // Without its context there is no timer that detects the end.
+        if (!reason_ && core_->dead)
+            reason_ = lost_reason::shutting_down;
+        if (reason_)
+            return std::nullopt;
+        return wait_for{held_.get(), held_->version};
+    }
+
+    [[nodiscard]] lost_reason result() const { return *reason_; }
+
+private:
+    /// Updates the timer, because the timer watches a lease only while a coroutine waits for its end.
+    void reschedule()
+    {
+        if (held_->current_phase() == phase::held)
+            core_->leases.reschedule(*held_);
+    }
+
+    std::optional<lost_reason> reason_;
+};
+
+} // namespace
+
+asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held)
+{
+    return await_operation<is_valid_operation>(std::move(self), std::move(held));
+}
+
+void start_is_valid(const asio::any_io_executor& executor, verb_handler<bool> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held)
+{
+    start_operation<is_valid_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
+}
+
+asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held)
+{
+    return await_operation<lost_operation>(std::move(self), std::move(held));
+}
+
+void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held)
+{
+    start_operation<lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
+}
+
+} // namespace colock::detail::operations

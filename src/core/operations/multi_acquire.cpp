@@ -1,0 +1,109 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/multi_acquire.hpp"
+
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace colock::detail {
+
+namespace {
+
+void deliver(const std::vector<record::ptr>& asked, create_all_outcome&& outcome)
+{
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        switch (outcome.status) {
+        case create_status::granted:
+            asked[i]->on_created(create_outcome::granted(i < outcome.fences.size() ? outcome.fences[i] : 0));
+            break;
+        case create_status::busy:
+            asked[i]->on_refused(i == outcome.which ? &outcome.why : nullptr);
+            break;
+        case create_status::failed:
+            asked[i]->on_created(create_outcome::failed(outcome.why.error));
+            break;
+        }
+    }
+}
+
+} // namespace
+
+bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry)
+{
+    // These may throw std::bad_alloc, so they precede everything that would have to be undone.
+    std::vector<claim_ptr> claims(wanted.begin(), wanted.end());
+    completion<create_all_outcome> done([wanted](create_all_outcome outcome) { deliver(wanted, std::move(outcome)); });
+    {
+        deferred_actions actions;
+        const auto now = lease_clock::now();
+        const std::lock_guard guard(self.mutex);
+        if (std::ranges::any_of(wanted, [&](const auto& each) { return self.queues.find(*each) != nullptr; }))
+            return false;
+        // Each claim is alone in its queue, so nobody is woken.
+        for (const auto& each : wanted)
+            self.queues.enter(*each, false, actions.wakes);
+        for (const auto& each : wanted) {
+            each->sends_create();
+            each->set_sent(now);
+        }
+        if (is_retry)
+            ++self.stats.retries;
+    }
+    self.start_request(
+        *wanted.front(), [&](adapter& backend) { backend.start_create_all(std::move(claims), std::move(done)); },
+        [&](const failure_ptr& why) {
+            deliver(wanted, {.status = create_status::failed, .why = create_outcome::failed(why)});
+        });
+    return true;
+}
+
+bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen)
+{
+    throw_if_from_parent(self, asked);
+    std::optional<last_answer> last;
+    {
+        const auto now = lease_clock::now();
+        const std::lock_guard guard(self.mutex);
+        if (asked.current_phase() != phase::acquiring || asked.in_flight == operation::none)
+            return false;
+        if (now >= schedule.deadline())
+            last = answer_to(self, asked, now);
+        self.timers.schedule(asked, schedule.deadline());
+        seen = asked.version;
+    }
+    if (self.closed_to_new.load(std::memory_order_relaxed))
+        throw_shutting_down(self, asked);
+    if (last)
+        throw_retries_ended(self, asked, schedule, *last);
+    return true;
+}
+
+std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& asked)
+{
+    std::optional<batch_refusal> refused;
+    deferred_actions actions;
+    {
+        const std::lock_guard guard(self.mutex);
+        for (std::size_t i = 0; i < asked.size(); ++i) {
+            record& each = *asked[i];
+            if (each.current_phase() != phase::acquiring)
+                continue;
+            if (std::exchange(each.outcome_ready, false) && !refused)
+                refused = {.which = i, .answer = each.outcome()};
+            // The answer does not apply to the attempts that follow.
+            each.outcome().error.reset();
+            each.attempts_made.store(0, std::memory_order_relaxed);
+            if (i > 0)
+                self.queues.leave(each, actions.wakes);
+        }
+        if (auto* const queue = asked.front()->place.queue; refused && queue)
+            queue->answer = {.is_answered = true, .error = refused->answer.error};
+    }
+    actions.run(self);
+    return refused;
+}
+
+} // namespace colock::detail

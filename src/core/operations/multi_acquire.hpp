@@ -1,0 +1,44 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/policy/retry_schedule.hpp"
+#include "core/state/record.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace colock::detail {
+
+class core;
+
+// Functions that acquire several locks in one step, on a backend that grants all or none.
+
+/// Maximum number of locks per step. A backend may do nothing else while it processes them. An acquire of more locks
+/// takes them one by one.
+inline constexpr std::size_t max_keys_per_step = 64;
+
+/// Asks for all locks in one step. Until the answer is taken, each claim has a place in the local queue of its key.
+/// \param is_retry whether the statistics count a retry
+/// \returns false, without any effect, if others of this locker wait for one of the keys
+[[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry);
+
+/// \returns whether the answer to `asked` has to be awaited; then `seen` is the version at which there was none
+/// \throws error if the time of the policy is over, the locker closes or the process has forked
+[[nodiscard]] bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen);
+
+/// Why not all locks were granted.
+struct batch_refusal
+{
+    std::size_t which = 0;
+    /// `granted` for a grant that arrived too late to be used.
+    create_outcome answer{};
+};
+
+/// Returns why an answered attempt was refused; empty if all locks were granted. After a refusal, only the first claim
+/// keeps its place in its local queue. A place at a higher key, kept while a lower key is missing, could cause a
+/// deadlock.
+[[nodiscard]] std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& asked);
+
+} // namespace colock::detail

@@ -1,0 +1,122 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/operations/operations.hpp"
+
+#include "redis/operations/claim_state.hpp"
+#include "redis/operations/names.hpp"
+#include "redis/operations/script_operation.hpp"
+
+#include <utility>
+
+namespace colock::redis::detail {
+
+namespace {
+
+failure_ptr in_doubt()
+{
+    return make_failure(errc::outcome_unknown,
+        "an earlier request of this acquisition was lost with its connection, and cannot be proven to be dead");
+}
+
+/// Release and abandon. They differ only in what they promise to the caller.
+class release_operation final : public script_operation
+{
+public:
+    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise promised)
+        : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(promised)
+    {
+        requested_at = claim_->sent();
+    }
+
+private:
+    void push(boost::redis::request& request, script::form form) override
+    {
+        const auto* const state = find_state(*claim_);
+        if (claim_->mode() == lock_mode::exclusive && state && state->intent && !config().plain())
+            push_withdrawal(request, form);
+        else
+            push_release(request, form, config(), *claim_);
+    }
+
+    void push_withdrawal(boost::redis::request& request, script::form form)
+    {
+        const auto& used = scripts::get().withdraw;
+        const auto key = lock_key(config(), claim_->key()), intent = intent_key(config(), claim_->key());
+        if (is_grouped(config(), *claim_))
+            used.push(request, form, 4, key, config().probe_key, intent, group_key(config(), claim_->owner().group),
+                token_text(*claim_));
+        else
+            used.push(request, form, 3, key, config().probe_key, intent, token_text(*claim_));
+    }
+
+    [[nodiscard]] batched_script* add_to_batch(batched_scripts& of) override
+    {
+        const auto* const state = find_state(*claim_);
+        if (claim_->mode() == lock_mode::shared || (state && state->intent && !config().plain()))
+            return nullptr;
+        if (is_grouped(config(), *claim_)) {
+            of.group_releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_),
+                group_key(config(), claim_->owner().group));
+            return &of.group_releases;
+        }
+        of.releases.add(form(), lock_key(config(), claim_->key()), token_text(*claim_));
+        return &of.releases;
+    }
+
+    void answered(operation_ptr) override
+    {
+        const reply& answer = replies[0];
+        if (!answer.is(reply::kind::number)) {
+            done_({release_status::failed, refusal(answer)});
+            return;
+        }
+        if (auto* const state = find_state(*claim_)) {
+            note_answer(owner_, *claim_, sent_on);
+            state->granted = false;
+            state->intent = false;
+            if (promise_ == promise::for_good && !state->creates.empty()) {
+                done_({release_status::failed, in_doubt()});
+                return;
+            }
+            state->source.reset();
+        }
+        done_({answer.number >= 1 ? release_status::released : release_status::not_held, nullptr,
+            others_listen(answer.number - 1)});
+    }
+
+    [[nodiscard]] bool others_listen(std::int64_t listeners) const
+    {
+        return listeners > 1 || (listeners == 1 && !owner_.listens(lock_key(config(), claim_->key()).text()));
+    }
+
+    void failed(delivery, failure_ptr why) override { done_({release_status::failed, std::move(why)}); }
+
+    const claim_ptr claim_;
+    completion<release_outcome> done_;
+    const promise promise_;
+};
+
+} // namespace
+
+void push_release(boost::redis::request& request, script::form form, const settings& config, const claim& held)
+{
+    const auto& all = scripts::get();
+    const auto key = lock_key(config, held.key()), index = group_key(config, held.owner().group);
+    const bool grouped = is_grouped(config, held);
+    if (held.mode() == lock_mode::exclusive && grouped)
+        all.release.push(request, form, 3, key, config.probe_key, index, token_text(held));
+    else if (held.mode() == lock_mode::exclusive)
+        all.release.push(request, form, 2, key, config.probe_key, token_text(held));
+    else if (grouped)
+        all.release_shared.push(
+            request, form, 3, key, config.probe_key, index, stored_value(config, held), held.ttl().count());
+    else
+        all.release_shared.push(
+            request, form, 2, key, config.probe_key, stored_value(config, held), held.ttl().count());
+}
+
+operation_ptr make_release(client& owner, claim_ptr claim, completion<release_outcome> done, promise promised)
+{
+    return std::make_unique<release_operation>(owner, std::move(claim), std::move(done), promised);
+}
+
+} // namespace colock::redis::detail

@@ -1,0 +1,38 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "zookeeper/driver/socket_waiter.hpp"
+#include "zookeeper/driver/zk_client.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace colock::zookeeper::detail {
+
+/// Closes a session at the server without blocking: sends the queued requests, sends the request that closes the
+/// session, and reads the reply. The driver's own close function does the same, but blocks.
+///
+/// Thread safety: none.
+class session_closer
+{
+public:
+    enum class progress : unsigned char
+    {
+        /// More has to be written or read: call `flush` once the socket is writable, or `read_rest` once it is
+        /// readable.
+        wants_write,
+        wants_read,
+        confirmed,
+        /// The connection has ended without the server's confirmation.
+        failed,
+    };
+
+    [[nodiscard]] progress flush(zk_client& driver, socket_waiter& socket);
+    [[nodiscard]] progress read_rest(socket_waiter& socket);
+
+private:
+    /// The last bytes that the server has sent.
+    std::array<std::byte, 20> tail_{};
+};
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,152 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/operations/operations.hpp"
+
+#include "zookeeper/driver/lock_queue.hpp"
+#include "zookeeper/operations/claim_state.hpp"
+#include "zookeeper/operations/coroutine_operation.hpp"
+#include "zookeeper/operations/names.hpp"
+
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+failure_ptr in_doubt(const error_code& cause)
+{
+    return make_failure(errc::outcome_unknown,
+        "an earlier request of this acquisition was lost with its session, and it is not proven that the request can "
+        "no longer take effect",
+        cause);
+}
+
+/// Removes the nodes that a claim has, or may have, at the servers: its node, and its node in the index of its group.
+class release_operation final : public coroutine_operation
+{
+public:
+    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+        : coroutine_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(given)
+    {
+    }
+
+private:
+    coroutine run() override
+    {
+        auto& state = state_of(*claim_);
+        if (state.session != active_sessions().number()) {
+            if (!leave_old_session())
+                co_await fail_in_doubt();
+        } else if (!state.creates.empty()) {
+            co_await remove_lost_nodes();
+        }
+        pending_reply node(*this);
+        pending_reply indexed(*this);
+        // Both are sent in one write. The index names every holder, so the index node is removed last.
+        if (!state.node.empty() || state.indexed) {
+            requests& by = co_await connected();
+            if (!state.node.empty())
+                by.leave(state.node, promise_ == promise::released ? with() : batching::forbidden, node.expect());
+            if (state.indexed)
+                by.remove(index_path(config(), *claim_), indexed.expect());
+        }
+        if (node.is_expected()) {
+            const reply& got = co_await node;
+            if (!is_gone(got))
+                co_await fail_with(got);
+            note_removed(got);
+            state.leave(active_sessions());
+        }
+        if (indexed.is_expected()) {
+            const reply& got = co_await indexed;
+            // The next round still knows whether the lock was released.
+            if (got.what == status::unanswered)
+                co_await begin_again();
+            if (!is_gone(got))
+                co_await fail_with(got);
+            state.indexed = false;
+        }
+        if (promise_ == promise::for_good && !state.creates.empty())
+            co_await fail_in_doubt();
+        state.stop_waiting();
+        end();
+        done_({is_released_ ? release_status::released : release_status::not_held, nullptr});
+    }
+
+    /// Returns whether the old session is known to have ended, which means that its nodes are gone.
+    [[nodiscard]] bool leave_old_session()
+    {
+        auto& state = state_of(*claim_);
+        // Nothing of this claim was sent in the current session.
+        settle_creations(active_sessions(), *claim_);
+        if (state.session != 0 && active_sessions().lost().may_arrive(state.session))
+            return false;
+        state.leave(active_sessions());
+        state.indexed = false;
+        return true;
+    }
+
+    /// Removes the nodes of creations whose replies were lost. Each is removed after all earlier requests were carried
+    /// out. The creations stay in doubt until all of the nodes are gone.
+    coroutine remove_lost_nodes()
+    {
+        const auto folder = key_folder(config(), claim_->key());
+        requests& by = co_await connected();
+        pending_reply listed(*this);
+        by.sync(folder, replied());
+        by.shared_children(folder, listed.expect());
+        const reply& children = co_await listed;
+        if (!is_gone(children))
+            co_await fail_with(children);
+        for (const auto& name : made_for(claim_prefix(config(), *claim_), children.names())) {
+            pending_reply removed(*this);
+            (co_await connected()).remove(child_path(folder, name), removed.expect());
+            const reply& got = co_await removed;
+            if (!is_gone(got))
+                co_await fail_with(got);
+            note_removed(got);
+        }
+        settle_creations(active_sessions(), *claim_);
+        state_of(*claim_).leave(active_sessions());
+    }
+
+    [[nodiscard]] static bool is_gone(const reply& got) noexcept { return got.ok() || got.what == status::no_node; }
+    /// The removal of a node that waited in the queue does not release a lock.
+    void note_removed(const reply& got) { is_released_ = is_released_ || (got.ok() && state_of(*claim_).granted); }
+
+    [[nodiscard]] stop fail_in_doubt()
+    {
+        // A session that is being closed may still be proven to have ended.
+        const auto cause = active_sessions().is_closing() ? error_code() : make_error_code(errc::lost);
+        end();
+        done_({release_status::failed, in_doubt(cause)});
+        return {};
+    }
+
+    /// Abandons the session if it has expired at the servers, because nothing more can be proven about its requests.
+    /// The session is kept while other claims wait in it: it may come back, and their places in the queue with it.
+    void failed(delivery, failure_ptr why) override
+    {
+        state_of(*claim_).stop_waiting();
+        if (owner_->has_no_waiters() && active_sessions().is_presumed_expired()) {
+            active_sessions().leave_to_expire();
+            why = make_failure(why->code,
+                "no server has answered for a session timeout, after which the servers end the session by themselves",
+                errc::lost);
+        }
+        done_({release_status::failed, std::move(why)});
+    }
+
+    const claim_ptr claim_;
+    completion<release_outcome> done_;
+    const promise promise_;
+    bool is_released_ = false;
+};
+
+} // namespace
+
+operation_ptr make_release(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+{
+    return operation_ptr(new release_operation(owner, std::move(claim), std::move(done), given));
+}
+
+} // namespace colock::zookeeper::detail

@@ -1,0 +1,340 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "benchmarks/longest_handler.hpp"
+#include "mongo/commands/callback_command.hpp"
+#include "pool_fixture.hpp"
+#include "server.hpp"
+#include "support/relay.hpp"
+#include "support/sockets.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace colock::testing {
+
+namespace {
+
+void open_connections(pool_fixture& test, int count)
+{
+    std::vector<recorded_command_ptr> asked;
+    for (int n = 0; n < count; ++n)
+        asked.push_back(test.ask(ping));
+    for (const auto& each : asked)
+        BOOST_TEST(test.wait_for(each).what == kind::done);
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_connection_pool, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(a_command_is_answered)
+{
+    pool_fixture test(shared_mongodb());
+    const auto& got = test.say(ping);
+    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(!got.ends_connection);
+    BOOST_TEST(got.reply.to_json().find("\"ok\" : 1") != std::string::npos, got.reply.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(dated_hello_excludes_the_time_to_connect)
+{
+    relay slow(shared_mongodb());
+    slow.silence(true);
+    pool_fixture test(slow.port());
+    std::optional<lease_clock::time_point> asked;
+    const auto hello =
+        std::make_shared<callback_command>(command::dated_hello{}, [&](const answer& got) { asked = got.asked; });
+    test.post([&](connection_pool& all) { all.ask(hello, lease_clock::now() + patience); });
+    test.io->run_for(50ms);
+    const auto connects = lease_clock::now();
+    slow.silence(false);
+    run_until(*test.io, [&] { return asked.has_value(); });
+    BOOST_TEST((asked >= connects));
+}
+
+BOOST_AUTO_TEST_CASE(concurrent_commands_share_the_connections)
+{
+    pool_fixture test(shared_mongodb(), 3);
+    std::vector<recorded_command_ptr> asked;
+    for (int n = 0; n < 30; ++n)
+        asked.push_back(test.ask(ping));
+    std::size_t max_open = 0;
+    std::size_t max_waiting = 0;
+    for (const auto& each : asked) {
+        run_until(*test.io, [&] {
+            max_open = std::max(max_open, test.all().open());
+            max_waiting = std::max(max_waiting, test.all().waiting());
+            return each->done();
+        });
+        BOOST_TEST(each->got().what == kind::done, each->got().why);
+    }
+    BOOST_TEST(max_open == 3u);
+    BOOST_TEST(max_waiting == 27u);
+    BOOST_TEST(test.all().in_flight() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(commands_wait_in_the_order_of_their_arrival)
+{
+    pool_fixture test(shared_mongodb(), 1);
+    std::string order;
+    std::vector<recorded_command_ptr> asked;
+    for (char name = 'a'; name <= 'f'; ++name)
+        asked.push_back(test.ask(ping, patience, [&order, name] { order += name; }));
+    static_cast<void>(test.wait_for(asked.back()));
+    BOOST_TEST(order == "abcdef");
+}
+
+BOOST_AUTO_TEST_CASE(waiting_command_can_be_withdrawn)
+{
+    pool_fixture test(shared_mongodb(), 1);
+    const auto first = test.ask(ping);
+    const auto second = test.ask(count_up);
+    const auto third = test.ask(ping);
+    test.post([&](connection_pool& all) {
+        BOOST_TEST(!all.withdraw(*first));
+        BOOST_TEST(all.withdraw(*second));
+        BOOST_TEST(!all.withdraw(*second));
+    });
+    BOOST_TEST(test.wait_for(third).what == kind::done);
+    BOOST_TEST(!second->done());
+}
+
+BOOST_AUTO_TEST_CASE(refused_command_keeps_its_connection)
+{
+    pool_fixture test(shared_mongodb(), 1);
+    const auto& got = test.say(R"({"noSuchCommand": 1})");
+    BOOST_TEST(got.what == kind::refused);
+    BOOST_TEST(got.code == 59);
+    BOOST_TEST(got.why.find("noSuchCommand") != std::string::npos, got.why);
+    BOOST_TEST(test.all().open() == 1u);
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
+{
+    relay link(shared_mongodb());
+    pool_fixture test(link.port(), 3);
+    open_connections(test, 3);
+    BOOST_TEST(test.all().open() == 3u);
+    link.refuse(true);
+    {
+        // When the relay refuses another connection, it has closed the existing ones.
+        pool_fixture other(link.port());
+        BOOST_TEST(other.say(ping).what == kind::unsent);
+    }
+    link.refuse(false);
+    const auto& got = test.say(ping);
+    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(test.all().open() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(free_connections_are_closed)
+{
+    relay link(shared_mongodb());
+    pool_fixture test(link.port(), 3);
+    open_connections(test, 3);
+    link.silence(true);
+    const auto in_flight = test.ask(ping);
+    run_until(*test.io, [&] { return test.all().in_flight() == 1; });
+    test.post([](connection_pool& all) {
+        all.close_free();
+        BOOST_TEST(all.open() == 1u);
+        BOOST_TEST(all.in_flight() == 1u);
+    });
+    link.silence(false);
+    BOOST_TEST(test.wait_for(in_flight).what == kind::done);
+    // The connection is free now.
+    test.post([](connection_pool& all) { all.close_free(); });
+    run_until(*test.io, [&] { return test.all().open() == 0; });
+    // No handler is left to run, and the next command opens a new connection.
+    test.io->restart();
+    test.io->run_for(patience);
+    BOOST_TEST(test.io->stopped());
+    test.io->restart();
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(a_large_document_passes_in_both_directions)
+{
+    pool_fixture test(shared_mongodb(), 1);
+    const std::string text(1'000'000, 'x');
+    const auto& got = test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" + text +
+                               R"("}, "upsert": true, "new": true})");
+    BOOST_TEST(got.what == kind::done, got.why);
+    BOOST_TEST(got.reply.to_json().size() > text.size());
+}
+
+BOOST_AUTO_TEST_CASE(no_thread_is_started)
+{
+    // A sanitizer may have started a thread of its own.
+    const auto before = threads_of_this_process();
+    pool_fixture test(shared_mongodb());
+    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(threads_of_this_process() == before);
+}
+
+BOOST_AUTO_TEST_CASE(command_to_a_closed_port_is_unsent)
+{
+    pool_fixture test(free_port());
+    const auto& got = test.say(ping);
+    BOOST_TEST(got.what == kind::unsent);
+    BOOST_TEST(got.cause == asio::error::connection_refused);
+    BOOST_TEST(got.ends_connection);
+    BOOST_TEST(test.all().open() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
+{
+    relay link(shared_mongodb());
+    link.silence(true);
+    pool_fixture test(link.port());
+    const auto asked = test.ask(ping, 200ms);
+    // The event loop must not spin, although the driver polls repeatedly.
+    const auto longest = bench::longest_handler(*test.io, [&] { return !asked->done(); });
+    BOOST_TEST((longest.cpu < 100ms), "a handler took " << longest.cpu.count() << " ns of CPU");
+    BOOST_TEST(asked->got().what == kind::unsent);
+    BOOST_TEST(asked->got().cause == asio::error::timed_out);
+    link.silence(false);
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
+{
+    relay link(shared_mongodb());
+    pool_fixture test(link.port(), 1);
+    BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
+    link.cut_at_bytes("findAndModify", loss::reply);
+    const auto& got = test.say(count_up);
+    BOOST_TEST(got.what == kind::unknown);
+    BOOST_TEST(got.cause == asio::error::eof);
+    BOOST_TEST(got.ends_connection);
+    BOOST_TEST(test.all().open() == 0u);
+    // The command was carried out nevertheless.
+    const auto& again = test.say(count_up);
+    BOOST_TEST(again.what == kind::done, again.why);
+    BOOST_TEST(again.reply.to_json().find("\"n\" : 2") != std::string::npos, again.reply.to_json());
+}
+
+BOOST_AUTO_TEST_CASE(a_command_that_is_lost_has_an_unknown_outcome)
+{
+    relay link(shared_mongodb());
+    pool_fixture test(link.port(), 1);
+    BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
+    link.cut_at_bytes("findAndModify", loss::request);
+    BOOST_TEST(test.say(count_up).what == kind::unknown);
+    BOOST_TEST(test.say(count_up).reply.to_json().find("\"n\" : 1") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(silent_connection_is_given_up_at_the_deadline)
+{
+    relay link(shared_mongodb());
+    pool_fixture test(link.port(), 1);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    link.silence(true);
+    const auto begun = lease_clock::now();
+    const auto asked = test.ask(ping, 200ms);
+    // The event loop must not spin.
+    const auto longest = bench::longest_handler(*test.io, [&] { return !asked->done(); });
+    BOOST_TEST(asked->got().what == kind::unknown);
+    // The deadline applies, not the rest of the two seconds for the connection attempt.
+    BOOST_TEST((lease_clock::now() - begun < 1500ms));
+    BOOST_TEST((longest.cpu < 100ms), "a handler took " << longest.cpu.count() << " ns of CPU");
+    link.silence(false);
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(driver_makes_no_second_connection)
+{
+    class persistent final : public task
+    {
+    public:
+        void perform(::_mongoc_client_t& driver) noexcept override
+        {
+            for (const auto* const each : {ping, count_up, ping})
+                got.push_back(mongo::detail::ask(driver, "colock_test", document::from_json(each)).what);
+        }
+        void fail(answer) noexcept override {}
+        void set_cause(const error_code&, bool) override {}
+        [[nodiscard]] bool ends_connection() const noexcept override { return true; }
+        void performed() override { done = true; }
+
+        std::vector<kind> got;
+        bool done = false;
+    };
+    relay link(shared_mongodb());
+    pool_fixture test(link.port());
+    link.cut_at_bytes("findAndModify", loss::reply);
+    const auto asked = std::make_shared<persistent>();
+    test.post([&](connection_pool& all) { all.ask(asked, lease_clock::now() + patience); });
+    run_until(*test.io, [&] { return asked->done; });
+    BOOST_TEST((asked->got == std::vector{kind::done, kind::unknown, kind::unsent}));
+}
+
+BOOST_AUTO_TEST_CASE(commands_in_flight_end_when_the_pool_is_closed)
+{
+    relay link(shared_mongodb());
+    pool_fixture test(link.port(), 2);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    link.silence(true);
+    const auto first = test.ask(ping);
+    const auto second = test.ask(ping);
+    run_until(*test.io, [&] { return test.all().in_flight() == 2; });
+    test.post([](connection_pool& all) { all.close_all(); });
+    BOOST_TEST(test.wait_for(first).what == kind::unknown);
+    BOOST_TEST(first->got().cause == asio::error::operation_aborted);
+    // The second connection was still being made.
+    BOOST_TEST(test.wait_for(second).what == kind::unsent);
+    // No handler is left to run.
+    test.io->restart();
+    test.io->run_for(patience);
+    BOOST_TEST(test.io->stopped());
+}
+
+BOOST_AUTO_TEST_CASE(destroyed_context_drops_the_commands_in_flight)
+{
+    relay link(shared_mongodb());
+    pool_fixture test(link.port(), 2);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    link.silence(true);
+    const auto first = test.ask(ping);
+    const auto second = test.ask(ping);
+    const auto third = test.ask(ping);
+    run_until(*test.io, [&] { return test.all().in_flight() == 2 && test.all().waiting() == 1; });
+    test.io.reset();
+    BOOST_TEST(!first->done());
+    BOOST_TEST(!second->done());
+    BOOST_TEST(!third->done());
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_dies_and_returns_is_found_again)
+{
+    mongodb_server server;
+    pool_fixture test(server.port(), 2);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    server.kill();
+    BOOST_TEST(test.say(ping).what != kind::done);
+    BOOST_TEST(test.say(ping).what == kind::unsent);
+    server.start();
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_stands_still_is_given_up_at_the_deadline)
+{
+    mongodb_server server;
+    pool_fixture test(server.port(), 1);
+    BOOST_TEST(test.say(ping).what == kind::done);
+    server.pause();
+    BOOST_TEST(test.say(ping, 200ms).what == kind::unknown);
+    server.resume();
+    BOOST_TEST(test.say(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,45 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/driver/document.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace colock::testing {
+
+namespace asio = boost::asio;
+
+/// Implements enough of MongoDB's protocol to simulate servers that the real test server cannot be: a secondary, or a
+/// server that gives wrong answers. Runs on the client's context, which must not outlive this object.
+class fake_server
+{
+public:
+    using document = mongo::detail::document;
+    /// Returns the reply to a command. The first parameter is the name of the command.
+    using answers = std::function<document(std::string_view command, const document& asked)>;
+
+    fake_server(asio::io_context& io, answers say);
+
+    [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+    /// Number of the connection whose command is being answered.
+    [[nodiscard]] int connection() const noexcept { return connection_; }
+
+private:
+    asio::awaitable<void> listen();
+    asio::awaitable<void> serve(asio::ip::tcp::socket with);
+    [[nodiscard]] std::string answer_to(std::string_view message);
+
+    const answers say_;
+    int connections_ = 0;
+    int connection_ = 0;
+    asio::ip::tcp::acceptor acceptor_;
+};
+
+} // namespace colock::testing

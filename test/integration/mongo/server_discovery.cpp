@@ -1,0 +1,238 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/topology/server_discovery.hpp"
+
+#include "fake_server.hpp"
+#include "pool_fixture.hpp"
+#include "server.hpp"
+#include "support/relay.hpp"
+#include "support/sockets.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace colock::testing {
+namespace {
+
+using found_kind = discovery_result::kind;
+
+destination local(std::uint16_t port)
+{
+    return {.host = "127.0.0.1", .port = std::to_string(port)};
+}
+
+/// A discovery and its result, on a context of its own.
+struct discovery_state final : context_member
+{
+    void context_shutdown() noexcept override
+    {
+        discovery.reset();
+        strand = {};
+    }
+
+    asio::any_io_executor strand;
+    std::shared_ptr<server_discovery> discovery;
+    std::optional<discovery_result> found;
+};
+
+struct discovery_fixture
+{
+    discovery_fixture()
+    {
+        state->strand = asio::make_strand(*io);
+        join_context(io->get_executor(), state);
+    }
+
+    void send(discovery_params what, lease_clock::duration within = patience)
+    {
+        state->found.reset();
+        asio::post(state->strand, [on = state, what = std::move(what), within]() mutable {
+            on->discovery = std::make_shared<server_discovery>(on->strand, std::move(what));
+            on->discovery->start(
+                lease_clock::now() + within, [on](discovery_result found) { on->found = std::move(found); });
+            // The handler must not be called from inside of `start`.
+            BOOST_TEST(!on->found.has_value());
+        });
+    }
+    const discovery_result& wait() const
+    {
+        run_until(*io, [this] { return state->found.has_value(); });
+        return *state->found;
+    }
+    const discovery_result& look(discovery_params what, lease_clock::duration within = patience)
+    {
+        send(std::move(what), within);
+        return wait();
+    }
+
+    std::unique_ptr<asio::io_context> io = std::make_unique<asio::io_context>();
+    std::shared_ptr<discovery_state> state = std::make_shared<discovery_state>();
+};
+
+std::string member_of(const std::string& set, const std::string& more)
+{
+    return R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 21, "localTime": {"$date": {"$numberLong": "7"}},
+        "setName": ")" +
+           set + R"(", )" + more + "}";
+}
+
+/// Returns the behaviour of a server that sends this reply to every command.
+fake_server::answers says(std::string reply)
+{
+    return [reply = std::move(reply)](std::string_view, const document&) { return document::from_json(reply); };
+}
+
+std::string secondary_that_names(std::uint16_t primary)
+{
+    const auto name = "127.0.0.1:" + std::to_string(primary);
+    return member_of("secantus",
+        R"("isWritablePrimary": false, "secondary": true, "primary": ")" + name + R"(", "hosts": [")" + name + R"("])");
+}
+
+/// Returns the name of the test server's replica set.
+std::string set_of_test_server()
+{
+    discovery_fixture some;
+    return some.look({.hosts = {local(shared_mongodb())}}).replica_set;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(mongo_server_discovery, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock)
+{
+    discovery_fixture some;
+    const auto before = lease_clock::now();
+    const auto& found = some.look({.hosts = {local(shared_mongodb())}});
+    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST(found.at.name() == local(shared_mongodb()).name());
+    BOOST_TEST((found.asked >= before && found.asked <= lease_clock::now()));
+    const auto ours =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+    // The server runs on this machine, so it uses the same clock.
+    BOOST_TEST(std::abs(found.server_time - ours.count()) < 60'000);
+    BOOST_TEST(!found.replica_set.empty());
+    BOOST_TEST(found.max_wire_version > 0);
+}
+
+BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_misconfigured)
+{
+    const auto set = set_of_test_server();
+    discovery_fixture some;
+    BOOST_TEST((some.look({.hosts = {local(shared_mongodb())}, .replica_set = set}).what == found_kind::primary));
+    const auto& other = some.look({.hosts = {local(shared_mongodb())}, .replica_set = "another"});
+    BOOST_TEST((other.what == found_kind::misconfigured));
+    BOOST_TEST(other.why.find(set) != std::string::npos, other.why);
+    // A member of the right replica set has answered: an election may be in progress.
+    fake_server electing(*some.io, says(member_of("another", R"("isWritablePrimary": false, "secondary": true)")));
+    const auto& both =
+        some.look({.hosts = {local(shared_mongodb()), local(electing.port())}, .replica_set = "another"});
+    BOOST_TEST((both.what == found_kind::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(unresponsive_dead_and_unknown_hosts_cause_no_delay)
+{
+    relay mute(shared_mongodb());
+    mute.silence(true);
+    discovery_fixture some;
+    const auto begun = lease_clock::now();
+    const auto& found = some.look({.hosts = {local(mute.port()), local(free_port()), local(free_port()),
+                                       {.host = "no-such-host.invalid", .port = "27017"}, local(shared_mongodb())}});
+    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST(found.at.port == std::to_string(shared_mongodb()));
+    // The driver alone would wait two seconds for each host.
+    BOOST_TEST((lease_clock::now() - begun < 2s));
+}
+
+BOOST_AUTO_TEST_CASE(failed_discovery_has_a_reason_for_each_host)
+{
+    relay mute(shared_mongodb());
+    mute.silence(true);
+    const auto dead = local(free_port());
+    discovery_fixture some;
+    fake_server secondary(*some.io, says(member_of("s", R"("isWritablePrimary": false, "secondary": true)")));
+    const auto& found = some.look(
+        {.hosts = {local(mute.port()), dead, {.host = "no-such-host.invalid", .port = "1"}, local(secondary.port())}},
+        500ms);
+    BOOST_TEST((found.what == found_kind::not_found));
+    for (const auto& name :
+        {local(mute.port()).name(), dead.name(), std::string("no-such-host.invalid:1"), local(secondary.port()).name()})
+        BOOST_TEST(found.why.find(name + ": ") != std::string::npos, found.why);
+    BOOST_TEST(found.why.find(dead.name() + ": Connection refused") != std::string::npos, found.why);
+    BOOST_TEST(found.why.find("is a secondary") != std::string::npos, found.why);
+}
+
+BOOST_AUTO_TEST_CASE(secondary_leads_to_the_primary_unless_the_connection_is_direct)
+{
+    discovery_fixture some;
+    fake_server secondary(*some.io, says(secondary_that_names(shared_mongodb())));
+    const auto& found = some.look({.hosts = {local(secondary.port())}});
+    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST(found.at.port == std::to_string(shared_mongodb()));
+    const auto& direct = some.look({.hosts = {local(secondary.port())}, .direct = true});
+    BOOST_TEST((direct.what == found_kind::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(number_of_named_hosts_is_limited)
+{
+    discovery_fixture some;
+    std::string hosts;
+    for (int n = 1; n < 200; ++n)
+        hosts += "\"127.0.0." + std::to_string(n) + ':' + std::to_string(free_port()) + "\", ";
+    fake_server endless(*some.io,
+        says(member_of("s", R"("isWritablePrimary": false, "secondary": true, "primary": "]:[x:y", "hosts": [)" +
+                                hosts + R"(7, ""])")));
+    const auto& found = some.look({.hosts = {local(endless.port())}}, 5s);
+    BOOST_TEST((found.what == found_kind::not_found));
+    BOOST_TEST(std::ranges::count(found.why, ';') == 99, found.why);
+}
+
+BOOST_AUTO_TEST_CASE(time_to_connect_does_not_count_as_server_time)
+{
+    relay slow(shared_mongodb());
+    slow.silence(true);
+    discovery_fixture some;
+    some.send({.hosts = {local(slow.port())}});
+    some.io->run_for(50ms);
+    const auto connects = lease_clock::now();
+    slow.silence(false);
+    BOOST_TEST((some.wait().asked >= connects));
+}
+
+BOOST_AUTO_TEST_CASE(closed_discovery_does_not_call_its_handler)
+{
+    relay mute(shared_mongodb());
+    mute.silence(true);
+    discovery_fixture some;
+    some.send({.hosts = {local(mute.port())}});
+    asio::post(some.state->strand, [on = some.state] { on->discovery->close(); });
+    some.io->run_for(patience);
+    BOOST_TEST(some.io->stopped());
+    BOOST_TEST(!some.state->found.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_search)
+{
+    for (int steps = 1;; ++steps) {
+        discovery_fixture some;
+        fake_server secondary(*some.io, says(secondary_that_names(shared_mongodb())));
+        some.send({.hosts = {local(secondary.port()), local(free_port())}});
+        for (int n = 0; n < steps && !some.state->found; ++n)
+            some.io->run_one();
+        if (some.state->found)
+            break;
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::testing

@@ -1,0 +1,76 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/pipeline/completion_queue.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstddef>
+#include <memory>
+
+namespace colock::redis::detail {
+BOOST_AUTO_TEST_SUITE(redis_completion_queue)
+
+namespace {
+
+struct idle_operation final : operation
+{
+    void write(boost::redis::request&) override {}
+    void end(operation_ptr, delivery, failure_ptr) override {}
+};
+
+batch_ptr batch_of_size(std::size_t size)
+{
+    auto made = std::make_unique<batch>();
+    for (std::size_t i = 0; i < size; ++i)
+        made->add(std::make_unique<idle_operation>());
+    return made;
+}
+
+/// Takes the batches of one turn. Returns the number of their operations.
+std::size_t take_turn(completion_queue& from, std::size_t batch_size)
+{
+    from.begin_turn();
+    do {
+        static_cast<void>(from.take());
+    } while (!from.empty() && !from.is_turn_full(batch_size));
+    return from.taken_count();
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(small_batches_are_completed_together_up_to_the_batch_size)
+{
+    completion_queue queue;
+    for (int i = 0; i < 1000; ++i)
+        queue.add(batch_of_size(100));
+    BOOST_TEST(queue.operation_count() == 100'000U);
+    std::size_t turns = 0;
+    for (; !queue.empty(); ++turns)
+        BOOST_TEST(take_turn(queue, 128) == 200U);
+    BOOST_TEST(turns == 500U);
+    BOOST_TEST(queue.operation_count() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(batch_of_full_size_is_completed_alone)
+{
+    completion_queue queue;
+    queue.add(batch_of_size(8));
+    queue.add(batch_of_size(2));
+    queue.add(batch_of_size(2));
+    BOOST_TEST(take_turn(queue, 8) == 8U);
+    BOOST_TEST(take_turn(queue, 8) == 4U);
+    BOOST_TEST(queue.empty());
+}
+
+BOOST_AUTO_TEST_CASE(all_batches_can_be_taken)
+{
+    completion_queue queue;
+    queue.add(batch_of_size(3));
+    queue.add(batch_of_size(4));
+    BOOST_TEST(queue.take_all().size() == 2U);
+    BOOST_TEST(queue.empty());
+    BOOST_TEST(queue.operation_count() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+} // namespace colock::redis::detail

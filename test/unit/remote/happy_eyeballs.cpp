@@ -1,0 +1,152 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "net/happy_eyeballs.hpp"
+#include "net/resolve.hpp"
+#include "support/run.hpp"
+#include "support/sockets.hpp"
+#include "support/virtual_clock.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+using asio::ip::tcp;
+using remote::happy_eyeballs;
+
+namespace {
+
+/// Accepts connections into its listen queue.
+struct listener
+{
+    explicit listener(asio::io_context& io, int backlog = 16) : socket(io, tcp::v4())
+    {
+        socket.bind({asio::ip::address_v4::loopback(), 0});
+        socket.listen(backlog);
+    }
+    [[nodiscard]] tcp::endpoint where() const { return socket.local_endpoint(); }
+
+    tcp::acceptor socket;
+};
+
+/// Never answers, because its listen queue is full.
+struct black_hole
+{
+    black_hole()
+    {
+        for (auto& each : fills) {
+            each.emplace(never_run);
+            each->async_connect(where(), [](const boost::system::error_code&) {});
+        }
+    }
+    [[nodiscard]] tcp::endpoint where() const { return full.where(); }
+
+    asio::io_context never_run;
+    listener full{never_run, 0};
+    std::optional<tcp::socket> fills[8];
+};
+
+/// Returns an endpoint that refuses connections.
+tcp::endpoint nobody()
+{
+    return {asio::ip::address_v4::loopback(), free_port()};
+}
+
+std::size_t winner_of(asio::io_context& io, const std::vector<tcp::endpoint>& endpoints,
+    const std::function<void(happy_eyeballs&)>& meanwhile = {})
+{
+    const auto started = std::make_shared<happy_eyeballs>(io.get_executor());
+    std::optional<std::size_t> winner;
+    started->run(endpoints, [&](std::size_t which) { winner = which; });
+    if (meanwhile)
+        meanwhile(*started);
+    virtual_clock::advance_by_steps(io, 1s, 125ms);
+    run_until(io, [&] { return winner.has_value(); });
+    return *winner;
+}
+
+} // namespace
+
+BOOST_FIXTURE_TEST_SUITE(remote_happy_eyeballs, virtual_clock)
+
+BOOST_AUTO_TEST_CASE(first_address_that_accepts_a_connection_wins)
+{
+    asio::io_context io;
+    const listener first(io);
+    const listener second(io);
+    const black_hole hole;
+    BOOST_TEST(winner_of(io, {second.where(), first.where()}) < 2U);
+    BOOST_TEST(winner_of(io, {first.where(), hole.where()}) == 0U);
+    BOOST_TEST(winner_of(io, {hole.where(), first.where()}) == 1U);
+    BOOST_TEST(winner_of(io, {hole.where(), nobody(), hole.where(), first.where()}) == 3U);
+    BOOST_TEST(winner_of(io, {nobody(), nobody(), first.where()}) == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(silent_address_delays_the_next_by_the_recommended_time)
+{
+    asio::io_context io;
+    const black_hole hole;
+    listener last(io);
+    last.socket.non_blocking(true);
+    const auto comes = [&] {
+        boost::system::error_code nobody_yet;
+        static_cast<void>(last.socket.accept(nobody_yet));
+        return !nobody_yet;
+    };
+    const auto started = std::make_shared<happy_eyeballs>(io.get_executor());
+    started->run({hole.where(), hole.where(), last.where()}, [](std::size_t) {});
+    advance_by_steps(io, 375ms, 125ms);
+    BOOST_TEST(!comes());
+    // The kernel accepts a local connection before `connect` returns.
+    advance(io, 125ms);
+    BOOST_TEST(comes());
+}
+
+BOOST_AUTO_TEST_CASE(order_is_unchanged_without_a_winner)
+{
+    asio::io_context io;
+    const black_hole hole;
+    BOOST_TEST(winner_of(io, {nobody(), nobody()}) == 0U);
+    BOOST_TEST(winner_of(io, {}) == 0U);
+    // A single address is tried by the driver.
+    BOOST_TEST(winner_of(io, {hole.where()}) == 0U);
+    BOOST_TEST(winner_of(io, {hole.where(), hole.where()}, [](happy_eyeballs& attempts) { attempts.stop(); }) == 0U);
+    io.poll();
+    BOOST_TEST(io.stopped());
+}
+
+BOOST_AUTO_TEST_CASE(addresses_of_a_name_start_with_the_winner)
+{
+    const std::vector<tcp::endpoint> three{{asio::ip::make_address("10.0.0.1"), 1},
+        {asio::ip::make_address("10.0.0.2"), 1}, {asio::ip::make_address("10.0.0.3"), 1}};
+    const auto found = tcp::resolver::results_type::create(three.begin(), three.end(), "redis.example", "1");
+    const auto turned = remote::beginning_with(1, found);
+    BOOST_TEST_REQUIRE(turned.size() == 3U);
+    auto next = turned.begin();
+    for (const auto which : {1U, 2U, 0U}) {
+        BOOST_TEST((next->endpoint() == three[which]));
+        BOOST_TEST(next->host_name() == "redis.example");
+        ++next;
+    }
+}
+
+BOOST_AUTO_TEST_CASE(context_destroyed_during_a_race_leaves_nothing)
+{
+    const black_hole hole;
+    const auto witness = std::make_shared<int>();
+    {
+        asio::io_context io;
+        const auto started = std::make_shared<happy_eyeballs>(io.get_executor());
+        started->run({hole.where(), hole.where()}, [witness](std::size_t) {});
+        io.poll();
+    }
+    BOOST_TEST(witness.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
