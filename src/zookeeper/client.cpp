@@ -15,7 +15,8 @@ using namespace std::chrono_literals;
 
 /// Interval of the client's timer while locks are held, but no operation runs and no claim waits.
 constexpr lease_clock::duration calm_pace = 1s;
-/// The driver completes all requests of a lost connection in one call, at about two microseconds each.
+/// Maximum number of requests in flight. The driver completes all requests of a lost connection in one call, which
+/// takes about two microseconds for each and blocks the event loop meanwhile.
 constexpr std::size_t max_in_flight = 1024;
 
 } // namespace
@@ -94,7 +95,7 @@ void client::opened()
 void client::set_watches()
 {
     auto* const by = all_parts().active_sessions.ask();
-    // The rest is set by a posted handler, so that other handlers can run in between.
+    // The remaining watches are set by a posted handler, so that other handlers can run in between.
     if (by && all_parts().all_watches.set_some(*by, all_parts().active_sessions.number()))
         on_strand(*this, [](client& self) { self.set_watches(); });
 }

@@ -16,8 +16,6 @@ namespace colock::zookeeper::detail {
 /// The client of an ensemble: its session, and the operations that use the session. Connects on first use, opens a new
 /// session if the old one has ended while it is needed, and closes the session when nothing needs it.
 ///
-/// Owns the parts that do this.
-///
 /// Thread safety: submit, watch and close may be called from any thread; other functions as noted.
 class client final : public remote::client_base
 {

@@ -25,7 +25,7 @@ inline constexpr std::size_t min_greeting_size = 40;
 inline constexpr std::size_t max_greeting_size = 41;
 
 /// \param received the greeting from its first byte on, at most `max_greeting_size` bytes
-/// \param has_session whether the driver asks for an older session, which may have expired
+/// \param has_session whether the driver asks to resume a session, which may have expired
 [[nodiscard]] greeting check_greeting(std::span<const std::byte> received, bool has_session) noexcept;
 /// Returns the complete size of the greeting that begins with `received`.
 [[nodiscard]] std::size_t greeting_size(std::span<const std::byte> received) noexcept;

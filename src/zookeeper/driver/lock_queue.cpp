@@ -27,7 +27,7 @@ lock_queue::lock_queue(layout how, std::span<const std::string> names) : layout_
     if (entries_.empty())
         return;
     origin_ = entries_.front().at.number;
-    // Not sorted by is_before(), which is not an order for numbers that are more than half of their range apart.
+    // is_before() cannot be used here: it is not transitive for numbers that are more than half of their range apart.
     std::ranges::sort(entries_, {},
         [this](const entry& each) { return std::tuple(distance(origin_, each.at.number), each.at.wants, each.name); });
     std::size_t readers = 0;

@@ -38,12 +38,12 @@ struct queue_position
 class lock_queue
 {
 public:
-    /// \param names all children of the folder, in any order; names that do not belong to the layout are ignored. They
-    /// have to live as long as the queue.
+    /// \param names all children of the folder, in any order; must live as long as the queue. Names that do not belong
+    /// to the layout are ignored.
     lock_queue(layout how, std::span<const std::string> names);
 
     /// Returns the position of a node.
-    /// \param max_holders limit of a shared claim; 0: no limit
+    /// \param max_holders maximum number of shared holders; 0: no limit
     [[nodiscard]] queue_position find(std::string_view own, std::size_t max_holders) const;
     /// Returns the nodes that may hold the key, in order: the first one, or the shared ones before all exclusive ones.
     [[nodiscard]] std::vector<std::string> front() const;

@@ -14,7 +14,8 @@
 
 namespace colock::zookeeper::detail {
 
-/// Outcome of a request.
+/// Outcome of a request. The order matters: a write with an outcome up to `bad_version` was processed by the leader,
+/// and from `unsent` on, the outcome says nothing about the node.
 enum class status : unsigned char
 {
     ok,
@@ -25,8 +26,8 @@ enum class status : unsigned char
     access_denied,
     /// The server has refused the request for another reason, see `reply::code`.
     refused,
-    /// Not carried out, because another request of the same transaction failed. The request has to be sent again by
-    /// itself.
+    /// The request was not carried out, because another request of the same transaction failed. It has to be sent
+    /// again, in a transaction of its own.
     batch_aborted,
     /// The request was certainly not sent.
     unsent,
@@ -60,7 +61,7 @@ class folder_children
 public:
     explicit folder_children(std::vector<std::string> names) : names_(std::move(names)) {}
 
-    /// In no particular order.
+    /// Returns the names, in no particular order.
     [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
     /// Returns the lock queue of these children, which is built at the first call.
     [[nodiscard]] const lock_queue& queue(layout how) const

@@ -235,8 +235,8 @@ zk_client::phase zk_client::current_phase() const noexcept
 
 bool zk_client::has_closed_socket() const noexcept
 {
-    // The state before the first connection, and after the driver has closed its socket because a write failed. The
-    // loss of a connection leads to another state.
+    // The driver is in this state before the first connection, and after it has closed its socket because a write has
+    // failed. The loss of a connection leads to another state.
     return zoo_state(driver_) == ZOO_NOTCONNECTED_STATE;
 }
 
@@ -404,7 +404,7 @@ void zk_client::drop_excessive_watches()
     if (!watched_.is_too_large())
         return;
     const guard lock(*this);
-    // Never called, because no request is sent to the server.
+    // The driver never calls this completion, because it removes the watches without a request to the server.
     void_completion_t completed = &on_void;
     for (const auto& [path, what] : watched_.take_all()) {
         const auto type = what == watched_nodes::kind::data ? ZWATCHTYPE_DATA : ZWATCHTYPE_CHILD;

@@ -110,7 +110,8 @@ public:
     /// a connection exists that was not shut down.
     void close() noexcept;
 
-    /// Replaces the list of servers; only while there is no connection. Keeps the old list if there is no memory.
+    /// Replaces the list of servers. Must be called while there is no connection. Keeps the old list if there is no
+    /// memory.
     void use_servers(const std::string& servers);
 
     [[nodiscard]] phase current_phase() const noexcept;
@@ -136,14 +137,14 @@ public:
     /// Carries out all changes or none. The replies for created nodes contain no stat.
     void multi(const std::vector<change>& changes, std::unique_ptr<request> sent);
 
-    /// Only while there is no connection. Removes all watches if there are so many that the next connection would be
-    /// closed because of them. Afterwards `take_missed_changes` returns true.
+    /// Removes all watches if there are so many that the server would close the next connection because of them. Then
+    /// `take_missed_changes` returns true. Must be called while there is no connection.
     void drop_excessive_watches();
 
     [[nodiscard]] bool has_reports() const noexcept { return !reports_.empty(); }
     /// Returns the reported items, which the caller has to delete.
     [[nodiscard]] driver_report_list take_reports() noexcept;
-    /// Whether changes of watched nodes were not reported since the last call: any watched node may have changed. The
+    /// Returns whether reports of changes were lost since the last call, so that any watched node may have changed. The
     /// cause is a lack of memory, or `drop_excessive_watches`.
     [[nodiscard]] bool take_missed_changes() noexcept;
     [[nodiscard]] std::vector<std::string> take_log() noexcept;

@@ -31,9 +31,11 @@ struct claim_state
     /// Creations that were sent and not answered.
     remote::doubts creates{};
 
-    /// Name of the event source to wait for, as `watches` names it; the source that is watched; and the interest in it.
+    /// Event source that the claim has to wait for, as `watches` names it; empty if it has to wait for none.
     std::string predecessor{};
+    /// Event source that `source` refers to.
     std::string watched{};
+    /// Interest of the claim in the events of `watched`.
     std::optional<remote::interest> source{};
     /// The last wait ended without an event, so the next attempt only checks whether anything has changed.
     bool only_polls = false;
@@ -56,8 +58,9 @@ struct claim_state
     return remote::claim_slot<claim_state>::make(of);
 }
 
-/// Settles the unanswered creations of a claim, after its folder was listed in the current session. The list was
-/// requested after all that was sent in this session for the claim, and each node that was found is known or removed.
+/// Settles the unanswered creations of a claim. Must be called when the current session cannot contain an unknown node
+/// of the claim: nothing was sent for the claim in this session, or the folder was listed after all that was sent, and
+/// each node in the list is known or removed.
 void settle_creations(const sessions& all, claim& of);
 
 } // namespace colock::zookeeper::detail

@@ -16,7 +16,7 @@ using remote::coroutine;
 /// An operation of several requests, written as one coroutine, `run`.
 ///
 /// If a request cannot be sent, or its session has ended, the operation begins again: the coroutine is destroyed, and
-/// `run` is called once more. What has to survive this is kept in the claim's state.
+/// `run` is called once more. What has to survive this is kept in members or in the claim's state.
 class coroutine_operation : public request_operation
 {
 protected:

@@ -19,13 +19,14 @@ namespace {
 
 /// The driver's code for a kind of node that the server does not support.
 constexpr int unimplemented = -6;
-/// The server may remove an empty folder between its creation and the creation of the first node in it, but not every
-/// time.
+/// Maximum number of attempts to create a node. An attempt fails if the server removes the empty folder before the node
+/// is created in it, which does not happen every time.
 constexpr int max_attempts = 5;
 
 using folder_state = folder_cache::state;
 
-/// Attempts to take the lock with the recipe for locks of ZooKeeper's documentation ("Recipes and Solutions").
+/// Attempts to take the lock with the recipe for locks of ZooKeeper's documentation ("Recipes and Solutions"). The
+/// numbers in the comments of `run` are the steps of the recipe.
 class create_operation final : public coroutine_operation
 {
 public:
@@ -38,7 +39,7 @@ public:
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
-    /// State of one round of `run`.
+    /// State of one execution of `run`.
     struct progress
     {
         int attempts = 0;
@@ -54,7 +55,7 @@ private:
         note_lost_create();
         state.enter(active_sessions());
         const bool is_poll = std::exchange(state.only_polls, false) && state.watched == state.predecessor;
-        // The requests below see every change until now, so only later events end the next wait.
+        // The replies to the requests below contain every change until now, so only later events end the next wait.
         if (state.source)
             state.source->look();
         if (!state.creates.empty())
@@ -133,7 +134,7 @@ private:
         state.node = got.text;
         state.fence = static_cast<std::uint64_t>(got.stat.created_in);
         note_folder(got.child_count > 1 ? folder_state::contended : folder_state::uncontended);
-        // Only `enter` counts the nodes.
+        // The count is 0 unless `requests::enter` has created the node.
         is_alone = got.child_count == 1;
     }
     void send_creation(requests& by, bool needs_folder, pending_reply& created)
@@ -358,7 +359,7 @@ private:
     void grant(std::shared_ptr<session_bound> bound)
     {
         auto& state = state_of(*claim_);
-        // A claim that is granted again is already tied, and its lease may be read meanwhile.
+        // A claim that is granted again is already tied to the bound, and another thread may be reading its lease.
         if (claim_->lease().session() != bound)
             claim_->lease().tie(std::move(bound));
         state.granted = true;
@@ -409,15 +410,15 @@ private:
                state.source->is_armed();
     }
 
-    /// Checks whether anything has changed, although the watch is active and has not fired. A list of the folder would
-    /// cost as much as there are nodes in it, and every waiter polls equally often. If nothing has changed, the
+    /// Checks whether anything has changed, although the watch is active and has not fired. Does not list the folder,
+    /// because every waiter polls, and the cost of a list grows with the number of nodes. If nothing has changed, the
     /// operation ends.
     coroutine poll()
     {
         const auto& state = state_of(*claim_);
         requests& by = co_await connected();
         if (watches::is_of_children(state.watched)) {
-            // Every waiter that has room was woken when the folder was last listed.
+            // When the folder was last listed, every waiter was woken for which there was room.
             const auto revision = state.source->revision();
             pending_reply found(*this);
             by.exists(folder_, found.expect());

@@ -52,7 +52,7 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
             return std::nullopt;
         remote::fill(status, std::move(known->who));
     }
-    // Times by the server's clock.
+    // These are times of the server's clock.
     status.created = remote::stored_time(node.stat.created_ms);
     if (node.stat.version > 0)
         status.renewed = remote::stored_time(node.stat.modified_ms);

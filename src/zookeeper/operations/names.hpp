@@ -22,11 +22,14 @@ namespace colock::zookeeper::detail {
 [[nodiscard]] role role_of(const claim& of) noexcept;
 /// Returns the common prefix of the names of a claim's nodes.
 [[nodiscard]] std::string claim_prefix(const settings& config, const claim& of);
-/// Return the folder that contains the indexes of all groups, and the folder of one group's index.
+/// Returns the folder that contains the folders of all groups.
 [[nodiscard]] std::string groups_folder(const settings& config);
+/// Returns the folder of a group, which contains the index nodes of its claims.
 [[nodiscard]] std::string group_folder(const settings& config, std::string_view id);
-/// Return whether a claim has an index node, and its path. In other layouts the data of a node names no group.
+/// Returns whether the claim has an index node: it belongs to a group, and the layout is the standard one. Nodes of
+/// other layouts contain no data, and so no group.
 [[nodiscard]] bool is_grouped(const settings& config, const claim& of) noexcept;
+/// Returns the path of the claim's index node.
 [[nodiscard]] std::string index_path(const settings& config, const claim& of);
 /// Returns the key in the name of an index node; nullopt if the name is not one of an index node.
 [[nodiscard]] std::optional<std::string> indexed_key(std::string_view name);
@@ -35,7 +38,7 @@ namespace colock::zookeeper::detail {
 /// Data of a node.
 struct node_data
 {
-    /// 0: until released.
+    /// Time to live; 0: the lock is held until it is released.
     std::chrono::milliseconds ttl{};
     std::size_t max_holders = 0;
     remote::stored_owner who{};

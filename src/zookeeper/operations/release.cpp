@@ -58,7 +58,7 @@ private:
         }
         if (indexed.is_expected()) {
             const reply& got = co_await indexed;
-            // The next round still knows whether the lock was released.
+            // When `run` is called again, `is_released_` still tells whether the lock was released.
             if (got.what == status::unanswered)
                 co_await begin_again();
             if (!is_gone(got))

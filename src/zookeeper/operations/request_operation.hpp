@@ -35,8 +35,7 @@ public:
     }
 
 protected:
-    /// Begins the operation, or begins it again if it could not be sent. What has to survive this is kept in the
-    /// claim's state.
+    /// Begins the operation. Called again if a request could not be sent.
     virtual void begin() = 0;
     /// Reports the failure. The operation has already ended.
     virtual void failed(delivery how, failure_ptr why) = 0;

@@ -19,9 +19,9 @@ public:
     enum class state : unsigned char
     {
         unknown,
-        /// The folder exists, with at most one node of this client.
+        /// The folder exists, and no other node was seen in it when this client created one.
         uncontended,
-        /// The folder exists, with several nodes.
+        /// The folder exists, and contained several nodes.
         contended,
     };
 

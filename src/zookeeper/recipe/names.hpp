@@ -18,7 +18,8 @@ namespace colock::zookeeper::detail {
 /// Returns nullopt if the component is not the encoding of a key.
 [[nodiscard]] std::optional<std::string> decode_key(std::string_view component);
 
-/// Returns the name of the folder for a part of the keys: two hexadecimal digits, which are the same in every build.
+/// Returns the name of the bucket of a key, which is the parent folder of the key's folder: two hexadecimal digits of a
+/// hash that is the same in every build.
 [[nodiscard]] std::string bucket_of(std::string_view key);
 
 using zookeeper::layout;

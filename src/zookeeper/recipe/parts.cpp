@@ -8,7 +8,7 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Code of the members after the culprit.
+/// The driver's code for the members of a failed transaction that follow the culprit (ZRUNTIMEINCONSISTENCY).
 constexpr int runtime_inconsistency = -2;
 
 /// The transaction that is being filled.

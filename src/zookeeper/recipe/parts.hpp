@@ -19,7 +19,7 @@ struct batch_item
     /// Number of operations, which must not be separated.
     std::size_t operations = 1;
     std::size_t bytes = 0;
-    /// Sent alone, because the request may fail for reasons of its own and would make the others fail.
+    /// The item must be sent alone, because its failure would make the other items fail.
     bool is_alone = false;
 };
 

@@ -171,7 +171,7 @@ void requests::send_lists(zk_client& by)
     for (auto& [path, list] : lists_) {
         if (list.waiting.empty() || std::exchange(list.is_in_flight, true))
             continue;
-        // The session owns these requests, and calls this only while it exists.
+        // The lambda may capture `this`: the session owns this object, and calls completions only while it exists.
         auto answered = [this, folder = path, waiting = std::exchange(list.waiting, {})](
                             const reply& got) mutable { list_answered(folder, std::move(waiting), got); };
         by.children(path, false, std::make_unique<request>(std::move(answered), false));

@@ -23,9 +23,9 @@ enum class batching : unsigned char
     forbidden,
 };
 
-/// The requests of a session. Requests that are made in one event-loop iteration are sent at its end, in one write for
-/// each few hundred. Requests that may share a transaction are sent first: few transactions cost the server as much as
-/// few requests. The other requests follow, and shared lists are sent last. Each kind keeps its order.
+/// The requests of a session. Requests that are made in one event-loop iteration are sent at its end, a few hundred in
+/// one write. Requests that may share a transaction are sent first, in transactions, each of which costs the server
+/// about as much as one request. The other requests follow, and shared lists are sent last. Each kind keeps its order.
 ///
 /// A request is sent while the session is connected, or not at all. Its completion is called later, on the strand. The
 /// status is `unanswered` if the connection was lost meanwhile.

@@ -15,7 +15,7 @@ namespace colock::zookeeper::detail {
 class session_users
 {
 public:
-    /// The session is not closed while one of these exists.
+    /// A claim's reference to the session, which is not closed while a reference exists.
     using session_ref = std::shared_ptr<const void>;
 
     [[nodiscard]] session_ref enter() const noexcept { return references_; }

@@ -30,7 +30,7 @@ public:
     [[nodiscard]] static std::string of_children(std::string path) { return std::move(path) += '/'; }
     [[nodiscard]] static bool is_of_children(std::string_view source) { return source.ends_with('/'); }
 
-    /// Sets some of the missing watches, in that session. Returns true if there may be more.
+    /// Sets some of the missing watches, in the session with the number `session`. Returns true if there may be more.
     [[nodiscard]] bool set_some(requests& by, remote::connection_number session);
     /// Forgets some of the nodes that no claim is interested in. Their watches are not removed: a watch ends with its
     /// node.
@@ -38,7 +38,7 @@ public:
     /// \param path the node that has changed; empty: any node
     /// \return whether a watch has to be set again at once
     [[nodiscard]] bool changed(std::string_view path);
-    /// Marks all watches as missing, because the connection or the session is another one.
+    /// Marks all watches as missing, because the connection or the session has been replaced.
     void begin_round() noexcept { sources_.begin_round(); }
 
 private:

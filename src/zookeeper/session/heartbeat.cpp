@@ -18,7 +18,7 @@ constexpr int beats_per_timeout = 6;
 constexpr remote::liveness::limits beat_limits{
     .greeting = turns_per_timeout / 6, .silence = turns_per_timeout / beats_per_timeout + turns_per_timeout / 3};
 
-/// Minimum distance of recorded writes, as a fraction of half a tick.
+/// Maximum number of writes that are recorded in half a tick.
 constexpr int writes_per_half_tick = 8;
 
 } // namespace

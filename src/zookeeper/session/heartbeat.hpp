@@ -30,7 +30,7 @@ public:
     {
         /// The smallest timeout that any server may grant. The current server may have granted more.
         duration session_timeout;
-        /// The server's tickTime. The session's bound depends on it: it must not be shorter than the server's.
+        /// The server's tickTime. A value below the actual tickTime would make the session's bound too late.
         duration server_tick;
     };
     enum class action : unsigned char
@@ -38,7 +38,7 @@ public:
         none,
         /// Send a write, and call `beat_ended` when the write was answered or has failed.
         beat,
-        /// Nothing was received for so long that another server may do better.
+        /// Shut the connection down: nothing was received for so long that another server has to be tried.
         cut,
     };
 
@@ -87,8 +87,8 @@ private:
     bool is_beat_in_flight_ = false;
     time_point next_beat_{};
     time_point valid_until_ = time_point::min();
-    /// Answered writes that no later write has confirmed, oldest first. They have a minimum distance, so that they are
-    /// few.
+    /// Answered writes that no later write has confirmed, oldest first. Writes soon after the last recorded one are not
+    /// recorded, so that there are few.
     std::deque<write> unconfirmed_;
 };
 

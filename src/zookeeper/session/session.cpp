@@ -27,8 +27,8 @@ namespace {
 constexpr int max_reads = 64;
 /// Number of delivered items up to which new requests are sent by the same handler.
 constexpr int max_delivered_before_send = 16;
-/// Maximum delay before the servers are tried again. An ensemble that elects a leader serves no client until it has
-/// one.
+/// Maximum delay before the servers are tried again, before it is randomized. It is short, because an ensemble serves
+/// no client during an election, which may end at any time.
 constexpr lease_clock::duration max_retry_delay = std::chrono::milliseconds(400);
 
 } // namespace
@@ -324,8 +324,8 @@ void session::wait_for_socket()
         if (!wanted.failed) {
             dispatcher_.add(session_event_dispatcher::event::unreachable);
             run.is_waiting_to_retry = true;
-            // Randomized, so that the clients of an ensemble that comes back do not connect all at once, and none comes
-            // much later.
+            // The limit is randomized as well, so that the clients of an ensemble that comes back do not all connect at
+            // the same time.
             retry_in(std::min(run.back_off.next(), colock::detail::spread(max_retry_delay, 0.5)));
         }
         post_step();

@@ -65,7 +65,7 @@ public:
     /// Ends the session at the server. Completes with true if the server has confirmed this. Then no node of the
     /// session is left, and no request of the session can still arrive.
     void close(lease_clock::duration deadline, completion<bool> done);
-    /// Ends the session only here. Its nodes stay until the server lets the session expire.
+    /// Ends the session without telling the server. Its nodes stay until the server lets the session expire.
     void abandon();
 
     void context_shutdown() noexcept override;

@@ -13,6 +13,7 @@ class session_events
 public:
     /// A server has accepted the session: the first one, or another one after a suspension.
     virtual void on_connected() noexcept = 0;
+    /// The connection was lost. The session continues, and tries to connect again.
     virtual void on_suspended() noexcept = 0;
     /// All servers were tried without success.
     virtual void on_unreachable(const trouble& why) noexcept = 0;
@@ -26,6 +27,7 @@ public:
     virtual void on_denied() noexcept = 0;
     /// A watched node has changed; an empty path means any node.
     virtual void on_changed(std::string_view path) noexcept = 0;
+    /// The driver has logged a line.
     virtual void on_log(std::string_view text) noexcept = 0;
 
 protected:

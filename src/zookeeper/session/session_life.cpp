@@ -80,7 +80,7 @@ bool session_life::note_reports(const driver_report_list& fresh, time_point now)
         if (each.what != driver_report::kind::answer)
             continue;
         const auto& sent = static_cast<const request&>(each);
-        // Only replies that a follower without its leader, or a leader without its followers, could not have given.
+        // A follower without its leader, or a leader without its followers, could have given the other replies.
         if (!sent.writes || sent.answer.what > status::bad_version)
             continue;
         heart_.answered(sent.sent, now);

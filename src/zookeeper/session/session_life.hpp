@@ -56,7 +56,7 @@ public:
     /// \param before a time before the driver was called
     [[nodiscard]] change note_phase(zk_client::phase current, time_point before) noexcept;
     /// Returns false if the session was disconnected for too long, or if leases counted on more time than is granted
-    /// now. The bound is then another one.
+    /// now. In both cases the old bound has ended, and a new one has replaced it.
     [[nodiscard]] bool note_greeting(std::int64_t id, std::chrono::milliseconds timeout);
     /// Returns false in the cases of `note_greeting`.
     [[nodiscard]] bool note_reports(const driver_report_list& fresh, time_point now);

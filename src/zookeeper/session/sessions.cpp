@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 /// Time for the end of a session at the server, which is one write.
 constexpr lease_clock::duration close_timeout = 5s;
-/// The same, once the caller's time for the close of the client is over.
+/// Time for the end of a session at the server once the deadline for the close of the client has passed.
 constexpr lease_clock::duration late_close_timeout = 250ms;
 /// Maximum number of nodes that are removed in one event-loop iteration.
 constexpr int max_removed = 256;
@@ -163,8 +163,8 @@ void sessions::connect()
     session_->start();
 }
 
-/// Removes the nodes of lost locks. Their holders have been notified, but the nodes still block other claims, first of
-/// all those of this client.
+/// Removes the nodes of lost locks. Their holders have been notified, but the nodes still block other claims, such as
+/// those of this client.
 void sessions::remove_lost_nodes()
 {
     for (int room = max_removed; users_.has_lost() && session_->connected(); --room) {

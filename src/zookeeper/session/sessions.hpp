@@ -77,7 +77,7 @@ private:
     /// Keeps the session: it may be resumed before the next attempt, or be reported as expired.
     void disconnect_for_retry() override {}
     [[nodiscard]] std::string address() const override { return config_.address(); }
-    /// \param number number of the session in `lost_`; 0: the session is not there
+    /// \param number number of the session in `lost_`; 0: the session is not in `lost_`
     void close_at_server(const std::shared_ptr<session>& old, remote::connection_number number);
     void remove_lost_nodes();
     void note_timeout();
