@@ -42,10 +42,11 @@ public:
     /// Starts an operation as soon as possible. The operation ends on the strand. It is dropped if the context is gone.
     void submit(remote::operation_ptr added) { queue_.submit(std::move(added)); }
 
-    // For operations. Must be called on the strand.
+    // The following functions are for operations, and must be called on the strand.
     [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
     [[nodiscard]] primary& get_primary() noexcept;
-    /// Returns a number greater than all before. A server carries out no request of a claim after a later one.
+    /// Returns a number greater than all before. A server that has carried out a request of a claim carries out no
+    /// request of the claim with a lower number afterwards.
     [[nodiscard]] std::int64_t next_request() noexcept { return ++requests_; }
     /// Sends the operation in a batch with other operations that are started at the same time.
     void add_to_batch(batchable_operation& added);

@@ -73,7 +73,7 @@ bool is_external(const location& where)
     return where.auth_mechanism == x509_mechanism || where.auth_mechanism == "PLAIN";
 }
 
-/// The driver accepts only UTF-8 text that ends with NUL.
+/// Returns whether the driver accepts the text, which it does for UTF-8 without NUL.
 bool is_text(const std::string& what)
 {
     return bson_utf8_validate(what.data(), what.size(), false);

@@ -17,7 +17,7 @@ namespace colock::mongo::detail {
 struct settings
 {
     /// Minimum time for which an unused document is kept. A client that asks within this time finds the last fence of
-    /// the key. Later, the fences of the key may start at the clock again.
+    /// the key. Later, the fences of the key may start again from the server's clock.
     static constexpr std::chrono::minutes min_purge_after{1};
 
     location where;

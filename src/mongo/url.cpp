@@ -11,8 +11,8 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Supported mechanisms. GSSAPI, MONGODB-AWS and MONGODB-OIDC contact other servers, and the driver blocks the thread
-/// meanwhile.
+/// Supported mechanisms. For GSSAPI, MONGODB-AWS and MONGODB-OIDC, the driver would contact other servers and block the
+/// thread meanwhile.
 constexpr std::array<std::string_view, 4> mechanisms{"SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN", x509_mechanism};
 
 bool parse_switch(const remote::url& from, std::string_view name, std::string_view value)

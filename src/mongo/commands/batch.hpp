@@ -23,7 +23,7 @@ class batchable_operation;
 
 /// Returns how many batches should be in flight for a number of operations. Each command costs the server and the
 /// client more than another statement in a command. One or two operations do not wait for each other. If the operations
-/// do not fit into one batch, a second one lets both sides work at the same time.
+/// do not fit into one batch, a second batch lets the server and the client work at the same time.
 [[nodiscard]] std::size_t batch_count(std::size_t operations) noexcept;
 /// Returns how many operations should share a batch.
 [[nodiscard]] std::size_t batch_size(std::size_t operations) noexcept;

@@ -109,8 +109,8 @@ const string live_holders = filtered(h, is_live);
 const string other_holders = filtered(h, all_of({is_other_token, is_live}));
 const string is_holder = above(size_of(filtered(h, all_of({is_own_token, is_live}))), "0");
 
-/// Not before the fence. After a purge, the fences of the key start at the clock again, which must be past the last
-/// fence then.
+/// Date of a release, which is never earlier than the last fence. After a purge, the fences of the key start again from
+/// the server's clock, which must then be past the last fence.
 const string released_at = date(greatest_of({R"("$dx")", R"("$f")", now}));
 const string has_waiters = above(R"("$w")", now);
 
@@ -167,7 +167,7 @@ const string raw_f = R"("$f")";
 const string root = R"("$$ROOT")";
 const string next_fence = cond(binary("$gte", raw_f, now), sum(raw_f, "1"), now);
 
-/// A document that an upsert has just inserted has only its key.
+/// Whether an upsert has just inserted the document, which then has only its key.
 const string is_new = equal(root, R"({"_id":"$_id"})");
 /// Every document of a lock has both numbers. A missing field is less than any number, and values of other types are
 /// greater. Other documents belong to other programs, and no statement may change them.
@@ -179,10 +179,10 @@ const string is_lock_document = either(
 /// nothing.
 const string forced_error = R"({"_id":{"$numberLong":"0"}})";
 
-/// A greater fence exists. If there is none, the reply contains the unchanged document.
+/// Whether a greater fence exists. If there is none, nothing is granted, and the reply contains the unchanged document.
 const string has_next_fence = below(raw_f, R"({"$numberLong":")" + std::to_string(max_fence) + "\"}");
 
-/// The request is not too late, a greater fence exists, and the token is not refused.
+/// Whether the request is not too late, a greater fence exists, and the token is not refused.
 string may_be_granted(const string& who)
 {
     const auto refused =
@@ -272,7 +272,8 @@ string create_shared(bool queues, bool has_ttl)
         queues ? with(object({{"w", waiters_mark}, {"wb", waiters_name}})) : root);
 }
 
-// Several shared claims of one key. `k` is the number of holders, or the maximum if no claim may be granted.
+// Several shared claims of one key. The temporary field `k` contains the number of holders, or the maximum if no claim
+// may be granted.
 
 /// A literal, so that the server does not calculate it for each holder.
 const string tokens = R"({"$literal":"?a"})";
@@ -335,7 +336,8 @@ string done_or_failed(const string& may_be, const string& changes)
 }
 string join_first_exclusive(bool has_ttl, const string& who = token, const string& fence = R"("?f")")
 {
-    // The expiry of a refusal does not matter, because a first request never has a token that was refused.
+    // The expiry of a refusal is not checked: a token is refused only after its first request was sent, so a first
+    // request with a refused token is always too late.
     const auto refused = binary("$in", who, R"({"$map":{"input":)" + d + R"(,"as":"i","in":"$$i.t"}})");
     return done_or_failed(
         all_of({below(now, R"("?l")"), either(has_numbers, is_new), binary("$lte", greatest_of({raw_x, raw_hx}), now),

@@ -22,8 +22,9 @@ namespace colock::mongo::detail {
 /// A document without `x` and `hx` that has fields besides `_id` belongs to another program. A statement on such a
 /// document fails with `changes_nothing`, or does not match it.
 ///
-/// Times are milliseconds of the server's clock, as integers. Test servers silently return wrong results for dates that
-/// are compared with `$$NOW`, and for paths into arrays. Therefore no calculation uses them.
+/// Times are milliseconds of the server's clock, as integers. Some servers other than MongoDB, which tests use,
+/// silently return wrong results for dates that are compared with `$$NOW`, and for paths into arrays. Therefore no
+/// calculation uses these.
 ///
 /// Placeholders: `c` collection, `k` key, `t` token, `x` ttl of a grant or an extension, `l` time from which the
 /// request is too late, `e` number of the request, `f` fence of the request, `o` owner, `n` maximum number of holders,
@@ -94,8 +95,8 @@ struct commands
     /// The reply contains the document before the change. `refuse` also refuses the token until `b`.
     command_template withdraw;
     command_template refuse;
-    /// `u`: token of the next holder, to which all other placeholders except `t` belong. Sets `e` to 0 if the last
-    /// holder still held the lock, otherwise to -1.
+    /// `u`: token of the next holder, to which all other placeholders except `t` belong. Sets `e` to 0 if the
+    /// previous holder still held the lock, otherwise to -1.
     create hand_over;
     /// `t`: token of the holder. `u`: token of the adopting claim, which may have adopted the lock already. All other
     /// placeholders belong to the adopting claim. Waiters are notified, because the lock may expire sooner now.

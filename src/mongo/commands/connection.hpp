@@ -37,7 +37,7 @@ public:
     virtual void fail(answer why) noexcept = 0;
     /// Called for a task after which the connection is unusable, with the cause of the connection's failure, as far as
     /// it is known.
-    /// \param was_sent bytes of the task may have reached the server
+    /// \param was_sent whether bytes of the task may have reached the server
     virtual void set_cause(const error_code& cause, bool was_sent) = 0;
     /// Sets a text to append to the message of the cause.
     void explain(std::string more) { explanation_ = std::move(more); }

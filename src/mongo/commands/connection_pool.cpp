@@ -9,7 +9,8 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Longer than the driver takes to give up a connection attempt.
+/// Maximum duration of an authentication. Longer than the two seconds after which the driver gives up a connection
+/// attempt.
 constexpr auto max_authentication = std::chrono::seconds(3);
 
 } // namespace

@@ -37,7 +37,8 @@ bool is_number(const bson_iter_t& field)
     return BSON_ITER_HOLDS_INT64(&field) || BSON_ITER_HOLDS_INT32(&field) || BSON_ITER_HOLDS_DOUBLE(&field);
 }
 
-/// A floating-point number may exceed the range of an integer.
+/// Returns the value of a number. A floating-point number beyond the range of an integer becomes the limit of the
+/// range.
 std::int64_t number_of(const bson_iter_t& field)
 {
     if (!BSON_ITER_HOLDS_DOUBLE(&field))

@@ -40,7 +40,7 @@ public:
 
     /// Returns whether the document exists.
     [[nodiscard]] bool exists() const noexcept { return exists_; }
-    /// Its token is empty if there is no exclusive holder.
+    /// Returns the exclusive holder. Its token is empty if there is none.
     [[nodiscard]] const holder_view& exclusive() const noexcept { return exclusive_; }
     [[nodiscard]] const std::vector<holder_view>& shared() const noexcept { return shared_; }
     /// Returns the holder with this token, expired or not; null if there is none.
@@ -58,8 +58,8 @@ public:
     /// Owner of the exclusive holder, for messages.
     [[nodiscard]] std::string_view owner() const noexcept { return owner_; }
 
-    /// Returns when `of` may be granted without any release, because holders expire. 0: nothing in the document
-    /// prevents the grant.
+    /// Returns the time at which `of` may be granted without a release, because a holder or the mark of a waiting
+    /// writer expires. 0: nothing in the document prevents the grant.
     [[nodiscard]] std::int64_t free_at(const claim& of, std::int64_t now) const noexcept;
 
 private:

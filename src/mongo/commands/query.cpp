@@ -31,7 +31,7 @@ std::int64_t milliseconds_of(wall_clock::time_point time)
     return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-/// The sum saturates, because a filter may contain any duration.
+/// Returns the sum, which saturates because a filter may contain any duration.
 std::int64_t later(std::int64_t now, std::chrono::milliseconds span)
 {
     constexpr std::int64_t latest = std::numeric_limits<std::int64_t>::max();
@@ -79,7 +79,7 @@ void add_form(conjunction& all)
 
 void add_prefix(conjunction& all, const std::string& prefix)
 {
-    // A prefix that ends within a character is compared by the client.
+    // A prefix that ends in the middle of a character is not UTF-8, so only the client compares it.
     if (!is_utf8(prefix))
         return;
     all.add(R"({"_id":{"$gte":"?k"}})", {{"k", std::string_view(prefix)}});

@@ -22,7 +22,7 @@ class page_start
 {
 public:
     /// \param cursor a result of `text`; empty: the first page
-    /// \return nothing if the cursor is not valid
+    /// \return nullopt if the cursor is not valid
     [[nodiscard]] static std::optional<page_start> from(std::string_view cursor);
 
     [[nodiscard]] std::string text() const;
@@ -30,7 +30,7 @@ public:
     /// Moves to the binary keys. Returns false if that was done before, so that nothing more follows.
     [[nodiscard]] bool skip_text() noexcept;
 
-    /// Appends the condition on `_id`.
+    /// Appends the condition on `_id`: only keys after the start of the page.
     void append_to(bson_t& query) const;
     [[nodiscard]] bool is_text() const noexcept { return is_text_; }
 

@@ -43,7 +43,7 @@ struct answer
     /// Records the cause of a lost connection, which the driver does not know. The driver does not always report
     /// whether the command was sent, either: newer drivers (seen with 1.30) report "no suitable servers" if the server
     /// stops responding.
-    /// \param was_sent bytes of the command may have reached the server
+    /// \param was_sent whether bytes of the command may have reached the server
     void set_cause(const boost::system::error_code& failure, bool was_sent);
 };
 

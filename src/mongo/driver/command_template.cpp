@@ -16,7 +16,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Text that is not UTF-8 is stored as binary.
+/// Returns whether the text is stored as a string. Text that is not UTF-8 is stored as binary.
 bool is_text(std::string_view what)
 {
     return bson_utf8_validate(what.data(), what.size(), false);

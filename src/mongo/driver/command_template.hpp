@@ -59,7 +59,7 @@ private:
         enum class kind : unsigned char
         {
             copy,
-            /// Start of a document or array that contains placeholders. Its size is written first.
+            /// Start of a document or an array. Its size comes first, and is filled in by `end`.
             begin,
             end,
             placeholder,

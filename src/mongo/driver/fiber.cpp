@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-// GCC defines these macros, Clang has the features.
+// GCC defines a macro for each sanitizer, Clang reports a feature.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define COLOCK_ADDRESS_SANITIZER

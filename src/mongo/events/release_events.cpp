@@ -136,7 +136,7 @@ void release_events::received(const answer& got)
         disconnect();
         return;
     }
-    // Confirmed only here, because a server may open change streams and refuse every getMore.
+    // The stream is confirmed only here, because a server may open change streams and refuse every getMore.
     on(event::confirmed);
     // The stream continues first, because the woken handlers may take long.
     ask_for_more();

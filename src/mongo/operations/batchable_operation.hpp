@@ -12,7 +12,8 @@
 
 namespace colock::mongo::detail {
 
-/// An operation that can be sent in a batch, as a statement of an update. Only its first attempt is sent so.
+/// An operation that can be sent in a batch, as a statement of an update. After a conflict or a statement that was
+/// refused, the next attempt is sent as a command of its own.
 class batchable_operation : public command_operation
 {
 public:

@@ -18,8 +18,7 @@ struct claim_state
     /// The latest time, by the server's clock, at which an unanswered create may still be carried out. 0: each create
     /// was answered.
     std::int64_t in_doubt_until = 0;
-    /// The claim may hold the lock, as far as is known. False after a create was answered with busy, and after a
-    /// release.
+    /// Whether the claim may hold the lock. False after a create was answered with busy, and after a release.
     bool granted = true;
     /// The claim may be stored in the document as the writer that waits.
     bool is_waiting_writer = false;

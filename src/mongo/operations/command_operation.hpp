@@ -18,8 +18,8 @@ namespace colock::mongo::detail {
 using remote::delivery;
 using remote::operation_ptr;
 
-/// An operation whose answers are passed to its member functions until it has ended. It suits an operation of one
-/// command, and of a write that confirms the answer if necessary. For several commands see `coroutine_operation`.
+/// An operation whose answers are passed to its member functions until it has ended. For operations that send
+/// one command, and a write that confirms the answer if necessary. For several commands see `coroutine_operation`.
 class command_operation : public remote::operation
 {
 public:
@@ -70,8 +70,8 @@ protected:
     // Values of placeholders.
     [[nodiscard]] std::string_view collection() const noexcept { return config().collection; }
     [[nodiscard]] std::int64_t write_concern_timeout() const noexcept { return config().operation_timeout.count(); }
-    /// Returns the time, by the server's clock, at which no local caller waits any more for a request that is sent now,
-    /// plus one second.
+    /// Returns the operation's deadline plus one second, by the server's clock. The server must not carry out the
+    /// request after this time, because no caller waits for the reply any more.
     [[nodiscard]] std::int64_t request_expiry() const noexcept;
 
     /// Removes the operation from the queue. Must be called before the completion handler.

@@ -13,8 +13,8 @@ using remote::coroutine;
 
 /// An operation of several commands, written as one coroutine, `run`.
 ///
-/// When the operation begins again, the suspended coroutine is destroyed and `run` is called again. What is known by
-/// then has to be stored in members.
+/// When the operation begins again, the suspended coroutine is destroyed and `run` is called again. Results that must
+/// survive this have to be stored in members.
 class coroutine_operation : public command_operation
 {
     struct awaited_answer

@@ -249,7 +249,7 @@ private:
     const document owner_data_;
     /// The claim has been sent before, and asks again.
     const bool was_sent_before_;
-    /// First attempt: no document can contain the token yet.
+    /// Whether this is the first attempt, so that no document can contain the token yet.
     bool is_first_;
     std::int64_t number_ = 0;
     /// Fence of a statement: the estimate of the server's clock. The statement is refused if this fence is not greater

@@ -28,7 +28,9 @@ class tally
 public:
     tally(std::size_t parts, completion<group_outcome> done) : left_(parts), done_(std::move(done)) {}
 
-    /// \param why null: the operation succeeded or, without a status, there was nothing to do.
+    /// \param what the lock that was released; nullopt: there was nothing to do, or the operation has
+    /// failed
+    /// \param why why the operation has failed; null: it has not failed
     void add(std::optional<lock_status> what, failure_ptr why)
     {
         if (what)

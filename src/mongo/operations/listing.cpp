@@ -250,8 +250,8 @@ private:
     }
     [[nodiscard]] document forget_command() const
     {
-        // A lower bound of the server's time, so that no document is deleted too early: the fences of a deleted key
-        // start at the clock again.
+        // This is a lower bound of the server's time, so that no document is deleted too early: the fences of a deleted
+        // key start again from the server's clock.
         const auto time = get_primary().clock().last_reported();
         return commands::get().forget.filled({{"c", collection()}, {"p", date{time - config().purge_after.count()}},
             {"y", time}, {"z", time - 3'600'000}, {"m", write_concern_timeout()}});

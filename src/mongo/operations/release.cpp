@@ -46,7 +46,7 @@ protected:
     }
     void confirmed(const answer&) { over(release_status::not_held); }
 
-    /// Null if another client holds the lock.
+    /// Null for a release by token, of a lock that any client may hold.
     const claim_ptr claim_;
     const std::string token_;
 

@@ -37,8 +37,8 @@ public:
     [[nodiscard]] bool has_capacity() noexcept;
     /// Number of commands in progress on all connections.
     [[nodiscard]] std::size_t in_flight() const noexcept { return pool_ ? pool_->in_flight() : 0; }
-    /// Performs a task on the next free connection. The task ends early when it is given up, and fails with its
-    /// connection. If there is no server, the task ends as not sent, in a handler of its own.
+    /// Performs a task on the next free connection. The task ends early when it is given up, and fails if its
+    /// connection fails. If there is no server, the task ends as not sent, in a handler of its own.
     /// \param deadline time at which `what` fails, for a task that the owner never gives up
     void ask(task_ptr what, lease_clock::time_point deadline = lease_clock::time_point::max());
     /// Performs `what` on the connection of `answered`, before that connection performs other tasks. Must be called
@@ -52,8 +52,8 @@ public:
     /// Reads the server's time from an answer to `hello`.
     /// \returns the refusal that corresponds to the answer, if the server does not accept writes any more
     [[nodiscard]] std::optional<answer> update_clock(const answer& got);
-    /// Returns whether the result of a read is reported although the write that should confirm it was denied. This is
-    /// so for a user without the right to write, who is warned once.
+    /// Returns whether the result of a read is reported although the write that should confirm it was denied. True if
+    /// the user has no right to write, of which the observer is warned once.
     [[nodiscard]] bool accepts_unconfirmed(const answer& to_confirmation);
 
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }

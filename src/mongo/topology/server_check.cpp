@@ -87,8 +87,9 @@ struct server_check::step
 
     const char* what;
     const command_template& (*asked)();
-    /// Whether the first of the two tokens is used, and the number of the request.
+    /// Whether the request contains the first of the two tokens.
     bool first;
+    /// Number of the request.
     std::int64_t number;
     /// Null: the server has to refuse the command, which would change a document of another program.
     bool (*is_right)(const lock_view&, names first, names second);
@@ -229,6 +230,7 @@ void server_check::check_batch()
         }
         if (!self->read_code(errors))
             return;
+        // Which statements of `check_join` have to fail, in their order.
         constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false,
             true, false, true, false, true, true};
         bool is_right = errors.accounts_for(is_refused.size());

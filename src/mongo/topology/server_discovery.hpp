@@ -37,7 +37,7 @@ struct discovery_result
     {
         /// The primary was found. The other members describe it.
         primary,
-        /// No server accepts writes at present.
+        /// No server that accepts writes was found.
         not_found,
         /// Servers have answered, but none of them belongs to the replica set.
         misconfigured,
@@ -74,7 +74,7 @@ public:
     server_discovery& operator=(const server_discovery&) = delete;
 
     /// Must be called once. `on_result` is not called if this object is destroyed before the end.
-    /// \param deadline time after which an answer is not waited for
+    /// \param deadline time at which the discovery stops waiting for answers
     /// \param on_result called once, on the strand and never from inside of this call; not called after `close`
     void start(lease_clock::time_point deadline, handler on_result);
     /// Ends the discovery. `on_result` is not called any more.

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(an_answer_without_numbers_accounts_for_nothing)
 
 namespace {
 
-/// Counts its results.
+/// An operation that counts its results.
 class probe final : public batchable_operation
 {
 public:
@@ -96,6 +96,7 @@ private:
     const bool gives_;
 };
 
+/// A batch of a create and a release, which is in flight.
 struct under_way
 {
     void end(answer with, bool was_sent)
