@@ -50,7 +50,7 @@ struct joined_answers : batch_fixture
             return instead(std::move(reply));
         });
     }
-    /// Operations that are sent alone are granted.
+    /// Checks that the outcome is unknown to all operations of a batch. An operation that is sent alone may succeed.
     void check_all_are_unknown(const std::function<document(document)>& instead)
     {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_was_extended_before_a_failure_is_unknown)
     const driver some(io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port()))));
     auto members = theirs.group("g");
     run(members.acquire("k"));
-    // The check of the server is over after this.
+    // After this command, the check of the server has ended.
     BOOST_TEST(some.list().size() == 1U);
     bool extended = false;
     interceptor.on_command([&](const intercepting_proxy::request& what) {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(error_of_one_statement_concerns_no_other)
     until([&] { return std::ranges::all_of(asked, [](const auto& each) { return each.done(); }); });
     interceptor.forward_all();
     BOOST_TEST(count_unknown(std::move(asked)) == static_cast<std::size_t>(updates));
-    // An operation that had a conflict is sent again by itself.
+    // After a conflict, the operation is sent again as a command of its own.
     change_update_replies(of_second("11000"));
     auto held = take_all({.retry = retry_policy::never()});
     interceptor.forward_all();
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(fence_is_greater_than_the_last)
     }
 }
 
-/// Later its fence would not be valid: higher fences may have been granted, and their document purged.
+/// After more time, the fence might not be valid: a higher fence may have been granted, and its document purged.
 BOOST_AUTO_TEST_CASE(statement_with_a_fence_is_refused_after_half_a_minute)
 {
     auto how = options(mongodb_url(interceptor.port()));

@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(unsent_batch_is_sent_again)
         link.refuse(false);
         run(run(ours.acquire("warm")).release(on_failure::raise));
         const int before = link.cuts();
-        // The handshake of the next connection.
+        // The request that is lost is the handshake of the next connection.
         link.cut_at_any({"hello", "isMaster"}, loss::request);
         // More operations than one command can contain.
         constexpr std::size_t many = 80;

@@ -37,7 +37,7 @@ document with_code(const document& reply, int code, std::size_t begin_at = 0)
     return document::from_json(text);
 }
 
-/// Changes only the code with which the server fails a statement that must change nothing.
+/// Replaces, in all replies, the code with which the server fails a statement that must change nothing.
 void translate(intercepting_proxy& server, int code, std::size_t begin_at = 0)
 {
     server.on_command(

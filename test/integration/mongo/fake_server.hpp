@@ -16,7 +16,7 @@ namespace colock::testing {
 
 namespace asio = boost::asio;
 
-/// Implements enough of MongoDB's protocol to simulate servers that the real test server cannot be: a secondary, or a
+/// Implements enough of MongoDB's protocol to simulate servers that the test server cannot imitate: a secondary, or a
 /// server that gives wrong answers. Runs on the client's context, which must not outlive this object.
 class fake_server
 {

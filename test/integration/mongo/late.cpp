@@ -14,7 +14,7 @@
 namespace colock::testing {
 namespace {
 
-/// A client whose requests the relay can keep until the connection has long been closed.
+/// A client whose requests a relay can hold back until long after the client's connection was closed.
 struct late_client
 {
     explicit late_client(
@@ -30,7 +30,7 @@ struct late_client
     {
         return {.url = mongodb_url(link.port()), .operation_timeout = operation_timeout, .idle_timeout = 10min};
     }
-    /// The connection ends while the request is on its way.
+    /// Sends a create, and closes the connection while the relay holds the request back.
     void send_late(const plain_claim_ptr& claim)
     {
         link.hold();

@@ -49,7 +49,7 @@ struct mongo_fixture
     {
         return ask_mongodb(server->port(), database, command);
     }
-    /// Makes the next `times` of the commands fail that `how` names.
+    /// Makes the next `times` commands fail, of those that `how` names.
     void fail(std::string_view how, int times = 1) const
     {
         static_cast<void>(ask(R"({"configureFailPoint":"failCommand","mode":{"times":)" + std::to_string(times) +

@@ -34,7 +34,7 @@ using namespace mongo::detail;
 using namespace std::chrono_literals;
 using kind = answer::kind;
 
-/// Maximum time to wait. Only a test that fails waits as long.
+/// Maximum time to wait. Only a failing test waits for so long.
 inline constexpr auto patience = 20s;
 
 class recorded_command final : public command

@@ -46,7 +46,7 @@ struct responsive_fixture : mongo_fixture
     {
         BOOST_CHECK_THROW(static_cast<void>(run(by.acquire("k", {.retry = retry_policy::never()}))), create_error);
     }
-    /// The next attempt to connect may come after the short timeouts of this client.
+    /// Releases the lock. The release is repeated, because the client may connect again only after its short timeouts.
     void release(lock& held)
     {
         for (int left = 5; held.held(); --left) {

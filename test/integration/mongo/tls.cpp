@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
     BOOST_TEST(some.test.say(ping).what == kind::done);
     link.silence(true);
     BOOST_TEST(some.test.say(ping, 200ms).what == kind::unknown);
-    // The next connection is made in vain.
+    // The link is still silent, so no other connection can be made.
     BOOST_TEST(some.test.say(ping, 200ms).what == kind::unsent);
     link.silence(false);
     BOOST_TEST(some.test.say(ping).what == kind::done);

@@ -9,7 +9,8 @@
 namespace colock::testing {
 namespace {
 
-/// Negative answers about claims that are not held. A former primary would also give them about claims that are held.
+/// Two claims whose locks were broken, so that negative answers about them are right. A former primary would give the
+/// same answers about claims that are held.
 struct negative_answers : mongo_fixture
 {
     negative_answers()

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto session = 2s;
 
-/// A server that does not come back while the session could still be resumed.
+/// A server that dies while lockers use it, and lockers with a short timeout of operations.
 struct server_away : locker_fixture
 {
     server_away() : server_away(std::make_unique<zookeeper_server>()) {}

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(poll_of_a_waiter_does_not_list_the_folder)
         const auto before = link.bytes_from_server();
         run_for(1s);
         const auto bytes = link.bytes_from_server() - before;
-        // At least twenty polls.
+        // The waiter has polled at least twenty times.
         BOOST_TEST(bytes > 20 * 50U);
         BOOST_TEST(bytes < 4 * others * bytes_per_node);
         run(held.release());

@@ -55,8 +55,8 @@ private:
             : quorum(quorum_port, no_server::waits), election(election_port)
         {
         }
-        /// Keeps connections open until the server listens. A server that is refused by the leader that it has just
-        /// elected drops this leader, which then waits for it for a long time.
+        /// Keeps connections open until the server listens. If the new leader refused a connection, the follower would
+        /// give the leader up, and the leader would wait for the follower for a long time.
         relay quorum;
         relay election;
     };

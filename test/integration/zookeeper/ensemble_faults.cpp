@@ -133,7 +133,8 @@ BOOST_AUTO_TEST_CASE(all_servers_die_and_come_back_after_the_session)
         servers[i].kill();
     BOOST_TEST((loss_event.get(io) == lost_reason::session));
     servers.mend();
-    // No lock was released, so the session has to end, for the server or for its owner.
+    // The lock was not released. Its node is removed when the server ends the session, or by the former holder after it
+    // has resumed the session.
     finish_all(waiting);
     check_end();
 }

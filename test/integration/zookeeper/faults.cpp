@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(waiters_are_woken_after_many_reconnects_and_leave_nothing_b
         until([&] { return events->suspensions == times; });
         link.refuse(false);
         until([&] { return events->reconnections == times; });
-        // Answered after the watches were set.
+        // The server answers this request after it has set the watches.
         run(waiter.is_locked("k"));
     }
     BOOST_TEST(waiter.stats().busy == 20U);
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(removal_of_a_predecessors_node_grants_nothing_while_the_loc
     check_end();
 }
 
-/// The reply to the watch of a folder does not tell what was in the folder before.
+/// The reply that sets the watch of a folder shows only the current nodes, not those before the watch was set.
 BOOST_AUTO_TEST_CASE(semaphore_waiter_checks_again_once_its_watch_is_set)
 {
     const acquire_options alone{.mode = lock_mode::shared, .max_holders = 1, .retry = retry_policy::fixed(1h)};
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(semaphore_waiter_checks_again_once_its_watch_is_set)
     check_end();
 }
 
-/// The predecessor is gone, and the waiter's own node, too.
+/// During the disconnection, the predecessor's node and the waiter's own node are removed.
 BOOST_AUTO_TEST_CASE(waiter_checks_its_own_node_after_a_reconnect)
 {
     auto held = run(add().acquire("k"));
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(waiter_checks_its_own_node_after_a_reconnect)
     auto taken = run(other.acquire("k"));
     link.refuse(false);
     until([&] { return events->reconnections == 1; });
-    // Answered after everything that the event has caused.
+    // These requests are answered after all requests that the reconnection has caused.
     for (int i = 0; i < 3; ++i)
         run(cut_off.is_locked("k"));
     BOOST_TEST(!waiter.done());

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(lost_lock_does_not_block_others_when_its_session_is_resumed
     by.give_back(next);
 }
 
-/// More nodes than are removed in one event-loop iteration.
+/// The client removes at most 256 nodes in one event-loop iteration, and these are more.
 BOOST_AUTO_TEST_CASE(all_lost_nodes_are_removed_when_their_session_is_resumed)
 {
     const driver by(io, make_adapter(options(4s)));
@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(earlier_holder_waits_like_other_claims)
     check_end();
 }
 
-/// Two handlers of the caller, which send requests, two that read replies, and one for the timer of the lease. Some
-/// pairs contain a turn of the client's timer, too: on a loaded machine, where a pair takes long, most do.
+/// A pair is an acquire and a release. Two handlers of the caller send the requests, two read the replies, and one
+/// belongs to the timer of the lease. The client's own timer adds a handler to some pairs, on a loaded machine to most.
 BOOST_FIXTURE_TEST_CASE(a_pair_takes_five_handlers, one_server)
 {
     constexpr std::size_t pairs = 51;
@@ -230,7 +230,7 @@ BOOST_FIXTURE_TEST_CASE(holder_in_a_recreated_folder_is_seen_under_any_number, i
     check_end();
 }
 
-/// All later nodes would get the same number.
+/// After its highest number, the server would give the same number to all later nodes.
 BOOST_FIXTURE_TEST_CASE(highest_sequence_number_of_a_folder_is_not_used, inspected_server)
 {
     constexpr std::int64_t highest = 2'147'483'647;

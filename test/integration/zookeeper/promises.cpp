@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(server_is_found_after_its_name_gets_another_address)
     BOOST_TEST(at.run(by.acquire("k")).held());
 }
 
-/// The event loop does not run for longer than the session certainly lives, and for less than the session really lives.
+/// The event loop stalls for longer than the bound of the session lasts, but not for as long as the session lives.
 BOOST_AUTO_TEST_CASE(first_claim_is_granted_once_the_bound_is_renewed)
 {
     server_fixture at;
@@ -296,8 +296,8 @@ BOOST_AUTO_TEST_CASE(throttled_requests_are_sent_again)
     BOOST_TEST(by.stats().attempts > asked.size());
 }
 
-/// Of several requests that are sent together, such a server carries out the first one. Each attempt has to begin where
-/// the last one has ended.
+/// Such a server carries out only the first of several requests that are sent together. Each attempt has to begin where
+/// the previous one has ended.
 BOOST_AUTO_TEST_CASE(server_with_one_request_per_attempt_grants_finally)
 {
     server_fixture at(throttling, 60ms);

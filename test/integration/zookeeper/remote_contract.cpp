@@ -53,7 +53,8 @@ public:
     }
 
 private:
-    /// Creates the folders of the keys in advance, so that a lost request is the one that the test is about.
+    /// Creates the folders of the keys in advance, so that no request for a folder is lost instead of the request that
+    /// the test is about.
     void make_folders()
     {
         asio::io_context io;

@@ -477,7 +477,7 @@ BOOST_AUTO_TEST_CASE(incomplete_greeting_ends_the_connection)
     }
 }
 
-/// The peer that the driver has met before spoke another protocol, and was gone at the next attempt.
+/// The driver first connects to a server of another protocol, and to a ZooKeeper server at a later attempt.
 BOOST_AUTO_TEST_CASE(server_is_found_after_servers_of_other_protocols)
 {
     const std::string nonsense[] = {

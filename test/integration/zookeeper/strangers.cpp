@@ -46,7 +46,7 @@ std::string curator_classes()
     return from_environment("COLOCK_CURATOR_CLASSES", {});
 }
 
-// Compiling a script when it is run needs more than what runs a server.
+// Java compiles Curator.java when it is run, which needs a Java compiler. A server runs without one.
 const library curator{"curator",
     [] {
         const auto classes = curator_classes();
@@ -163,7 +163,7 @@ void readers_go_together_and_none_overtakes_a_writer(const library& other)
     BOOST_TEST(ephemeral_nodes(f.server.port()).empty());
 }
 
-/// Shows why the pattern is required.
+/// Shows why kazoo's locks need the pattern of Curator's nodes: without it, kazoo ignores the nodes of others.
 void without_the_pattern_a_held_lock_is_granted_once_more(const library& other)
 {
     shared_queue f(other, layout::curator_mutex);

@@ -4,7 +4,7 @@
 use_numbers_up.py DATA FOLDER COUNT
 
 Otherwise a test would have to create two thousand million nodes to use up the sequence numbers. The count is stored
-in the newest snapshot. The snapshot and its parts end with a checksum of all data before it.
+in the newest snapshot. The snapshot and each of its parts end with a checksum of all data before the checksum.
 """
 import pathlib
 import struct

@@ -11,7 +11,8 @@ using action = heartbeat::action;
 namespace {
 
 constexpr heartbeat::terms agreed{.session_timeout = 12s, .server_tick = 2s};
-/// How long a write that was sent at the start of the clock proves that the session lives.
+/// Time for which a write that was sent at `start` proves that the session lives: the timeout, less half a tick and the
+/// margin.
 constexpr lease_clock::duration good_for = 12s - 1s - 122ms;
 
 struct open_session
