@@ -19,7 +19,8 @@ inline const std::string find_start = std::string("\x02"
                                                   "find\0",
     6);
 
-/// Operations that are started in one handler are sent in batches, each with several operations.
+/// A locker behind a relay, and one without. The operations that `ours` starts in one handler are sent in batches of
+/// several operations.
 struct batch_fixture : mongo_fixture
 {
     batch_fixture() { run(run(ours.acquire("warm")).release(on_failure::raise)); }

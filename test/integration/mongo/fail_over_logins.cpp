@@ -13,7 +13,7 @@
 namespace colock::testing {
 namespace {
 
-/// On an idle machine even leases of 500 ms survive. But tests run next to other tests, and with sanitizers.
+/// Ttl of the leases, long enough for sanitizers and a busy machine. On an idle machine, leases of 500 ms survive.
 constexpr auto lease_time = 6s;
 
 /// Returns the error NotWritablePrimary as a message of the protocol.

@@ -40,7 +40,7 @@ struct foreign_documents : mongo_fixture
     {
         static_cast<void>(ask(R"({"insert":"locks","documents":[{"_id":)" + id + ',' + with + "}]}"));
     }
-    /// Documents that are not colock's.
+    /// Returns all documents that are not colock's, as bytes.
     [[nodiscard]] std::string all() const
     {
         const auto found = ask(

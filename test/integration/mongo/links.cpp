@@ -30,7 +30,7 @@ struct failing_link : mongo_fixture
         run(run(made.acquire("warm")).release(on_failure::raise));
         return made;
     }
-    /// The operation is carried out, but its reply is lost. Then the link works again.
+    /// Starts an operation that is carried out, but whose reply is lost. Returns when the link works again.
     template <class T>
     running<T> lose_reply(
         proxy& link, const std::function<running<T>()>& begin, const std::function<bool()>& is_carried_out)

@@ -13,7 +13,7 @@
 namespace colock::testing {
 namespace {
 
-/// Ten processes that start at the same moment, several times.
+/// State of ten processes that race for a key in each round. All of them start a round at the same moment.
 struct race
 {
     static constexpr int rounds = 20;

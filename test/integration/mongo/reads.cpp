@@ -53,7 +53,7 @@ private:
         const auto found = old_data.find(question_in(what.text));
         return found == old_data.end() ? what.carry_out() : document::from_json(found->second);
     }
-    /// Returns the text without digits, because it contains times.
+    /// Returns the text without its digits, because queries contain times, which differ.
     static std::string question_in(const std::string& text)
     {
         std::string kept;
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(every_other_negative_answer_is_confirmed_on_its_connection_
 
 BOOST_AUTO_TEST_CASE(a_document_that_a_full_reply_has_no_room_for_is_read_alone)
 {
-    // As large as a document with many readers.
+    // These documents are as large as one with many readers.
     for (const auto* const key : {"k1", "k2"}) {
         static_cast<void>(
             ask(R"({"update":"locks","updates":[{"q":{"_id":")" + std::string(key) +

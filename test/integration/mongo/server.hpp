@@ -44,7 +44,7 @@ inline constexpr capabilities mongodb_abilities{.shared = true,
 /// \throws std::runtime_error if the server refuses the command
 [[nodiscard]] mongo::detail::document ask_mongodb(
     std::uint16_t port, const std::string& database, std::string_view command);
-/// The same, but also returns the reply of a refused command.
+/// Like `ask_mongodb`, but also returns the reply if the server refuses the command.
 /// \throws std::runtime_error if the server does not answer
 [[nodiscard]] mongo::detail::document reply_of_mongodb(
     std::uint16_t port, const std::string& database, std::string_view command);
@@ -74,7 +74,7 @@ public:
     void kill();
     /// Starts the server again, on the same port and with its data on disk.
     void start();
-    /// The same, with other options.
+    /// Starts the server again, with other options.
     void start(std::vector<std::string> options);
 
 private:

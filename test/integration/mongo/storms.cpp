@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
     several_threads pool;
     for (int i = 0; i < 4; ++i) {
         auto how = options(mongodb_url(over.link.port()));
-        // With some lockers, connections are also closed in between.
+        // The connections of these lockers are closed whenever they are idle.
         if (i % 2 == 0)
             how.idle_timeout = 0ms;
         all.emplace_back(mongo::make_adapter(pool.io.get_executor(), how));

@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(shutdown_waits_for_a_list_in_flight)
     one_server f;
     auto& holder = f.add(f.options());
     auto held = acquire_all(f, holder, 600);
-    // A close waits for the operation timeout for operations that are in flight.
+    // While operations are in flight, a close waits, for at most the operation timeout.
     const locker reader(f.make_adapter(f.options()), {.operation_timeout = 10min});
     BOOST_TEST(!f.run(reader.is_locked("other")));
     auto listed = start(f.io, reader.list());
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(locker_created_during_a_shutdown_works)
     for (int i = 0; i < 8; ++i)
         working.push_back(start(f.io, work("k" + std::to_string(i))));
     BOOST_TEST(ends.get(f.io).clean());
-    // Longer than the close had.
+    // The second locker works for longer than the operation timeout of the first, which limited the close.
     const auto begun = lease_clock::now();
     f.until([&] { return lease_clock::now() - begun > 2s; });
     stops = true;

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t processes = 5;
 constexpr std::size_t lockers_of_each = 10;
 constexpr std::size_t lockers = processes * lockers_of_each;
-/// The first holder calls again.
+/// Number of calls: one of each locker, and a second one of the first holder.
 constexpr std::size_t calls = lockers + 1;
 
 /// Data shared by the processes.

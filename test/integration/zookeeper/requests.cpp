@@ -86,7 +86,7 @@ BOOST_FIXTURE_TEST_CASE(request_takes_two_handlers, connected)
         for (io->restart(); !answer.has_value(); ++handlers)
             io->run_one();
     }
-    // And now and then a heartbeat.
+    // Some of the handlers belong to heartbeats.
     BOOST_TEST(handlers >= 2 * requests);
     BOOST_TEST(handlers < 2 * requests + requests / 2);
 }
@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(shared_list_that_is_asked_for_while_another_is_in_flight
     std::vector<reply> lists;
     const auto note = [&](const reply& got) { lists.push_back(got); };
     zk_session->ask().shared_children(path("t"), note);
-    // In a later event-loop iteration.
+    // The next requests are made in a later event-loop iteration, in which the first list is in flight.
     asio::post(*io, [&] {
         zk_session->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
         zk_session->ask().shared_children(path("t"), note);
@@ -166,7 +166,7 @@ BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
     one.connect();
 }
 
-/// More requests than are sent in one handler.
+/// One handler sends at most 256 requests, and these are more.
 BOOST_FIXTURE_TEST_CASE(thousands_of_requests_of_one_iteration_are_answered_in_order, connected)
 {
     constexpr std::size_t many = 2000;

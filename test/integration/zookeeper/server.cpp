@@ -98,7 +98,7 @@ void end_session(std::uint16_t port, std::int64_t session)
     put(request, session);
     put(request, std::int32_t{16});
     request += password_of(session);
-    // Resumes the session as its owner, and then closes it.
+    // The first part of the request resumes the session, as its owner would. The second part closes the session.
     put(request, std::int32_t{8});
     put(request, std::int32_t{1});
     put(request, std::int32_t{-11});
