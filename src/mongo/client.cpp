@@ -99,7 +99,8 @@ bool client::can_start(const remote::operation& next)
     if (!next.joins() || all.is_wait_over)
         return true;
     const auto operations = operation_count();
-    // Only batches count. Other commands may take long, and their operations do not return to join a batch.
+    // Only batches in flight are a reason to wait: other commands may take long, and their operations do not return to
+    // join a batch.
     if (all.batches_in_flight.size() >= batch_count(operations)) {
         wait_for_batch();
         return false;

@@ -56,7 +56,7 @@ public:
     ~batch() override;
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
-    /// All operations were notified.
+    /// Returns whether all operations were notified.
     [[nodiscard]] bool is_over() const noexcept { return is_over_; }
     /// Removes an operation, which is not notified any more. Returns whether no operation is left.
     [[nodiscard]] bool leave(const batchable_operation& which) noexcept;
@@ -76,7 +76,7 @@ private:
         /// Null after the operation has left or was notified.
         member_ptr who;
         bool needs_document;
-        /// Index of its statement in the update.
+        /// Index of the operation's statement in the update.
         std::size_t statement = 0;
     };
     [[nodiscard]] document make_update(const settings& config);

@@ -45,8 +45,8 @@ struct commands
     create shared_once;
 
     /// Forms for the first request of a claim, which take less of the server's time. They do not grant the lock before
-    /// `hx`, even if no shared holder is left, and do not record a writer that waits for readers. In these cases the
-    /// long form has to decide.
+    /// `hx`, even if no shared holder is left, and do not record a writer that waits for readers. In these cases
+    /// `exclusive_queues` or `exclusive_once` has to decide.
     create first_exclusive_queues;
     create first_exclusive_once;
     /// Statements of an update. A statement fails, and changes nothing, unless it grants the lock with the fence that
@@ -67,7 +67,7 @@ struct commands
     /// Fails, and changes nothing, if the token to be released does not hold the lock.
     command_template join_release_exclusive;
     command_template join_release_shared;
-    /// The same for the `q` tokens in `a`. Fails unless each of them holds the lock.
+    /// Releases the `q` tokens in `a`. Fails, and changes nothing, unless each of them holds the lock.
     command_template join_release_several;
     /// An update of which some statements have to succeed and the others have to fail; `server_check` knows which. The
     /// first statement that succeeds sets the fence of the document, by which `forget` finds the document of an

@@ -45,7 +45,8 @@ stream& to_stream(mongoc_stream_t* given) noexcept
     return *static_cast<stream*>(given);
 }
 
-/// Not inlined: the fiber may have changed threads since the caller computed the address of `errno`.
+/// This function is not inlined, because the fiber may have changed threads since the caller computed the address of
+/// `errno`.
 [[gnu::noinline]] ssize_t fail_with(int code) noexcept
 {
     errno = code;

@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool connected() const noexcept { return pool_ != nullptr; }
     [[nodiscard]] bool polls() const noexcept { return plan().polls(); }
 
-    /// In the child of a fork: the connection is the parent's.
+    /// Drops the connection in the child of a fork, because it belongs to the parent.
     void forked();
 
 private:

@@ -59,7 +59,7 @@ protected:
     {
         send_confirmation(false, bound<Operation>(member));
     }
-    /// The same for the result of a read. For a user without the right to write, `member` is called without a
+    /// Like `confirm`, for the result of a read. For a user without the right to write, `member` is called without a
     /// confirmation.
     template <class Operation>
     void confirm_read(void (Operation::*member)(const answer&))

@@ -167,7 +167,7 @@ private:
     const std::string key_;
     /// Tokens of the holders that the read has found.
     std::set<std::string> named_;
-    /// The removal was sent.
+    /// Whether a removal was sent and is not answered.
     bool is_removing_ = false;
 };
 

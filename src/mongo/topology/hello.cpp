@@ -27,7 +27,7 @@ void add(std::vector<remote::endpoint>& to, const std::string& name)
         auto found = remote::url(text, "mongodb", "").hosts("27017");
         to.insert(to.end(), std::move_iterator(found.begin()), std::move_iterator(found.end()));
     } catch (const validation_error&) {
-        // Not the name of a server, so it is left out.
+        // The text is not the name of a server, so it is left out.
     }
 }
 

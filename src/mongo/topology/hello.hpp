@@ -25,7 +25,7 @@ struct hello
     bool is_router = false;
     /// Description of a server that does not accept writes.
     std::string state = "not a member that accepts writes, or not yet";
-    /// Name of its replica set; empty: none.
+    /// Name of the server's replica set; empty: none.
     std::string set{};
     /// The members that the server knows. The primary comes first, if the server knows it. Invalid names are left out.
     std::vector<remote::endpoint> members{};

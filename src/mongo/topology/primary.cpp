@@ -109,7 +109,7 @@ void primary::stale()
     lose(problem()->cause);
 }
 
-/// Closes all connections. Commands in progress fail with this error.
+/// Closes all connections, whose loss is reported with the error `why`. Commands in progress fail.
 void primary::lose(const error_code& why)
 {
     const auto old = std::exchange(pool_, nullptr);

@@ -64,7 +64,7 @@ public:
     /// The current or last server.
     [[nodiscard]] const destination& where() const noexcept { return where_; }
 
-    /// In the child of a fork: the connections are the parent's.
+    /// Drops the connections in the child of a fork, because they belong to the parent.
     void forked();
 
 private:

@@ -16,7 +16,7 @@ enum class greeting : unsigned char
     /// Incomplete, but valid so far.
     incomplete,
     valid,
-    /// Not the reply of a ZooKeeper server.
+    /// The data is not the reply of a ZooKeeper server, or is one that this client cannot use.
     invalid,
 };
 

@@ -62,7 +62,8 @@ private:
     [[nodiscard]] std::vector<entry>::const_iterator lower_bound(place at) const;
 
     const layout layout_;
-    /// Number of one of the nodes. Distances from it order all numbers that are within half of their range.
+    /// Number of one of the nodes. The nodes are ordered by the distances of their numbers from this number, which is
+    /// correct if no distance exceeds half of the range of numbers.
     std::int32_t origin_ = 0;
     std::vector<entry> entries_;
 };

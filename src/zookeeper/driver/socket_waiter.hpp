@@ -71,8 +71,8 @@ public:
     /// Returns whether all of the data was written.
     [[nodiscard]] bool put(std::span<const std::byte> from) noexcept;
 
-    /// In the child of a fork, where the socket belongs to the parent: redirects the descriptors of the driver and of
-    /// this object to /dev/null.
+    /// Redirects the descriptors of the driver and of this object to /dev/null, in the child of a fork, because the
+    /// socket belongs to the parent.
     void detach_after_fork() noexcept;
 
 private:

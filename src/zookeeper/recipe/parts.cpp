@@ -28,7 +28,7 @@ public:
         members_.push_back(index);
         operations_ += each.operations;
         bytes_ += each.bytes;
-        // At most max_items entries, so that a linear search is fast.
+        // There are at most max_items entries, so that a linear search is fast.
         if (each.creates)
             parents_.push_back(each.parent);
     }

@@ -9,8 +9,8 @@
 
 namespace colock::zookeeper::detail {
 
-/// A request that can share a transaction with others: the creation of a node, its removal, or a removal and a creation
-/// that must not be separated.
+/// A request that can share a transaction with others: the creation of a node together with the write to its folder, or
+/// the removal of a node.
 struct batch_item
 {
     /// The folder of the node.

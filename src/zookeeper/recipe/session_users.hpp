@@ -54,7 +54,8 @@ public:
 
 private:
     session_ref references_ = std::make_shared<int>();
-    /// Not hashed, because a hash table that grows moves all of its elements at once.
+    /// Nodes that hold a lock. The set is not hashed, because a hash table that grows moves all of its elements at
+    /// once.
     std::set<std::string> granted_;
     /// Nodes of lost locks, one set for each loss. No set is empty.
     std::deque<std::set<std::string>> lost_;

@@ -26,7 +26,8 @@ namespace colock::zookeeper::detail {
 class history_probe final : public session_events, public std::enable_shared_from_this<history_probe>
 {
 public:
-    /// \param done called once, with the number, or with 0 if the write has failed
+    /// \param done called at most once: with the number, or with 0 if the write has failed, the session has ended or
+    /// its connection was lost
     [[nodiscard]] static std::shared_ptr<history_probe> start(
         const asio::any_io_executor& strand, const session_settings& settings, completion<std::int64_t> done);
     explicit history_probe(const std::string& chroot, completion<std::int64_t> done);

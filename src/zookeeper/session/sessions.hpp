@@ -66,7 +66,7 @@ public:
     /// unanswered requests, and the sessions that are being closed are abandoned.
     void give_up();
 
-    /// In the child of a fork: drops the sessions, which belong to the parent.
+    /// Drops the sessions in the child of a fork, because they belong to the parent.
     void drop_after_fork();
 
 private:

@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(unsent_batch_is_sent_again)
         const int before = link.cuts();
         // The request that is lost is the handshake of the next connection.
         link.cut_at_any({"hello", "isMaster"}, loss::request);
-        // More operations than one command can contain.
+        // One command can contain at most 64 operations.
         constexpr std::size_t many = 80;
         std::vector<running<lock>> asked;
         for (std::size_t i = 0; i < many; ++i)

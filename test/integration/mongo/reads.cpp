@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_negative_answer_is_confirmed_on_its_connection_after_it)
     BOOST_TEST(!run(ours.is_locked("k")));
     check_last({"hello", "find", "update"});
     BOOST_TEST(count("hello") == 1U);
-    // The same for a key with a document.
+    // A negative answer about a key with a document is confirmed as well.
     BOOST_TEST(!run(ours.is_locked("warm")));
     check_last({"hello", "find", "update"});
     BOOST_TEST(run(ours.list({.key = "k"})).empty());

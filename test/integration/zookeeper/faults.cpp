@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(repeated_removal_of_the_folder_does_not_prevent_grants)
     const auto folder = bucket_of("k") + "/k";
     // A server with a slow disk grants fewer locks.
     const auto long_enough = lease_clock::now() + 20s;
-    // Also removes the folder between its creation and the first node in it.
+    // Some of the removals happen between the creation of the folder and the creation of the first node in it.
     until([&] {
         administrator.zk_session->ask().remove(
             administrator.path(folder), [&](const reply& got) { removed += got.ok() ? 1 : 0; });

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(request_without_an_answer_is_unproven_after_the_history_is_
     BOOST_TEST((created.get(io).status == create_status::failed));
     link.refuse(false);
     restore();
-    // This is granted in the next session.
+    // The lock is granted in the next session.
     by.grant(driver::exclusive("another"));
     const auto got = by.abandon(unknown);
     BOOST_TEST((got.status == release_status::failed));

@@ -187,7 +187,7 @@ BOOST_FIXTURE_TEST_CASE(claim_is_seen_after_many_uncontended_acquires_of_another
     run(held.release(on_failure::raise));
     run(waiter.get(io).release(on_failure::raise));
 
-    // The same for a waiter of the same locker.
+    // A waiter of the same locker waits as well.
     acquire_repeatedly(one, 20);
     held = run(one.acquire("k"));
     waiter = queue(one);
@@ -195,7 +195,7 @@ BOOST_FIXTURE_TEST_CASE(claim_is_seen_after_many_uncontended_acquires_of_another
     run(held.release(on_failure::raise));
     run(waiter.get(io).release(on_failure::raise));
 
-    // The same if another holder came and went meanwhile.
+    // The fences also grow if another locker has held the lock meanwhile.
     acquire_repeatedly(two, 1);
     const auto fence = run(one.acquire("k")).fence();
     until([&] { return nodes().empty(); });

@@ -211,7 +211,7 @@ BOOST_FIXTURE_TEST_CASE(no_completion_is_called_inside_the_call_that_starts_its_
     zk_session->ask().exists(path("t"), [&](const reply&) { completed = true; });
     BOOST_TEST(!completed);
     until([&] { return completed; });
-    // The same for a request that is not sent.
+    // The completion of a request that is not sent is not called inside of the call, either.
     completed = false;
     client unconnected(free_port());
     unconnected.zk_session->ask().exists(path("t"), [&](const reply& got) { completed = got.what == status::unsent; });

@@ -482,7 +482,8 @@ BOOST_AUTO_TEST_CASE(server_is_found_after_servers_of_other_protocols)
 {
     const std::string nonsense[] = {
         std::string(41, '\0'),
-        // Without a timeout and a session id: a greeting for an expired session, which a new session cannot be.
+        // A greeting without a timeout and a session id means that the session has expired. A new session cannot have
+        // expired.
         "\0\0\0\x25"s + std::string(19, '\0') + "\x10"s + std::string(17, '\0'),
         // A read-only server.
         "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\x01"s,

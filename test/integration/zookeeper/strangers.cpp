@@ -92,7 +92,7 @@ struct shared_queue
                                                                      .server_tick = 500ms,
                                                                      .operation_timeout = 10s}));
     }
-    /// Also works while no locker does anything.
+    /// Waits until the server has so many ephemeral nodes. Also works while no locker does anything.
     void wait_for_nodes(std::size_t nodes)
     {
         const auto limit = lease_clock::now() + 30s;

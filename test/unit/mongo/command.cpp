@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_document_moves_and_is_printed)
     auto first = document::from_json(R"({"a": 1, "b": {"c": "text"}})");
     auto second = std::move(first);
     BOOST_TEST(second.to_json() == R"({ "a" : 1, "b" : { "c" : "text" } })");
-    // Longer than a text that the document can hold without an allocation.
+    // The text is longer than one that the document can hold without an allocation.
     auto large = document::from_json(R"({"a": ")" + std::string(1000, 'x') + R"("})");
     second = std::move(large);
     BOOST_TEST(second.to_json().size() > 1000);

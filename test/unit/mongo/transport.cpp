@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(connect_to_a_closed_port_is_refused)
 BOOST_AUTO_TEST_CASE(large_write_is_completed_in_the_background)
 {
     pair test;
-    // More than the kernel's buffers of both sockets can hold.
+    // These are more bytes than the kernel's buffers of both sockets can hold.
     constexpr std::size_t much = std::size_t{64} * 1024 * 1024;
     test.write(much);
     BOOST_TEST(!test.made->is_flushed());
