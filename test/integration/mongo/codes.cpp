@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(server_with_a_code_of_its_own_is_used_in_full)
 
 BOOST_AUTO_TEST_CASE(code_with_another_meaning_is_not_accepted)
 {
-    // A conflict, an interruption, a denied user, a timeout, operands of other types, a validator.
+    // The codes of a conflict, an interruption, a denied user, a timeout, operands of other types, and a validator.
     for (const int code : {112, 11601, 13, 50, 14, 121}) {
         translate(interceptor, code);
         const auto refused = thrown_by<create_error>(

@@ -17,7 +17,8 @@ namespace colock::testing {
 namespace asio = boost::asio;
 
 /// Implements enough of MongoDB's protocol to simulate servers that the test server cannot imitate: a secondary, or a
-/// server that gives wrong answers. Runs on the client's context, which must not outlive this object.
+/// server that gives wrong answers. Runs on `io`, which must not run any more after the
+/// destruction of this object.
 class fake_server
 {
 public:

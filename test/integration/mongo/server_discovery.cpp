@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_misconfigured)
     const auto& other = some.look({.hosts = {local(shared_mongodb())}, .replica_set = "another"});
     BOOST_TEST((other.what == found_kind::misconfigured));
     BOOST_TEST(other.why.find(set) != std::string::npos, other.why);
-    // A member of the right replica set has answered: an election may be in progress.
+    // If a member of the right replica set has answered, an election may be in progress.
     fake_server electing(*some.io, says(member_of("another", R"("isWritablePrimary": false, "secondary": true)")));
     const auto& both =
         some.look({.hosts = {local(shared_mongodb()), local(electing.port())}, .replica_set = "another"});

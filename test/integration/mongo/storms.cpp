@@ -11,7 +11,7 @@
 namespace colock::testing {
 namespace {
 
-/// Longer than the shorter leases in the test, so that a fault can outlast them.
+/// Half of the duration of a long fault, which outlasts the shorter leases in the test.
 constexpr auto lease = 1s;
 
 /// Returns the text as encoded in BSON.

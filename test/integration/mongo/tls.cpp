@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
     {
         tls_pool some(right.port(), known.file("ca.pem"));
         BOOST_TEST(some.test.say(ping).what == kind::done, some.test.last->got().why);
-        // Larger than one read or write.
+        // The text is larger than one read or write.
         const std::string text(1'000'000, 'x');
         const auto& got = some.test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" +
                                         text + R"("}, "upsert": true, "new": true})");

@@ -15,7 +15,7 @@ namespace {
 
 struct server_with_data_loss : one_server
 {
-    /// Long enough for a session to survive the start of other servers on the same processors.
+    /// Timeout that is long enough for a session to survive the start of other servers on the same processors.
     static constexpr std::chrono::milliseconds session_timeout = 10s;
 
     /// Makes transactions that the server loses later.

@@ -76,7 +76,7 @@ public:
     {
         return run_coro(io, std::move(coroutine), at, limits);
     }
-    /// Also runs handlers that no coroutine waits for.
+    /// Runs the context until `reached` returns true. Also runs handlers that no coroutine waits for.
     void until(const std::function<bool()>& reached, where at = where::current())
     {
         for (const auto limit = std::chrono::steady_clock::now() + 60s; !reached();) {
@@ -132,7 +132,7 @@ public:
     /// closed.
     void check_end(where at = where::current())
     {
-        // Checked before the shutdown, because an abandoned node would end with its session.
+        // The nodes are checked before the shutdown, because an abandoned node would end with its session.
         until([this] { return nodes().empty(); }, at);
         for (const auto& each : all_)
             BOOST_TEST(run(each->shutdown(10s), at).clean(), "line " << at.line());
