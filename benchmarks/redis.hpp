@@ -27,9 +27,9 @@ constexpr std::string_view driver_program = "driver-program";
 /// Measures colock and the programs of other libraries, if any, with eight workers for each key.
 void measure_redis_contended(const options& settings, report& found);
 
-/// Sends the same commands as colock over a plain socket, with the same number of pairs in flight. No client can be
-/// much faster.
-/// `value` is the value that colock stores at a key.
+/// Sends the commands of each pair over a plain socket, with the same number of pairs in flight. No client that sends
+/// these commands can be much faster. colock can, because pairs that are sent together share commands.
+/// \param value the value that colock stores at a key
 [[nodiscard]] rate run_raw(const workload& load, const std::string& value);
 /// Returns the value that is stored at a key now.
 [[nodiscard]] std::string stored_at(const workload& load, const std::string& key);

@@ -17,9 +17,9 @@
 
 namespace bench {
 
-/// The load of one slice: `in_flight` workers, each of which acquires and releases its own keys in turn. So there is no
-/// contention, and only the round trips are measured. If there are fewer keys than workers, each worker uses one key,
-/// which it shares with others.
+/// The load of one slice: `in_flight` workers, each of which acquires and releases its own keys in turn. Without
+/// contention, only the round trips are measured. If there are fewer keys than workers, there is contention: each
+/// worker uses one key, which it shares with others.
 struct workload
 {
     std::string host;

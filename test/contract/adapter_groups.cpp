@@ -193,7 +193,7 @@ COLOCK_CONTRACT_CASE(
     CHECK_KEYS(extended, {"a", "b", "d"});
     for (const auto& status : extended) {
         BOOST_TEST_REQUIRE(status.remaining.has_value());
-        // The status is that from before the extension, and no lease is shortened.
+        // The result shows the status before the extension. The extension shortens no lease.
         BOOST_TEST((status.key == "d" || *status.remaining <= on.short_ttl() * 2));
     }
     BOOST_TEST((*on.inspect("d").at(0).remaining > driver::long_ttl * 3 / 4));

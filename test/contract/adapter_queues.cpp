@@ -189,7 +189,7 @@ COLOCK_CONTRACT_CASE(adapter, release_wakes_waiters, &capabilities::events)
     on.pass_time(1ms);
     BOOST_TEST(!acquiring.done());
     on.give_back(holder);
-    // No time has to pass.
+    // The release itself wakes the waiter, so no timer has to expire.
     acquiring.get(on.io());
     on.check_held(next);
     on.give_back(next);

@@ -82,7 +82,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
 
 boost::test_tools::assertion_result skipped(const ut::test_unit& unit, const std::string& why)
 {
-    // Boost.Test does not report this at its usual log level.
+    // Boost.Test does not report a skipped case at its usual log level.
     std::cout << "skipped: " << unit.full_name() << ": " << why << std::endl;
     boost::test_tools::assertion_result no(false);
     no.message() << why;

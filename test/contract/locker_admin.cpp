@@ -185,7 +185,7 @@ COLOCK_CONTRACT_CASE(locker, counters_count)
     BOOST_TEST(now.lost(lost_reason::expired) == 0U);
 }
 
-// The end.
+// Shutdown.
 
 COLOCK_CONTRACT_CASE(locker, shutdown_ends_all_of_a_lockers_work)
 {

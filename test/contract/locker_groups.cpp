@@ -540,7 +540,7 @@ COLOCK_CONTRACT_CASE(
     BOOST_TEST((theirs.locks()[0].ttl() == 1min));
     for (const auto& status : run_coro(on.io(), mine.list({.group = "g"})))
         BOOST_TEST((*status.remaining > 50min));
-    // Own locks may be shortened.
+    // The group may shorten the locks of its own handle.
     run_coro(on.io(), group.extend(30min));
     for (const auto& status : run_coro(on.io(), mine.list({.group = "g"})))
         BOOST_TEST((*status.remaining > 40min) == (status.key == "a"));

@@ -270,7 +270,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_expires_with_its_ttl)
     BOOST_TEST(lost.get(on.io()) == lost_reason::expired);
     BOOST_TEST((failure_of<extend_error>(on, lock.extend(1h)) == errc::not_held));
     BOOST_TEST((failure_of<release_error>(on, lock.release(on_failure::raise)) == errc::not_held));
-    // Raised once. Afterwards it is a second release.
+    // The failure is raised once. This call is a second release, which does nothing.
     run_coro(on.io(), lock.release(on_failure::raise));
 }
 

@@ -21,7 +21,7 @@ const registration memory_backend({
         .extends_groups = true,
         .tickets = true,
         .immediate = true},
-    // The store belongs to the adapter.
+    // The store belongs to the adapter, so all "processes" of a case share one adapter.
     .make_environment = in_virtual_time(
         [](asio::io_context& io) { return [made = memory::make_adapter(io.get_executor())] { return made; }; }),
 });

@@ -71,7 +71,7 @@ COLOCK_REMOTE_CASE(unanswered_request_ends_in_time_with_an_unknown_outcome)
     BOOST_TEST((lease_clock::now() - begin < on.short_timeout() * 8));
     on.link().silence(false);
     wanted->mark_in_doubt();
-    // The claims are used again.
+    // The claims can still be used.
     on.until([&] { return on.run(some.backend().is_valid(held)).valid; });
     for (const auto& each : {held, wanted})
         on.until([&] { return on.run(some.backend().abandon(each)).status != release_status::failed; });
@@ -246,7 +246,7 @@ COLOCK_REMOTE_CASE(bad_input_is_refused_without_asking_the_server)
         BOOST_TEST((code_for("k", {.mode = lock_mode::shared}) == errc::unsupported));
     BOOST_TEST((lease_clock::now() - begin < on.short_timeout()));
     on.pass_time(on.short_ttl() / 5);
-    // Nobody has tried to reach the server.
+    // No attempt was made to reach the server.
     BOOST_TEST(recorder->events.empty());
     BOOST_TEST(locks.stats().attempts == 0U);
 }

@@ -7,7 +7,7 @@
 
 namespace colock::contract {
 
-// The end of a locker and of a context while the server cannot be reached, and also while it can.
+// Tests of the shutdown of a locker and of a context, while the server can be reached and while it cannot.
 
 namespace {
 
@@ -68,7 +68,7 @@ COLOCK_REMOTE_CASE(shutdown_with_an_unreachable_server_ends_within_its_deadline_
             BOOST_TEST(std::ranges::count(report.unsettled, "k") > 0);
             on.until([&] { return on.out_of_work(); });
             fault.set(on.link(), false);
-            // The lock would end by itself.
+            // The lock would also end by itself, but later.
             if (on.able().list) {
                 on.direct_driver().break_key("k");
                 on.run(on.direct_driver().backend().close(on.long_timeout()));
@@ -115,7 +115,7 @@ COLOCK_REMOTE_CASE(adapter_closed_while_its_server_was_unreachable_connects_agai
             on.pass_time(on.short_ttl() / 20);
             on.run(some.backend().close(1ms));
             fault.set(on.link(), false);
-            // There is always something to send.
+            // In each round an operation waits, so that the adapter has a reason to connect.
             bool granted = false;
             for (int i = 0; i < 20 && !granted; ++i) {
                 on.pass_time(on.short_ttl() / 3);

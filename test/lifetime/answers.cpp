@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(every_operation_carries_the_time_when_it_was_started)
         held = {};
         check(operation::release);
 
-        // The release of a late grant.
+        // The release of a grant that arrived too late has a time of its own, too.
         on.script->next(operation::create, step::pass().after([&] { on.clock.skip(29s); }));
         on.script->next(operation::release, step::pass().before(later));
         COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));

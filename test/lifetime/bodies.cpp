@@ -502,10 +502,10 @@ BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         rig on(kind);
-        // A held lock whose end nobody waits for.
+        // A held lock keeps nothing running if nobody waits for its end.
         auto held = on.acquire("k");
         BOOST_TEST(on.idle());
-        // A lock whose end somebody has waited for.
+        // The same is true after a wait for its end was cancelled.
         asio::cancellation_signal cancel;
         held.async_lost(asio::bind_cancellation_slot(cancel.slot(), [](error_code, lost_reason) {}));
         BOOST_TEST(!on.idle());
@@ -515,7 +515,7 @@ BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
         BOOST_TEST(on.idle());
         BOOST_TEST(on.run(held.is_locked()));
         BOOST_TEST(on.idle());
-        // Acquires that have ended by their policy, by cancellation, and by a grant.
+        // Nor do acquires keep anything running that have ended by their policy, by cancellation, or by a grant.
         auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
         on.advance_by_steps(3s, 500ms);
         BOOST_TEST(timed.done());

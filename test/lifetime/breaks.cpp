@@ -223,8 +223,8 @@ void break_and_cancel(rig& on)
 
 BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carried_out)
 {
-    // The backend below reports its claims. Therefore the break is not executed here, and the answer to the query
-    // replaces it.
+    // The backend below would report the end of a claim at once. Therefore the break is not executed, and the answer to
+    // the query shows whether the lock is still held.
     const auto check_verified = [](rig& on, lock& held, bool stands) {
         BOOST_TEST(on.script->unused() == 0U);
         BOOST_TEST(held.held() == stands);
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
             check_verified(on, held, stands);
         }
         {
-            // The caller is cancelled.
+            // The caller of the break is cancelled before the break is answered.
             rig on(behind::scripted);
             auto held = on.acquire("k", {.ttl = 0ms});
             on.script->next(operation::break_key, step::hold());

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
 BOOST_AUTO_TEST_CASE(a_handler_is_never_called_inside_the_call_that_starts_it)
 {
     rig on;
-    // Inside the context, where a dispatch would run the handler at once.
+    // The operations are started inside the context, where a dispatch would run the handler at once.
     asio::post(on.io(), [&] {
         bool returned = false;
         on.locker->async_acquire("k", [&returned](error_code, lock) { BOOST_TEST(returned); });

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(hand_over_that_finds_the_key_taken_does_not_count_as_an_att
     two_lockers on(false);
     auto held = on.run(on.other_locker.acquire("k", endless));
     auto first = on.wait_for("k");
-    // Counted once, when it enters the queue behind the head.
+    // The waiter's only retry is counted when it enters the queue behind the head.
     auto second = on.wait_for("k", {.retry = retry_policy::fixed(24h).jitter(0).times(1)});
     held = {};
     held = first.get(on.io());
@@ -124,7 +124,8 @@ BOOST_AUTO_TEST_CASE(hand_over_that_finds_the_key_taken_does_not_count_as_an_att
     held = {};
     on.ready();
     BOOST_TEST(on.count(operation::hand_over) == 1U);
-    // The release woke the waiter, which is no attempt either. The waiter has sent a request now, so it listens.
+    // The release woke the waiter. This is no attempt of the policy either. The waiter has sent a request now, so it
+    // listens.
     BOOST_TEST(on.count(operation::create) == 1U);
     BOOST_TEST(on.count(operation::wait) == 1U);
     BOOST_TEST(!second.done());

@@ -18,7 +18,7 @@ lease_clock::time_point end_of(std::chrono::milliseconds ttl, lease_clock::time_
     return from + ttl - ttl / 100 - 2ms;
 }
 
-/// Real time passes in addition to virtual time.
+/// Compares with a tolerance, because real time passes in addition to virtual time.
 bool about(lease_clock::time_point time, lease_clock::time_point expected)
 {
     return time >= expected && time < expected + 900ms;
@@ -35,7 +35,7 @@ struct counting_observer : observer
     void lost(std::string_view, lost_reason) noexcept override { ++losses; }
 };
 
-/// Checks whether a grant of 30 s is kept if its answer is that late.
+/// Checks whether a grant of 30 s is kept if its answer arrives after `late`.
 void check_late_grant(rig& on, lease_clock::duration late, bool is_kept)
 {
     on.script->next(operation::create, step::pass().after([&on, late] { on.clock.skip(late); }));
@@ -346,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_before_max_hold_asks_for_no_ttl_below_four_leads)
     BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
     const auto ends = held.expires_at();
     BOOST_TEST(about(ends, early_end_of(25s, start + 10s)));
-    // At the next renewal 15 s are left, which the lead would shorten too much.
+    // At the next renewal, `max_hold` leaves 15 s. The clock lead would shorten such a lease too much.
     on.advance_by_steps(10s, 1s);
     BOOST_TEST(on.script->count(operation::extend) == 1U);
     BOOST_TEST((held.expires_at() == ends));
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_SUITE(margins)
 
 BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
 {
-    // By default a tenth of the TTL must be left.
+    // By default, a tenth of the TTL must be left when the grant arrives.
     struct row
     {
         std::optional<std::chrono::milliseconds> least;
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(configured_stop_margin_decides_when_a_body_stops)
         std::chrono::milliseconds ttl;
         lease_clock::duration stops;
     };
-    // By default a tenth of the TTL, at most a second.
+    // The default margin is a tenth of the TTL, at most a second.
     for (const auto& [margin, ttl, stops] :
         {row{{}, 30s, 28698ms}, row{{}, 5s, 4448ms}, row{8s, 30s, 21698ms}, row{0ms, 30s, 29698ms}})
     {

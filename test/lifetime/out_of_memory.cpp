@@ -90,7 +90,7 @@ template <class Work>
     return std::exchange(allocations_left, -1) < 0;
 }
 
-/// Has no memory to send the next operation of one kind.
+/// An adapter that has no memory to send the next operation of one kind.
 class exhausted_adapter : public scripted_adapter
 {
 public:

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(cancelling_readers_and_writers_takes_no_longer_than_cancell
     for (const bool newest_first : {true, false}) {
         auto writers = cancel_all(0, newest_first);
         auto both = cancel_all(count, newest_first);
-        // The shortest of three, because the machine may be busy.
+        // The shortest of three measurements counts, because the machine may be busy.
         for (int n = 0; n < 2; ++n) {
             writers = std::min(writers, cancel_all(0, newest_first));
             both = std::min(both, cancel_all(count, newest_first));
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_leaves_join_those_in_front)
     waiters.join(3, shared);
     on.locker->async_acquire("k", asio::bind_cancellation_slot(second.slot(), [](error_code, lock) {}));
     waiters.join(4, shared);
-    // A writer that is not directly in front of the last reader.
+    // The later writer leaves first. The earlier writer is still in front of the readers 3 and 4.
     second.emit(asio::cancellation_type::terminal);
     on.ready();
     BOOST_TEST(on.script->count(operation::create) == 2U);

@@ -115,7 +115,7 @@ struct scenario_run
             if (!ticket.empty())
                 static_cast<void>(run_coro(env.io(), other_locker->adopt(std::exchange(ticket, {}))));
         } catch (const error&) {
-            // Another caller has adopted it.
+            // Another caller has adopted the lock.
         }
     }
     /// Waits for the key, and releases it in the next handler.

@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
         lease_clock::duration took;
         lease_clock::duration at_least;
     };
-    // Twice the duration of the release, within bounds.
+    // The local waiter waits for twice the duration of the release, within bounds.
     for (const auto& [took, at_least] : {row{0ms, 500us}, row{500ms, 20ms}}) {
         two_lockers on(false);
         on.script->always(operation::wait, step::hold());
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
         }));
         held = {};
         on.ready();
-        // Enough for the bound, however long the machine took meanwhile.
+        // This exceeds the upper bound of the wait, however long the machine took meanwhile.
         on.advance(25ms);
         BOOST_TEST_REQUIRE(reader.done());
         const auto calls = on.script->calls();

@@ -119,7 +119,8 @@ void random_mix::draw_setting(bool with_faults)
     if (setting_.kind != behind::memory) {
         setting_.can.immediate = setting_.kind == behind::immediate;
         setting_.can.fifo = draw_.once_in(2);
-        // The store always queues its claims. Groups that do not know of the queue would block each other.
+        // The store always has a queue. If the core does not know of the queue, groups that are requested in one step
+        // would block each other.
         setting_.can.several = setting_.can.fifo && setting_.can.several;
         setting_.can.events = !draw_.once_in(6);
         setting_.can.expires = !draw_.once_in(6);

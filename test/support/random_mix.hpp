@@ -36,8 +36,9 @@ private:
     std::mt19937 engine_;
 };
 
-/// Records which coroutine is inside which key, as reported by the holders, and the violations that they found. Thread
-/// safety: safe.
+/// Records which keys have a holder at present, as the holders report it, and the violations that were found.
+///
+/// Thread safety: safe.
 class visitors
 {
 public:

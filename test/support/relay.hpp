@@ -70,7 +70,7 @@ public:
     void put_in_place(std::string bytes, std::string others);
     /// From now on drops each message of the server that contains these bytes, and keeps the connection. Works only for
     /// a protocol with a four-byte length before each message, and for messages that arrive whole. An empty text ends
-    /// it.
+    /// the filter.
     void lose_messages(std::string bytes);
     /// Number of messages that lose_messages() has dropped.
     [[nodiscard]] int messages_lost() const noexcept { return messages_lost_; }
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] std::uint64_t bytes_from_server() const noexcept { return bytes_from_server_; }
     /// Delivers the replies that loss::time has delayed.
     void deliver_replies();
-    /// Later connections lead to another server.
+    /// Connects later connections to another server.
     void lead_to(std::uint16_t upstream);
     /// If `refuses` is true, closes all connections, and closes new ones at once.
     void refuse(bool refuses);
