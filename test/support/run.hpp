@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 struct run_limits
 {
     std::size_t handlers = 1'000'000;
-    /// Reached only by a test that fails. A test without I/O fails at once, when nothing is left to run.
+    /// Time limit, which only a failing test reaches. A test without I/O fails earlier, when nothing is left to run.
     std::chrono::steady_clock::duration time = std::chrono::seconds(30);
 };
 
