@@ -15,9 +15,9 @@
 namespace colock::remote {
 
 /// Finds the address of a name that accepts connections. Tries the addresses in order, as RFC 8305 describes: each
-/// attempt starts a short time after the previous one, or at once when the previous one has failed. The driver, in
-/// contrast, tries them one after the other within one time limit, which a single address that does not respond uses
-/// up.
+/// attempt starts a short time after the previous one, or at once when the previous one has failed. The driver itself
+/// would try them one after the other within a single time limit, so one address that does not respond would use up the
+/// whole limit.
 ///
 /// Thread safety: none; everything runs on `strand`. Pending operations keep the object alive.
 class happy_eyeballs : public std::enable_shared_from_this<happy_eyeballs>
@@ -29,7 +29,8 @@ public:
 
     explicit happy_eyeballs(asio::any_io_executor strand);
 
-    /// Starts the attempts. Must be called once. All connections are closed when the attempts end.
+    /// Starts the attempts. Must be called once. A single address is not tried, because there is nothing to choose. All
+    /// connections are closed when the attempts end.
     void run(std::vector<endpoint> endpoints, handler ended);
     /// Ends the attempts without a winner. If `run` has not been called yet, its attempts end as soon as `run` is
     /// called.

@@ -130,9 +130,11 @@ private:
     {
         const auto begun = std::make_shared<happy_eyeballs>(executor_);
         under_way_ = begun;
-        // A weak reference, to avoid a cycle: the handler keeps the slot alive, and the race keeps the handler alive.
+        // A weak reference, to avoid a cycle: the handler keeps the slot alive, and the attempts keep the handler
+        // alive.
         if (auto slot = boost::asio::get_associated_cancellation_slot(resolved); slot.is_connected()) {
-            // A cancellation is the time limit for resolving a name. The result is what is known at that time.
+            // The driver cancels when the time limit for resolving a name has passed. The attempts then end without a
+            // winner, and the addresses keep their order.
             slot.assign([weak = under_way_](boost::asio::cancellation_type) {
                 if (const auto running = weak.lock())
                     running->stop();

@@ -41,12 +41,12 @@ public:
 
     /// Returns a new context that uses the same authorities and certificate.
     [[nodiscard]] asio::ssl::context share();
-    /// Returns whether a file has been replaced since it was read. Certificate and authority files are replaced in
-    /// place.
+    /// Returns whether a file has changed since it was read. A renewed certificate is usually stored under the name of
+    /// the old one.
     [[nodiscard]] bool is_outdated() const;
 
 private:
-    /// Identifies a version of a file. All fields are zero if the file cannot be read.
+    /// Identifies a version of a file. All numbers are zero if the status of the file cannot be read.
     struct stamp
     {
         explicit stamp(std::string name);
@@ -65,8 +65,8 @@ private:
     asio::ssl::context context_;
 };
 
-/// The TLS contexts of new connections. Files that were replaced are read again. If the new files cannot be used, their
-/// replacement may be incomplete: the previous contents remain in use, and the files are checked again later.
+/// The TLS contexts of new connections. Files that have changed are read again. If the new files cannot be used, the
+/// previous contents remain in use and the files are checked again later, because their replacement may be incomplete.
 class tls_files
 {
 public:

@@ -272,7 +272,7 @@ public:
     }
 
     /// Two majorities may share only one node. If the clock of that node gets ahead, both majorities can grant the
-    /// lock.
+    /// lock. Therefore the largest lead of all nodes counts.
     [[nodiscard]] milliseconds max_clock_lead(milliseconds ttl) const noexcept override
     {
         milliseconds largest{0};
@@ -281,7 +281,8 @@ public:
         return largest;
     }
 
-    /// Reports the problem of a node if too few nodes are left for a majority, because then no operation can succeed.
+    /// Returns the problem of the first unreachable node if too few nodes are left for a majority, because no operation
+    /// can succeed then. Otherwise null.
     [[nodiscard]] failure_ptr trouble() const override
     {
         failure_ptr first;

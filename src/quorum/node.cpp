@@ -12,7 +12,7 @@ namespace colock::quorum {
 
 namespace {
 
-/// Delay between two rounds of attempts if no attempt of the first was answered.
+/// Delay before the next round of attempts if no attempt of the last round was answered.
 constexpr std::chrono::milliseconds retry_delay{250};
 /// Maximum number of attempts in one round. They are sent in one batch, so that a reconnected node is cleaned up soon,
 /// and a disconnected one costs little.

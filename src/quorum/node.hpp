@@ -39,8 +39,8 @@ public:
 
     [[nodiscard]] adapter& backend() const noexcept { return *backend_; }
 
-    /// Called around the first attempt to release a claim in the background. Closing waits for such attempts. Returns
-    /// the current epoch.
+    /// Must be called before the first attempt to release a claim in the background, and `end_attempt` after it.
+    /// Closing waits for such attempts. Returns the current epoch.
     [[nodiscard]] std::uint64_t begin_attempt();
     void end_attempt();
     /// Keeps a claim for which the attempt has failed, to try again later. Gives the claim up if the node was closed

@@ -25,7 +25,8 @@ struct extension
 /// again, so a late release cannot remove a newer grant.
 ///
 /// An adapter allows one operation per claim at a time, and the quorum decides before every node has answered. So the
-/// next request waits for the operation in flight. It ends as unanswered when another request replaces it.
+/// next request waits for the operation in flight. A waiting request fails with `errc::unavailable` when another
+/// request replaces it.
 ///
 /// This is a chain of callbacks and not a coroutine: each operation is a single call of the node's adapter, and the
 /// next step is decided by calls that may arrive from any thread.
@@ -91,7 +92,7 @@ private:
     /// Actions that follow the end of the claim's use and have to run without the mutex.
     struct release_state
     {
-        /// Request that was not sent.
+        /// The request that waited for the operation in flight. It is refused, because it will not be sent.
         std::optional<request> refused;
         /// True if the release has to be sent now, because no operation is in flight.
         bool sends_now = false;

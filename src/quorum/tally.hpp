@@ -26,11 +26,11 @@ struct tally
     std::size_t nodes = 0;
     std::size_t yes = 0;
     std::size_t no = 0;
-    /// Failed, and certainly not executed.
+    /// Number of nodes that failed and have certainly not executed the request.
     std::size_t unavailable = 0;
-    /// Not answered. The request may have been executed, or may be later.
+    /// Number of nodes that did not answer. They may have executed the request, or may execute it later.
     std::size_t unknown = 0;
-    /// Refused; a retry would be refused again.
+    /// Number of nodes that refused the request, and would refuse a retry too.
     std::size_t refused = 0;
     /// The first failure of each kind.
     failure_ptr why_unavailable{};
@@ -45,8 +45,8 @@ struct tally
     [[nodiscard]] std::size_t missing() const noexcept { return nodes - answered() - failed(); }
 
     /// Returns the failure of the question as a whole. The code is `errc::outcome_unknown` only if a majority may have
-    /// said yes. It is that of a refusal only if the other nodes are too few for a majority. Otherwise the code is
-    /// `errc::unavailable`, because a retry may succeed.
+    /// said yes. The code is that of the first refusal only if the other nodes are too few for a majority. Otherwise
+    /// the code is `errc::unavailable`, because a retry may succeed.
     [[nodiscard]] failure_ptr failure() const;
 };
 

@@ -16,7 +16,7 @@ namespace colock::quorum {
 
 struct vote_count : tally
 {
-    /// From the busy answers: the shortest remaining time, and the name of a holder.
+    /// Shortest remaining time, and the name of a holder, as reported by the nodes that answered "busy".
     lease_clock::duration retry_after{0};
     std::string holder{};
     /// Smallest `claim::late_ttl` of the nodes that said yes.

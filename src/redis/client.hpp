@@ -20,7 +20,8 @@ namespace colock::redis::detail {
 /// Client of one server. Owns the connections and all requests that are sent on them.
 ///
 /// Commands use one connection and are sent in batches. A second connection receives messages while there are waiters.
-/// Connects on first use, reconnects while a connection is needed, and closes it when it is not.
+/// The client connects on first use, reconnects while a connection is needed, and closes connections that are not
+/// needed.
 ///
 /// Thread safety: `submit`, `watch` and the waits may be called from any thread. Other functions state their own
 /// requirements.

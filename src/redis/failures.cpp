@@ -43,8 +43,8 @@ bool is_noscript(const reply& answer) noexcept
 
 namespace {
 
-/// Tells whether a command of a script was refused for lack of rights. Such errors lack the NOPERM prefix: the first
-/// form is that of servers before 7.2, the second that of later ones.
+/// Tells whether a command of a script was refused for lack of rights. Such errors lack the NOPERM prefix. Servers
+/// before 7.2 use the first form, later servers use the second.
 bool is_denied_in_script(std::string_view error) noexcept
 {
     const auto inner = unwrapped(error);
@@ -68,7 +68,7 @@ bool is_command_refused(std::string_view error) noexcept
     // Error for any other command, and for a command of a script since Redis 7.2.
     if (inner.starts_with("NOPERM") || is_denied_in_script(error))
         return contains(inner, "permissions to run the");
-    // Errors for unknown commands: of a script, and any other.
+    // Errors for an unknown command: the first form for a command of a script, the second for any other command.
     return contains(inner, "command called from") || inner.starts_with("ERR unknown command");
 }
 

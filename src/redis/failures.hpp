@@ -13,7 +13,7 @@ namespace colock::redis::detail {
 /// Returns the server's own error. Removes the text that Redis 6.2 adds around an error of a command in a
 /// script.
 [[nodiscard]] std::string_view unwrapped(std::string_view error) noexcept;
-/// Returns the first word of that error: "WRONGTYPE", "OOM", ...
+/// Returns the first word of the server's own error: "WRONGTYPE", "OOM", ...
 [[nodiscard]] std::string_view error_word(std::string_view error) noexcept;
 
 [[nodiscard]] bool is_readonly(std::string_view error) noexcept;
@@ -22,7 +22,8 @@ namespace colock::redis::detail {
 /// Tells whether the user may not run the command on any key or channel, or the server does not know the command.
 [[nodiscard]] bool is_command_refused(std::string_view error) noexcept;
 
-/// Error code for a state in which the server refuses all work for a while. Empty for any other error.
+/// Returns the error code of a temporary state of the server, in which it refuses all or some requests. Empty for any
+/// other error.
 [[nodiscard]] error_code server_code(std::string_view error) noexcept;
 /// Classifies a refused command. A refused command has changed nothing.
 [[nodiscard]] errc refusal_code(std::string_view error) noexcept;

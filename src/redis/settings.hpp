@@ -27,7 +27,8 @@ struct settings
     std::chrono::milliseconds health_interval{500};
     std::chrono::milliseconds poll_interval{250};
     std::optional<std::chrono::milliseconds> max_clock_lead;
-    /// Beginning of the key of every lock. The names below are those of colock's own keys, which no lock can have.
+    /// Prefix of the key of every lock. The members below are the names, or the prefixes of the names, of colock's own
+    /// keys. No lock can have such a key.
     std::string prefix;
     std::string fence_key;
     std::string probe_key;

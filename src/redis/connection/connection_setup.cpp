@@ -37,8 +37,9 @@ void connection_setup::on_greeting(const reply_list& replies)
         return;
     }
     if (result.in_cluster && !context_.config.has_hash_tag()) {
-        // A script names the lock and the probe key, which may be in different slots. The first acquire names only the
-        // lock, so the server would grant it.
+        // Without a hash tag, the keys of a script (the lock and the probe key) may be in different slots, and the
+        // server refuses the script. A first acquire uses only the lock's key, so the server would grant a lock that
+        // cannot be released.
         end(make_failure(errc::misconfigured_backend,
             "the server is a node of a Redis Cluster: give a prefix with braces, so that all keys share a slot"));
         return;

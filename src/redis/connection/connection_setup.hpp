@@ -23,7 +23,7 @@ class connection_setup : public std::enable_shared_from_this<connection_setup>
 public:
     using identity = remote::lost_requests::identity;
     /// Completion handler. `refused` says why requests cannot be sent, or is null if they can. `known_by` identifies
-    /// the connection at the server. Not called if the connection ends before.
+    /// the connection at the server. Not called if the connection ends before the setup does.
     using handler = std::function<void(const failure_ptr& refused, const identity& known_by)>;
     struct setup_context
     {

@@ -46,7 +46,7 @@ private:
     state state_ = state::type;
     bool is_bulk_ = false;
     bool has_pairs_ = false;
-    /// Number of values of the current reply that have not begun, and of those that have.
+    /// Values of the current reply: the number that have not begun, and the number that have begun.
     std::size_t expected_ = 0;
     std::size_t values_ = 0;
     /// Number of digits of the count that have been read.

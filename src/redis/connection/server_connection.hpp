@@ -79,7 +79,7 @@ private:
     /// Host name that the server's certificate has to match.
     const std::string server_name_;
     boost::redis::config config_;
-    /// Half a health interval.
+    /// Interval of the liveness timer: half a health interval.
     const std::chrono::steady_clock::duration check_interval_;
     remote::liveness liveness_;
     asio::steady_timer liveness_timer_;

@@ -14,14 +14,15 @@
 
 namespace colock::redis::detail {
 
-/// State of a claim that needs more than the commands of a first attempt.
+/// State of a claim. Most claims are granted by their first attempt and need no such state.
 struct claim_state
 {
     /// Creates of this claim that were sent and not answered.
     remote::doubts creates{};
     /// Extensions that were sent and not answered. They create nothing, but change the remaining time.
     remote::doubts extends{};
-    /// Result of the last create that was answered.
+    /// True if the claim may hold the lock: a create or an extension has succeeded, or an extension or the undoing of a
+    /// grant has an unknown outcome. Unanswered creates are in `creates` instead.
     bool granted = false;
     /// True if a writer's intent of this claim may exist on the server.
     bool intent = false;

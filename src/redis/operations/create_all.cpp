@@ -139,7 +139,7 @@ private:
             continue_with(std::move(self), step::raise_fences);
     }
 
-    /// \param last last of the fences; there is one for each claim
+    /// \param last the highest of the fences. The fences are consecutive, one for each claim.
     [[nodiscard]] bool accept_fences(std::int64_t last) noexcept
     {
         return owner_.anchor().accept(last - static_cast<std::int64_t>(claims_.size())) && owner_.anchor().accept(last);

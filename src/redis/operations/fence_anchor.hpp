@@ -19,8 +19,8 @@ inline constexpr std::int64_t min_fence = 1'600'000'000'000'000;
 /// A counter above this limit was not written by colock and might soon overflow.
 inline constexpr std::int64_t max_fence = std::int64_t{1} << 62;
 
-/// Keeps the server's fence counter above the server's clock. Each new connection raises the counter, and so does, once
-/// per interval, an operation that takes a fence.
+/// Keeps the server's fence counter above the server's clock. The counter is raised on each new connection, and once
+/// per interval by an operation that takes a fence.
 ///
 /// Thread safety: `start_interval` may be called from any thread; all other functions from the client's strand.
 class fence_anchor
@@ -50,7 +50,7 @@ public:
     /// Tells whether a grant may use this fence. If so, the counter is kept above the fence from now on.
     [[nodiscard]] bool accept(std::int64_t fence) noexcept
     {
-        // An operator has to lower the counter, which must not be raised again.
+        // An operator has to lower such a counter. The client must then not raise it to the old value again.
         if (fence > max_fence)
             highest_ = 0;
         if (fence < min_fence || fence > max_fence)

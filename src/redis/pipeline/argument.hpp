@@ -18,7 +18,7 @@ concept argument = requires(const T& text, std::string& to) {
     text.append_to(to);
 } && !std::convertible_to<T, std::string_view>;
 
-/// Found by the driver through argument-dependent lookup.
+/// Writes a bulk string. The driver finds this function through argument-dependent lookup.
 template <argument T>
 void boost_redis_to_bulk(std::string& to, const T& text)
 {

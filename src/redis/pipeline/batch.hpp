@@ -152,7 +152,7 @@ public:
     /// True if a reply shows that the server is a read-only replica.
     [[nodiscard]] bool refused_as_replica() const noexcept { return refused_as_replica_; }
 
-    /// Moves all deadlines.
+    /// Postpones all deadlines.
     void postpone(lease_clock::duration by) noexcept;
     /// True if no operation has reached its deadline. Takes constant time.
     [[nodiscard]] bool is_in_time(lease_clock::time_point now) const noexcept { return earliest_ > now; }

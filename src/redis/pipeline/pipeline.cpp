@@ -117,8 +117,9 @@ void pipeline::complete_answered()
         if (!ends_turn)
             continue;
         // Two batches may have been answered together. The requests that follow from the first have to be sent before
-        // the second is completed. Otherwise both stay together, and client and server take turns in being idle. The
-        // driver writes in a handler that runs after the request is submitted, so this waits for that handler.
+        // the second is completed. Otherwise the requests that follow from both are sent together, and client and
+        // server keep waiting for each other. The driver writes in a handler that runs after the request is submitted,
+        // so this waits for that handler.
         is_completion_posted_ = true;
         asio::post(strand_, [self = owner_.keep(*this), is_turn_long] {
             self->flush();

@@ -33,7 +33,7 @@ public:
     [[nodiscard]] bool idle() const noexcept { return in_flight_.empty() && completions_.empty(); }
     [[nodiscard]] bool awaits_answers() const noexcept { return !in_flight_.empty(); }
 
-    /// Moves all deadlines.
+    /// Postpones all deadlines.
     void postpone(lease_clock::duration by) noexcept;
     /// Ends some of the overdue operations. Posts a handler for the rest, as with `unsent_operations`.
     void end_overdue();

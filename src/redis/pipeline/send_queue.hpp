@@ -49,7 +49,7 @@ public:
     /// Number of operations that are sent in one batch at the current load.
     [[nodiscard]] std::size_t batch_size() const noexcept;
 
-    /// Moves all deadlines.
+    /// Postpones all deadlines.
     void postpone(lease_clock::duration by) noexcept;
     enum class unwanted_policy : unsigned char
     {
@@ -59,7 +59,8 @@ public:
     /// Removes overdue operations, and unwanted ones unless these may stay.
     ///
     /// Examines about `budget` operations and reduces `budget` by their number. If `budget` becomes 0, there may be
-    /// more. The next call continues there, unless `restart_overdue_check` was called.
+    /// more operations to examine. The next call continues after the last batch that was examined, unless
+    /// `restart_overdue_check` was called.
     [[nodiscard]] std::vector<operation_ptr> take_overdue(
         lease_clock::time_point now, unwanted_policy unwanted, std::size_t& budget);
     void restart_overdue_check() noexcept { next_overdue_check_ = 0; }
@@ -86,7 +87,8 @@ private:
 /// Thread safety: safe.
 struct flush_hints
 {
-    /// The last answer has left nothing to do. The next operation is sent at once instead of waiting for others.
+    /// No operation was queued or in flight after the last answer. The next operation is sent at once instead of
+    /// waiting for others.
     std::atomic<bool> is_idle{false};
     /// A flush is posted, and it will send all operations that are queued before it runs.
     std::atomic<bool> is_due{false};

@@ -13,8 +13,9 @@ namespace colock::redis::detail {
 
 using remote::max_per_handler;
 
-/// Operations that end without having been sent, and waits that end, until their callers are notified. There may be
-/// 100,000 of them at once, so they end in limited numbers, and the event loop can handle other events in between.
+/// Keeps operations that end without having been sent, and waits that end, until their completions are called. There
+/// may be 100,000 of them at once. Each handler ends a limited number, so that the event loop can handle other events
+/// in between.
 ///
 /// Thread safety: none; belongs to the strand.
 class unsent_operations
@@ -24,7 +25,8 @@ public:
 
     void add(std::deque<batch_ptr> operations, const failure_ptr& why);
     void add(remote::wait_sources::completions waits);
-    /// Ends some of them. Returns true if more are left; then another handler should call the function again.
+    /// Ends some of the operations and waits. Returns true if more are left; another handler must then call the
+    /// function again.
     [[nodiscard]] bool end_some();
     [[nodiscard]] bool empty() const noexcept { return operations_.empty() && waits_.empty(); }
     /// Ends all operations of a batch now.

@@ -76,8 +76,8 @@ void subscriptions::connect()
 void subscriptions::on_greeting(const reply_list& replies)
 {
     if (replies[0].is_error()) {
-        // Temporary errors are not reported. Commands may continue for a long time on a connection that was made
-        // before.
+        // Only lasting errors are reported. Without the warning they might remain unnoticed, because commands may
+        // continue for a long time on a connection that was made before.
         if (const auto why = refusal(replies[0]); why->code != errc::unavailable)
             reporter_.warn_once("the connection for messages of releases is refused, so waiters may notice a release "
                                 "late (" +
@@ -101,7 +101,7 @@ void subscriptions::connection_ended()
 
 void subscriptions::disconnect()
 {
-    // Without memory for a connection there is none to close.
+    // There is no connection if there was no memory to create it.
     if (connection_)
         connection_->close();
     else
@@ -137,8 +137,8 @@ void subscriptions::listen()
         if (requested.empty())
             return;
         ++in_flight_;
-        // The driver expects no reply to SUBSCRIBE, but a refused SUBSCRIBE has an error as its reply. The PING behind
-        // it takes the error up.
+        // The driver expects no reply to SUBSCRIBE, but the server answers a refused SUBSCRIBE with an error. The
+        // driver takes this error for the reply to the next request, so a PING follows.
         exchange(
             connection_,
             [&requested](boost::redis::request& request) {
@@ -194,7 +194,7 @@ void subscriptions::stop_listening(const std::vector<std::string>& names)
             request.push("PING");
         },
         [current = connection_](delivery how, const reply_list& replies) {
-            // As with a refused SUBSCRIBE, the replies are out of step.
+            // As with a refused SUBSCRIBE, each request would now receive the reply to the previous one.
             if (how == delivery::answered && replies[0].is_error())
                 current->close();
         });

@@ -31,6 +31,8 @@ std::string sha1_hex(std::string_view text)
 
 namespace lua {
 
+// The first line above each script names its keys; its arguments -> its result. Optional keys are in brackets.
+
 // probe[ fence] -> {command, error} for each command that was refused
 // Calls each command of the other scripts in a form that changes nothing: the probe key does not exist, and the calls
 // write only to existing keys. The message is published to the channel of a lock with an empty name. The result also
@@ -315,7 +317,7 @@ return answers
 )lua";
 
 // lock probe[ index]; token -> 1 plus the number of notified clients, or 0
-// If the message must not be published, the release still succeeds.
+// If the user may not publish the message, the release still succeeds.
 constexpr std::string_view release = R"lua(
 if KEYS[3] then leave(KEYS[3], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])

@@ -10,8 +10,8 @@ namespace colock::redis::detail {
 
 /// A Lua script. It is sent by its digest, and as a whole if the server does not know the digest.
 ///
-/// Every script tries a write before it returns a negative answer. A replica may have old data, and refuses the write.
-/// No script starts with a shebang, which servers before version 7 do not know.
+/// Every script tries a write before it returns a negative answer. A replica refuses the write, so an answer never
+/// comes from the old data of a replica. No script starts with a shebang, which servers before version 7 do not know.
 class script
 {
 public:
@@ -41,7 +41,7 @@ private:
     std::string digest_;
 };
 
-/// The comments in the files with the texts document the arguments and results of each script.
+/// All scripts. The comment above the text of each script documents its arguments and result.
 struct scripts
 {
     script rights;

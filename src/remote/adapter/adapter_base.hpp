@@ -119,7 +119,7 @@ public:
 
     void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
     void on_connecting_ended() noexcept final { end_connecting(); }
-    /// Before the connection is ready, requests wait and have not been sent.
+    /// Passes the current time: the requests that waited for the connection are sent only afterwards.
     void on_ready() noexcept final { notify_ready(lease_clock::now()); }
     void on_unreachable(const failure_ptr& why, std::string_view address) noexcept final
     {

@@ -6,8 +6,9 @@ namespace colock::remote {
 /// What a release or an abandon promises after it has succeeded.
 enum class promise : unsigned char
 {
+    /// The lock that was granted is released. An earlier request that was lost may still take effect.
     released,
-    /// The claim holds nothing, and no request in flight will change that.
+    /// The claim holds nothing, and no earlier request will change that.
     for_good,
 };
 

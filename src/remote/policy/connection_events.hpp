@@ -28,7 +28,8 @@ public:
     [[nodiscard]] item began() const noexcept;
     /// A connection was established.
     [[nodiscard]] item opened() noexcept;
-    /// An attempt to connect failed. The end of this state is reported too.
+    /// An attempt to connect failed. Reported if no other connection is open. The next connection is then reported as
+    /// `reconnected`, or as `ready` if it is the first.
     [[nodiscard]] item failed() noexcept;
     /// An attempt to connect was given up, because the connection is not needed any more.
     [[nodiscard]] item gave_up() const noexcept;

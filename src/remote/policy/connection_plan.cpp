@@ -38,7 +38,8 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
     case event::opened:
         return opened(now);
     case event::failed:
-        // A session may continue to connect by itself during the back-off.
+        // A ZooKeeper session continues to connect by itself during the back-off, so an attempt may fail in that phase
+        // too.
         return phase_ == phase::connecting ? failed(by) : action{.say = all_->failed()};
     case event::refused:
         // The client itself closes the connection, so this is not a loss.

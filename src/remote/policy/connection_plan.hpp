@@ -72,7 +72,7 @@ public:
     {
         /// The owner has other open connections.
         bool others_open;
-        /// An operation was answered or given up, but its completion has not been called yet.
+        /// An operation is not answered, or its completion has not been called yet.
         bool has_pending_completions = false;
         /// A close is in progress.
         bool closing = false;
@@ -114,18 +114,19 @@ public:
     void demote() noexcept { demoted_ = true; }
     [[nodiscard]] bool demoted() const noexcept { return demoted_; }
 
-    /// Starts a close: the connection is closed as soon as it is not needed, until it is needed again.
+    /// Starts a close with a deadline. The connection is closed as soon as it is not needed. Ends with `cancel_close`
+    /// or, once the close is complete, with `reopen`.
     void close(lease_clock::time_point by) noexcept;
     void cancel_close() noexcept;
     [[nodiscard]] bool closes() const noexcept { return closes_; }
     /// Returns whether the deadline of the close has passed. Unsent operations then fail, and answers are not awaited
     /// any more.
     [[nodiscard]] bool out_of_time(lease_clock::time_point now) const noexcept { return close_by_ <= now; }
-    /// Returns true when everything is closed or the deadline has passed. The close is then complete and is reported
-    /// once. The next close has its own deadline.
+    /// Returns true when everything is closed, or when the deadline has passed and no completion is pending. The close
+    /// is then complete and must be reported. The deadline is removed, so that the next close has its own.
     [[nodiscard]] bool finish_close(lease_clock::time_point now, surroundings beside) noexcept;
-    /// Called when a closed connection is used again. During a close, the connection will still be closed when it is
-    /// not needed, because the request may belong to a call that the close waits for.
+    /// Called when the connection is used again after a close. During a close, this changes nothing: the request may
+    /// belong to a call that the close waits for.
     void reopen() noexcept { closes_ = close_by_ != lease_clock::time_point::max(); }
 
     /// Called when the owner no longer exists. The connection is kept only while operations are in flight.

@@ -37,8 +37,9 @@ public:
     }
     /// Returns the interval between two checks of the deadlines.
     [[nodiscard]] lease_clock::duration pace() const noexcept;
-    /// Returns the time by which all deadlines are postponed that were set before this timer event, because the event
-    /// loop did not run.
+    /// Returns how long the event loop did not run before a timer event at `now`, or zero if the event is not late. All
+    /// deadlines that were set before the event must be postponed by this time.
+    /// \param due the time for which the timer was set
     [[nodiscard]] static lease_clock::duration stood_still(
         lease_clock::time_point due, lease_clock::time_point now) noexcept;
     [[nodiscard]] static bool is_over(lease_clock::time_point deadline, lease_clock::time_point now) noexcept

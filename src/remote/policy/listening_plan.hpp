@@ -101,7 +101,7 @@ private:
     phase phase_ = phase::closed;
     bool polls_ = false;
     backoff delays_;
-    /// How often the events were found to come from another server since the connection for requests was last replaced.
+    /// Number of new connections that led to another server since the connection for requests was last replaced.
     unsigned detours_ = 0;
 };
 

@@ -16,8 +16,8 @@ class liveness
 public:
     struct limits
     {
-        /// Number of timer events without received data: before the first data (`greeting`), and after them
-        /// (`silence`).
+        /// Maximum number of timer events in a row without received data: `greeting` before the first data have
+        /// arrived, `silence` afterwards.
         unsigned greeting;
         unsigned silence;
     };
@@ -31,8 +31,9 @@ public:
 
     explicit liveness(limits given) noexcept : limits_(given) {}
 
-    /// \param heard counter of the received data
-    /// \param owed whether the server owes an answer; until it does, the time to connect is not counted
+    /// \param heard counter of the received items; 0 until the first has arrived
+    /// \param owed whether the server owes an answer. Before the first data, only timer events with an owed answer are
+    ///     counted, so that the time to connect does not count as silence.
     [[nodiscard]] action turn(std::uint64_t heard, bool owed) noexcept;
     void answered() noexcept { asked_ = false; }
 

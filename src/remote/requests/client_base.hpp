@@ -43,7 +43,7 @@ public:
         bool needed = false;
         /// An operation was sent, and is not answered.
         bool under_way = false;
-        /// Another connection than that for requests is open.
+        /// A connection other than the one for requests is open.
         bool others_open = false;
         /// An operation was not answered, or its completion has not been called yet.
         bool has_pending_completions = false;
@@ -142,7 +142,7 @@ protected:
     /// Must be called in the destructor of the client, because the parts use members of the client.
     void stop() noexcept { runtime_.reset(); }
 
-    /// Returns null after the context has shut down. Nothing must be done on the strand then.
+    /// Returns null after the context has shut down. The strand must not be used then.
     [[nodiscard]] runtime* running() const noexcept { return runtime_.get(); }
     [[nodiscard]] wait_sources& sources() noexcept { return sources_; }
     [[nodiscard]] const wait_sources& sources() const noexcept { return sources_; }

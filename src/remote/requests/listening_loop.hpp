@@ -15,9 +15,9 @@
 
 namespace colock::remote {
 
-/// The connection that receives the release events for waiters, or polling instead of it. It is established while a
-/// caller waits, and established again after a back-off. `listening_plan` decides; a derived class connects and
-/// subscribes to events.
+/// Maintains the connection that receives the release events for waiters, or polls if events cannot be received. The
+/// connection is established while a caller waits, and established again after a back-off when it is lost.
+/// `listening_plan` decides; a derived class connects and subscribes to events.
 ///
 /// Thread safety: none; belongs to the strand.
 class listening_loop

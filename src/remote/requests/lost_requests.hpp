@@ -44,10 +44,11 @@ public:
     [[nodiscard]] bool may_arrive(connection_number sent_on) const noexcept;
 
     /// Must be called when a connection to that server process has been established. All connections to another process
-    /// are then proven dead.
+    /// are then proven dead. Proves nothing if the process is not known.
     void connected_to(std::string_view process);
     /// Returns the connections that the current server must be asked to close before any other request. Connections to
-    /// another server process are not included, because their ids may belong to other clients on this server.
+    /// a server process that is known to be another one are not included, because their ids may belong to other clients
+    /// on this server.
     [[nodiscard]] std::vector<suspect> to_close() const;
     void closed_by_server(connection_number proven) { unproven_.erase(proven); }
     /// Must be called when the server refuses to close the connection. The server is not asked again.
@@ -64,7 +65,8 @@ private:
         bool refused = false;
     };
     std::map<connection_number, unproven> unproven_;
-    /// Connections up to this number have been forgotten.
+    /// Connections up to this number were removed to limit the memory use. Their requests count as requests that may
+    /// still arrive.
     connection_number forgotten_ = 0;
     connection_number inherited_ = 0;
 };

@@ -72,8 +72,8 @@ void request_queue::ended(operation& which)
     start_held_back();
     if (operations_.under_way())
         return;
-    // Without `flushing_`, an operation that follows an operation which has ended inside `start` would be started
-    // inside that call.
+    // An operation may end inside its own `start`, which `flush` calls. The operation that follows must not be started
+    // inside that call, so `flushing_` is checked.
     const bool expects_others = operations_.alone_in_a_row() < min_alone || !operations_.empty();
     at_once_.store(!flushing_ && !expects_others, std::memory_order_relaxed);
     note_end();
@@ -112,7 +112,7 @@ void request_queue::flush()
     owner_.arm_turn();
 }
 
-/// Does nothing if a handler that continues has been posted.
+/// Ends some operations, and posts a handler if more are left. Does nothing if such a handler has been posted already.
 void request_queue::end_some()
 {
     if (ending_)

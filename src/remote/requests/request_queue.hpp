@@ -30,8 +30,8 @@ public:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
     /// \param owner must outlive this object
-    /// \param max_in_flight maximum number of operations in flight, because all of them may be notified in one handler
-    ///     that their connection has ended
+    /// \param max_in_flight maximum number of operations in flight. It limits the work of one handler: when a
+    ///     connection ends, all operations in flight may be notified in the same handler.
     request_queue(client_base& owner, deadlines given, std::size_t max_in_flight, callbacks made)
         : owner_(owner), deadlines_(given), max_in_flight_(max_in_flight), callbacks_(std::move(made))
     {
