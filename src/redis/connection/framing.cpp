@@ -7,13 +7,14 @@ namespace colock::redis::detail {
 
 namespace {
 
-/// Limit of the digits of a length. No server sends more, and the driver's arithmetic does not overflow below it.
+/// Limit of the digits of a length. No server sends a longer one, and the driver's arithmetic cannot overflow with so
+/// few digits.
 constexpr unsigned max_digits = 9;
 /// Limit of a line, because the driver parses an unfinished line from its beginning each time that more bytes arrive.
 constexpr std::size_t max_line_size = 65'536;
-/// Limit of the values in one reply, including nested ones. The driver's memory for a value is a few dozen times the
-/// three bytes that the value may take on the wire. The holders of a semaphore are listed in one reply, with five
-/// values for each.
+/// Limit of the values in one reply, including nested ones. A value may take only three bytes on the wire, but the
+/// driver allocates a few dozen times as much memory for it. The holders of a semaphore are listed in one reply, with
+/// five values for each.
 constexpr std::size_t max_values = std::size_t{1} << 21;
 
 /// Tells whether a value of this type is a single line.

@@ -157,7 +157,7 @@ bool operation_queue::end_some(lease_clock::time_point now, const failure_ptr& t
 void operation_queue::end_given_up(budget& left)
 {
     while (!given_up_.empty()) {
-        // The completion may give up more operations.
+        // The front is read again in each iteration, because a completion may give up more operations.
         auto& next = given_up_.front();
         if (next.operations.empty()) {
             given_up_.pop_front();

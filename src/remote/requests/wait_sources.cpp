@@ -28,8 +28,8 @@ std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::watch(const std
     const auto changes = watched.changes.load(std::memory_order_relaxed);
     if (watched.armed != round_)
         return {found->second, changes};
-    // An event may have been missed since the watcher last checked the lock. This is impossible if no event has arrived
-    // since a confirmation.
+    // The caller may have missed an event since it last checked the lock, so 0 makes it check again. If no event has
+    // arrived since a confirmation, `wait` decides by the connection in which the caller checked.
     return {found->second, watched.confirmed == changes ? changes - 1 : 0};
 }
 

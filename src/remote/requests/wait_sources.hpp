@@ -49,7 +49,7 @@ struct wait_source
     /// The rounds in which the subscription was last requested and last confirmed.
     std::uint64_t asked = 0;
     std::uint64_t armed = 0;
-    /// The value of `changes` after the last confirmation, if waiters that had checked the key in the connection or
+    /// Value of `changes` after the last call of `arm_unchanged`. Waiters that had checked the key in the connection or
     /// session `confirmed_in` did not have to check again.
     std::uint64_t confirmed = 0;
     connection_number confirmed_in = 0;

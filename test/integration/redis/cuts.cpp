@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(operation_with_lost_data_reports_its_outcome_and_is_settled
 
 BOOST_AUTO_TEST_CASE(late_reply_is_ignored)
 {
-    // Each of them takes as long as the operation timeout, so only these are tested.
+    // Each operation takes as long as the operation timeout, so only these operations are tested.
     constexpr std::array some{"create", "a second attempt", "create shared", "hand over", "release", "extend",
         "list, its pages", "plain create", "the greeting"};
     redis_server server;

@@ -22,7 +22,7 @@ struct late_link
     }
     ~late_link() { static_cast<void>(run_coro(io, on->shutdown(5s))); }
 
-    /// The relay holds the request back and closes the connection.
+    /// Loses an extension: the relay holds the request back and closes the connection.
     void lose_extend(lock& held, std::chrono::milliseconds ttl)
     {
         between.hold();
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(claim_with_unproven_release_is_not_granted_again)
 {
     late_link f(false);
     run_coro(f.io, run_coro(f.io, f.on->acquire("k")).release(on_failure::raise));
-    // The acquire itself releases a lock without a fence.
+    // The acquire itself releases a lock for which it gets no fence.
     f.server({"SET", "{colock}#fence", "none"});
     f.between.cut_at("INCRBY", loss::time);
     auto acquiring = start(f.io, f.on->acquire("k", {.ttl = 60s}));

@@ -28,7 +28,7 @@ struct three
     }
     ~three() { run_coro(io, speak.backend().close(1s)); }
 
-    /// A connected node always answers in time, even if this machine is slow.
+    /// Returns the settings with a timeout within which a connected node answers even if this machine is slow.
     static redis::options patient(redis::options settings)
     {
         settings.operation_timeout = settings.operation_timeout.value_or(10s);

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// The connection for messages of releases: its server, errors that refuse it, and the number of waiters on it.
+// Tests of the connection that receives the messages of releases: to which server it leads, how refusals are handled,
+// and how it serves many waiters.
 
 #include "fixture.hpp"
 #include "sentinel.hpp"
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
     between.answer_at("UNSUBSCRIBE", std::string(busy_reply) + std::string(busy_reply));
     give_back(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
-    // The connection with replies out of step is closed.
+    // The replies no longer match their requests, so the connection is closed.
     run_until(some.io, [&] { return between.cuts() == 1 && !listened_to(server, "k"); });
     run_until(some.io, [&] { return listened_to(server, "other"); });
     BOOST_TEST(!longer.done());
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
             redis_server server;
             redis_relay between(server.port());
             client_side some({.url = between.url(), .operation_timeout = 20s});
-            // Answers HELLO and INFO.
+            // The two errors answer HELLO and INFO.
             between.answer_at("HELLO", why + why, 2);
             some.speak.grant(driver::exclusive("k"));
             BOOST_TEST(between.cuts() == 2);

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(no_update_is_lost_when_holders_are_killed)
 
 namespace {
 
-/// A value that a lock protects and that checks fences.
+/// A resource that a lock protects, and that refuses writes with a lower fence than an earlier one.
 struct resource
 {
     std::atomic<std::uint64_t> highest{0};
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(one_adapter_serves_many_threads)
         }
         for (auto& each : done)
             each.get();
-        // Attempts that time out while everything else happens.
+        // Attempts that are cancelled at different moments of the acquisition.
         std::vector<std::future<void>> hopeless;
         for (int i = 0; i < 50; ++i) {
             hopeless.push_back(asio::co_spawn(

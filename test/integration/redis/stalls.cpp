@@ -26,7 +26,7 @@ struct stalling
     }
     ~stalling() { run_coro(io, locks->shutdown(5s)); }
 
-    /// Number of acquire-release pairs of 64 workers. Each worker continues until `finished`.
+    /// Load of 64 workers, which acquire and release until `finished`. `pairs` counts the releases of all workers.
     struct load
     {
         bool finished = false;

@@ -36,7 +36,8 @@ BOOST_AUTO_TEST_CASE(claim_being_released_is_never_used_again)
 BOOST_AUTO_TEST_CASE(release_of_late_grant_cannot_remove_the_next_grant)
 {
     locker locks(on->shared_backend(), {.minimum_validity = 9800ms});
-    // The first grant comes too late. The reply of c to its release comes when the second grant is held.
+    // The first grant comes too late and is released. The answer of c to this release comes only when the second grant
+    // is held.
     for (const auto& node : nodes)
         node->next(operation::create, step::pass().delay(150ms));
     nodes[c]->next(operation::abandon, step::hold());
@@ -292,7 +293,7 @@ BOOST_AUTO_TEST_CASE(claims_expiring_together_are_given_up_together)
     for (const auto& each : claims)
         on->give_back(each);
     pass(ttl + node_timeout);
-    // The claims are not given up one by one.
+    // Many claims are given up in each round.
     for (int steps = 0; steps < 6 && unproven() == 0; ++steps)
         pass(50ms);
     BOOST_TEST(unproven() == crowd);
@@ -310,7 +311,7 @@ BOOST_AUTO_TEST_CASE(queued_release_is_sent_once)
     on->give_back(claim);
     pass(150ms);
     BOOST_TEST(attempts(c) == 1U);
-    // The fixture detects concurrent operations.
+    // The fixture reports an error if this abandon is sent while the first is in flight.
     BOOST_TEST(on->abandon(claim).status == release_status::not_held);
     pass(100ms);
     BOOST_TEST(attempts(c) == 1U);
@@ -331,13 +332,14 @@ BOOST_AUTO_TEST_CASE(release_without_majority_is_left_to_the_core)
     BOOST_TEST(idle());
     comes_back(b);
     comes_back(c);
-    // The lock is released nevertheless, and answers no more questions.
+    // The use of the claim has ended nevertheless, so the nodes are not asked about it.
     BOOST_TEST(on->extend(claim, 1min).status == extend_status::not_held);
     const auto valid = on->valid(claim);
     BOOST_TEST(!valid.valid);
     BOOST_TEST(!valid.error);
     BOOST_TEST(standing() == "011");
-    // Another attempt has its own claims. The background keeps the earlier ones, which it has just tried.
+    // Another attempt has its own claims. The nodes keep the earlier claims for the next round, because a release of
+    // them has just been tried.
     on->refuse(claim);
     BOOST_TEST(attempts(b) == 1U);
     pass(300ms);
@@ -410,7 +412,7 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_while_a_release_is_queued)
     ready();
     nodes[c]->next(operation::extend, step::hold());
     BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
-    // Keeps the release from being decided without c.
+    // Without b, the release cannot be decided before c has answered.
     goes_away(b);
     on->backend().start_release(sent_now(claim), [](const release_outcome&) { BOOST_ERROR("was decided"); });
     ready();

@@ -130,7 +130,8 @@ BOOST_AUTO_TEST_CASE(shutdown_with_all_nodes_is_clean)
 
 BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
 {
-    // If there is another thread, locking a mutex twice blocks forever.
+    // The mutexes are effective only in a program with several threads. If the shutdown locked a mutex twice, this test
+    // would then block forever.
     std::atomic<bool> over{false};
     std::thread other([&] { over.wait(false); });
     locker locks(on->shared_backend());
@@ -246,7 +247,7 @@ BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
     pass(node_timeout + 50ms);
     BOOST_TEST(closes.done());
     BOOST_TEST((time_left() > 50s && time_left() <= 1min - node_timeout));
-    // The event loop is blocked meanwhile.
+    // Next, the event loop is blocked until the deadline of the close has passed.
     comes_back(c);
     leave_on(c, 1h, "other");
     closes = start(io(), on->backend().close(100ms));

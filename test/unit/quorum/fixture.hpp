@@ -57,7 +57,7 @@ struct three_nodes : virtual_clock
 
     [[nodiscard]] asio::io_context& io() { return *context; }
 
-    /// Makes every operation on the node end like this.
+    /// Makes every operation on the node end as `how` says.
     void always(std::size_t node, const step& how)
     {
         for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,

@@ -22,7 +22,8 @@ static std::ostream& operator<<(std::ostream& out, verdict what)
 
 namespace {
 
-/// One letter for each node: y(es), n(o), a(way), u(nanswered), r(efused), or '.', which has not answered yet.
+/// Returns the tally of these answers. `answers` has one letter for each node: y(es), n(o), a(way), u(nanswered),
+/// r(efused), or '.', which has not answered yet.
 tally tally_of(const std::string& answers)
 {
     tally counted;
