@@ -33,7 +33,7 @@ struct jump
     std::chrono::milliseconds lead;
     bool safe;
 };
-/// No client can prevent the overlap of the last two.
+/// In the last two cases the clock gets further ahead than the lead, so no client can prevent an overlap.
 constexpr jump jumps[] = {{-500ms, 500ms, true}, {500ms, 500ms, true}, {1000ms, 0ms, false}, {1500ms, 500ms, false}};
 
 /// Returns how long the lease of the first holder would still have lasted when the second was granted the lock.
@@ -64,7 +64,8 @@ lease_clock::duration overlap_after_failover(const jump& by)
     while (master({"WAIT", "1", "1000"}) != "1")
         continue;
     const auto first = run_coro(io, one.acquire("k", {.ttl = ttl}));
-    // The replica has the lock and the fence counter, whatever its clock says about their expiry.
+    // Waits until the replica has the lock and the fence counter. DBSIZE also counts keys that have expired by the
+    // clock of the replica.
     while (replica({"DBSIZE"}) != "2")
         continue;
     replica({"REPLICAOF", "NO", "ONE"});

@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(fences_after_failover_are_above_all_earlier_ones)
     redis_server server;
     client_side some({.url = server.url()});
     some.speak.grant(driver::exclusive("first"));
-    // The clock of the old master was an hour ahead of that of its successor.
+    // Simulates a failover from a master whose clock was an hour ahead of the clock of its successor.
     const auto ahead = std::stoull(server({"GET", "{colock}#fence"})) + 3'600'000'000ULL;
     server({"SET", "{colock}#fence", std::to_string(ahead)});
     const auto before = some.speak.grant(driver::exclusive("before"));
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_killed_subscriber_looks_again)
     auto waiting = f.speak->start_acquire(waiter);
     run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     f.raw({"CLIENT", "KILL", "TYPE", "pubsub"});
-    // No message is published for this.
+    // The lock is removed without a message, so the waiter must check again by itself.
     f.raw({"DEL", "{colock}:k"});
     BOOST_TEST(waiting.get(f.io) > 0u);
 }

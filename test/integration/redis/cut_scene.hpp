@@ -185,7 +185,7 @@ struct scene
     std::vector<plain_claim_ptr> own;
     std::vector<plain_claim_ptr> others;
     std::vector<plain_claim_ptr> in_doubt;
-    /// Operations that are sent in one batch with the operation.
+    /// Operations that are sent in one batch with the tested operation.
     std::vector<running<ending>> batch_mates;
     /// Undoes what the preparation of the operation has broken.
     action repair{};

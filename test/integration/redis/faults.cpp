@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
     some.speak.grant(reader);
     const auto port = std::to_string(elsewhere.port());
     BOOST_TEST(server({"REPLICAOF", "127.0.0.1", port}) == "OK");
-    // The server has replaced its data with that of the other server, which has no locks.
+    // Waits until the server has replaced its data with that of the other server, which has no locks.
     for (int i = 0; i < 100 && server({"EXISTS", "{colock}:k"}) == "1"; ++i)
         some.run_for(100ms);
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");

@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(foreign_intent_is_refused_and_unchanged)
             theirs.check_unchanged("a writer");
             f.speak->abandon(writer);
             theirs.check_unchanged("a writer that gives up");
-            // The readers make this claim busy, and it leaves no intent.
+            // The readers make `k` busy, and an acquire of several locks stores no intent.
             const auto several = f.speak->create_all({driver::exclusive("k"), driver::exclusive("l")});
             BOOST_TEST((several.status == create_status::busy));
             theirs.check_unchanged("a writer of several");

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_hand_over_to_a_shorter_ttl_is_announced_to_other_lockers)
     asio::io_context io;
     locker one(redis::make_adapter(io.get_executor(), {.url = server.url()}));
     locker other(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-    // A hand-over with a fence anchor first, then a single one, then several in one batch.
+    // First a single hand-over, then several at once.
     std::vector<std::string> keys{"a"};
     for (int round = 0; round < 2; ++round) {
         std::vector<lock> held;
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
                 overlaps += ++inside[key] == 1 ? 0 : 1;
                 asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
                 co_await pause.async_wait(asio::use_awaitable);
-                // Two of three nodes are connected.
+                // The relay affects only one of the three nodes, so every extension succeeds.
                 try {
                     co_await held.extend(60s);
                 } catch (const extend_error&) {

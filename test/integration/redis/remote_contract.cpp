@@ -26,7 +26,7 @@ class redis_behind_link final : public testing::behind_relay<testing::redis_serv
 public:
     using behind_relay::behind_relay;
 
-    // Keys and channels have the same names, so this finds both.
+    // Keys and channels begin with the same prefix, so commands and messages are found.
     void cut(lost_part what) override { between().cut_at_bytes(prefix, loss_of(what)); }
     bool holds() override { return between().keeps(prefix); }
     std::vector<std::string> stored() override

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(replica_is_not_trusted_by_any_operation)
                 client_side some({.url = server.url(), .operation_timeout = 2s});
                 const plain_claim_ptr claim = new plain_claim({.key = "k", .mode = mode, .ttl = driver::long_ttl});
                 some.speak.grant(claim);
-                // By now the data is that of another master.
+                // Simulates a replica that has replaced its data with that of another master.
                 server({"DEL", "{colock}:k"});
                 demote(server);
                 const auto refused = ask(some.speak, claim);
@@ -171,7 +171,8 @@ BOOST_AUTO_TEST_CASE(demoted_master_is_left_for_the_master_of_the_sentinel)
     BOOST_TEST(first({"EXISTS", "{colock}:before"}) == "1");
     demote(first);
     names.master = second.port();
-    // The adapter closes no connection by itself.
+    // Only the refusal of a request tells the adapter that its server was demoted. The adapter then closes the
+    // connection and asks the Sentinel again.
     const auto refused = some.speak.create(driver::exclusive("between"));
     BOOST_TEST(code_of(refused) == errc::unavailable);
     some.speak.grant(driver::exclusive("after"));

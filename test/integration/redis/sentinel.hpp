@@ -13,7 +13,7 @@
 
 namespace colock::testing {
 
-/// A Sentinel that names the server that the test has set.
+/// A fake Sentinel. The master that it names is the server at the port `master`, which a test can change.
 class sentinel
 {
 public:

@@ -107,7 +107,8 @@ public:
 
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
 
-    /// Loses the next request with `word` among its words, or its reply. Once.
+    /// Loses the next request with `word` among its words, or the reply to that request. Later requests are not
+    /// affected.
     void cut_at(std::string_view word, loss what) { cut_at_bytes(framed(word), what); }
     /// Cuts the requests one after the other. Each cut is armed when the one before has happened.
     void cut_in_turn(std::vector<std::pair<std::string, loss>> words)

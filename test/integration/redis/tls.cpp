@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(
     client_side some({.url = server.url(), .tls = ours_of(known)});
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
-    // The file is incomplete, as while it is being replaced.
+    // The file is incomplete, as a file may be while it is being replaced.
     std::filesystem::resize_file(known.file("ca.pem"), 10);
     server.server({"CLIENT", "KILL", "TYPE", "normal"});
     run_until(some.io, [&] { return some.events->suspensions == 1; });

@@ -181,11 +181,11 @@ BOOST_AUTO_TEST_CASE(unanswered_connection_does_not_keep_the_context_running)
 {
     redis_server server;
     server.pause();
-    // The connection is open, and the server never answers the greeting.
+    // The kernel accepts the connection, but the paused server never answers the greeting.
     observed_locker on(server.url(), 30s);
     const auto failed = on.failure_of(on.locks->acquire("k", {.retry = retry_policy::forever().total_time(200ms)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
-    // Another claim could have acquired the lock in the meantime.
+    // No operation needs the connection any more, so the attempt to connect ends long before the operation timeout.
     BOOST_TEST((time_to_end(on.io) < 8s));
     server.resume();
     on.io.restart();

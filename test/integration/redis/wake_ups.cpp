@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
         on.speak.grant(claim);
         return claim;
     };
-    // No client waits, and then a client of the holder's own adapter, which is not counted.
+    // At first no client waits. Then only a client of the holder's own adapter waits, which is not counted.
     BOOST_TEST(!on.speak.release(holds("k")).others_wait);
     auto held = holds("k");
     const auto own = driver::exclusive("k");

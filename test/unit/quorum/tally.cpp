@@ -167,10 +167,10 @@ BOOST_AUTO_TEST_CASE(failure_code_tells_whether_a_retry_makes_sense)
     BOOST_TEST(code("nau") == errc::unavailable);
     BOOST_TEST(code("yau") == errc::outcome_unknown);
     BOOST_TEST(code("auu") == errc::outcome_unknown);
-    // Decided early: the last node may say yes.
+    // Decided before the last node has answered: it may still say yes.
     BOOST_TEST(code("ua.") == errc::outcome_unknown);
     BOOST_TEST(code("aa.") == errc::unavailable);
-    // Two refusals leave no majority, whatever the third node says. One refusal does.
+    // After two refusals there can be no majority, whatever the third node says. After one refusal there can.
     BOOST_TEST(code("rra") == errc::access_denied);
     BOOST_TEST(code("rry") == errc::access_denied);
     BOOST_TEST(code("rya") == errc::unavailable);
