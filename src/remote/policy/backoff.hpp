@@ -5,8 +5,8 @@
 
 namespace colock::remote {
 
-/// Computes the delay between attempts to connect: about 100 ms at first, increasing to about 2 s. The delays are
-/// randomized, so that the clients of a restarted server do not all reconnect at the same time.
+/// Computes the delay between attempts to connect: about 100 ms at first, doubled after each failure up to about 1.6 s.
+/// The delays are randomized, so that the clients of a restarted server do not all reconnect at the same time.
 class backoff
 {
 public:

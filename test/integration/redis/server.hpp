@@ -64,7 +64,7 @@ private:
 class redis_server
 {
 public:
-    /// \param environment added to the environment of the test
+    /// \param environment variables that are added to the environment of the test process
     explicit redis_server(std::vector<std::string> settings = {}, std::vector<std::string> environment = {});
     redis_server(const redis_server&) = delete;
     redis_server& operator=(const redis_server&) = delete;

@@ -24,7 +24,7 @@ std::vector<release_outcome> release_together(served& f, const std::vector<plain
     return ended;
 }
 
-/// Lock 3 is deleted, lock 7 belongs to another holder, and lock 11 is not a lock.
+/// Deletes lock 3, gives lock 7 to another holder, and stores a value of another program under the key of lock 11.
 void lose_some(served& f)
 {
     f.raw({"DEL", "{colock}:k3"});

@@ -130,8 +130,8 @@ BOOST_AUTO_TEST_CASE(shutdown_with_all_nodes_is_clean)
 
 BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
 {
-    // The mutexes are effective only in a program with several threads. If the shutdown locked a mutex twice, this test
-    // would then block forever.
+    // Some mutexes do nothing in a program with one thread, so a second thread exists. If the shutdown locked such a
+    // mutex twice, this test would block forever.
     std::atomic<bool> over{false};
     std::thread other([&] { over.wait(false); });
     locker locks(on->shared_backend());

@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(connection_is_kept_again_after_a_completed_close)
     step.open();
     step.plan.close(start + 1s);
     BOOST_TEST((step(event::turn, unneeded) == kind::rest));
-    // A caller that only waits for events does not keep the connection open.
+    // The connection is established again during the close, for example for a caller that waits for events.
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST(step.plan.closes());
     static_cast<void>(step(event::opened));

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(confirmed_unchanged_key_wakes_only_waiters_of_other_connect
         each->look();
         BOOST_TEST(each->wait());
     }
-    // Only one confirmation is skipped.
+    // A confirmation ends no wait in its own connection, but every later event ends all waits.
     BOOST_TEST(wake(all.disarmed({"a"})) == 6U);
     for (auto* each : {&same, &late, &latest})
         BOOST_TEST(!each->wait());
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(one_time_events_are_subscribed_again)
     waiter third(all, "c");
     BOOST_TEST(wake(all.disarmed({"c"})) == 0U);
     BOOST_TEST(names_of(all.take_idle(9)) == names{"c"}, boost::test_tools::per_element());
-    // It is removed from the list of idle sources.
+    // A removed source also leaves the list of idle sources.
     all.leave(*other.source, start_time);
     static_cast<void>(all.disarmed({"b"}));
     BOOST_TEST(all.forget_unused(start_time + 1h, 1s, 9).asked.empty());
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(drop_all_calls_no_completion_and_removes_everything)
     BOOST_TEST(all.drop_all().size() == 1U);
     BOOST_TEST(one.wakes == 0);
     BOOST_TEST(all.empty());
-    // The use of the source ends later.
+    // The last use of a source may end after `drop_all`.
     all.leave(*one.source, start_time);
     BOOST_TEST(!all.forget_unused(start_time + 1h, 1s, 9).more);
 }
