@@ -33,8 +33,8 @@ struct lease_clock
     [[nodiscard]] static time_point now() noexcept;
 };
 
-/// Returns `span` in the resolution of lease_clock, clamped to the range of that clock. The limit matters, for example,
-/// for `std::chrono::milliseconds::max()`, which overflows in nanoseconds.
+/// Returns `span` in the resolution of lease_clock, clamped to the range of that clock. Without the clamp, a large
+/// value such as `std::chrono::milliseconds::max()` would overflow in nanoseconds.
 template <class Rep, class Period>
 [[nodiscard]] constexpr lease_clock::duration saturating_cast(std::chrono::duration<Rep, Period> span) noexcept
 {

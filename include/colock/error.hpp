@@ -74,7 +74,7 @@ struct error_context
     std::size_t counted_attempts = 0;
 };
 
-/// Base of all exceptions that colock throws. Copying one does not throw.
+/// Base class of all exceptions of colock. Copying an exception does not throw.
 class error : public boost::system::system_error
 {
 public:

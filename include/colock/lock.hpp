@@ -30,9 +30,9 @@ class record;
 /// ttl ends at the latest.
 ///
 /// A moved-from or default-constructed lock is empty. The accessors of an empty lock return default values, and
-/// `release()` has no effect. All other operations throw validation_error with `errc::invalid_options`. For an empty
-/// lock, the `async_` functions other than `async_release` throw this exception when they are called, because there is
-/// no executor to complete on.
+/// `release()` has no effect. All other operations, including `release(on_failure::raise)`, fail with validation_error
+/// `invalid_options`. For an empty lock, the `async_` functions other than `async_release` throw this exception when
+/// they are called, because there is no executor to complete on.
 ///
 /// The functions that return an awaitable resume on the caller's executor. They respond to the cancellation types that
 /// the caller's coroutine lets through (under plain `co_spawn`: terminal). Every type has the same effect: the call
@@ -137,7 +137,7 @@ public:
             },
             std::forward<CompletionToken>(completion_token));
     }
-    /// `void(error_code)`. For an empty lock it completes successfully, as `release` does, on the handler's executor.
+    /// `void(error_code)`. For an empty lock it completes on the handler's executor, with the same result as `release`.
     /// If the handler has no executor, it is called before the function returns, because an empty lock has no executor
     /// either.
     template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
@@ -202,7 +202,7 @@ private:
 
     lock(claim_ptr&& record, core_ptr&& core) noexcept : record_(std::move(record)), core_(std::move(core)) {}
 
-    /// \throws validation_error if the lock is empty
+    /// \throws validation_error `invalid_options` if the lock is empty
     [[nodiscard]] asio::any_io_executor executor() const;
     static void start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
         detail::verb_handler<bool> handler, const asio::any_io_executor& caller);

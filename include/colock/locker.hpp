@@ -23,9 +23,9 @@ namespace colock {
 ///
 /// When the last copy is destroyed, waiting calls end with `errc::shutting_down`. Locks that are held remain valid.
 ///
-/// Two families of functions: a plain function returns `asio::awaitable<T>` and throws. The function with the prefix
-/// `async_` takes a completion token and completes with `void(error_code, T)` on the handler's associated executor
-/// (default: `get_executor()`).
+/// There are two families of functions. A plain function returns `asio::awaitable<T>` and throws. The corresponding
+/// function with the prefix `async_` takes a completion token and completes with `void(error_code, T)` on the handler's
+/// associated executor (default: `get_executor()`).
 ///
 /// Execution contexts: the caller of a function, or the handler of an `async_` function, may belong to another
 /// execution context than the adapter. Either context may be destroyed first. If the adapter's context is destroyed, a
@@ -130,9 +130,9 @@ public:
     /// Acquires the lock, runs `body`, releases the lock, and returns the result of the body.
     ///
     /// Body: takes `lock&` or nothing, and returns an `asio::awaitable` or a plain value (movable, not a reference). A
-    /// coroutine runs on a strand of the caller's executor. If the caller's executor is a strand of an `io_context`, a
-    /// `thread_pool` or an `any_io_executor`, it is used itself. A body that returns a plain value is called on the
-    /// caller's executor and cannot be cancelled.
+    /// coroutine runs on a strand of the caller's executor. If that executor is itself an `asio::strand` of an
+    /// `io_context`, `thread_pool` or `any_io_executor`, no other strand is made. A body that returns a plain value is
+    /// called on the caller's executor and cannot be cancelled.
     ///
     /// Cancellation: the lease is renewed while the body runs. The body is cancelled (all types) at each of these
     /// events: `stop_margin` before the lease can end, when the loss of the lock becomes known, at a shutdown, and at

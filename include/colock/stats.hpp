@@ -16,7 +16,7 @@ namespace colock {
 /// Counters of a locker since its construction, and its current numbers of locks and waiters.
 struct locker_stats
 {
-    /// Create requests that were sent to the backend or tried.
+    /// Number of create requests that ended: with an answer of the backend, or with an error.
     std::uint64_t attempts = 0;
     std::uint64_t grants = 0;
     /// Attempts that found the lock busy.
@@ -85,8 +85,8 @@ struct shutdown_report
     std::vector<std::string> unsettled{};
     /// Number of cleanups that ended without proof, since the construction of the locker.
     std::uint64_t unproven = 0;
-    /// Number of calls of other threads into a backend that answers at once (memory), which have not returned yet. What
-    /// these calls are granted is released when they return.
+    /// Number of calls of other threads into a backend that answers at once (memory), which have not returned yet. A
+    /// lock that is granted to such a call is released when the call returns.
     std::uint64_t unfinished_calls = 0;
 
     [[nodiscard]] bool clean() const noexcept

@@ -19,8 +19,8 @@ namespace asio = boost::asio;
 /// The details of a failed operation.
 struct diagnostics
 {
-    /// The exception that the plain function would have thrown: a colock::error, or a system_error with
-    /// `operation_aborted` after a cancellation. Null after a success.
+    /// The exception that the function without the prefix `async_` would have thrown: a colock::error, or a
+    /// system_error with `operation_aborted` after a cancellation. Null after a success.
     std::exception_ptr failure{};
 };
 
@@ -32,9 +32,9 @@ struct with_diagnostics_t
 };
 
 /// Makes an operation complete with `void(std::exception_ptr, T)` instead of `void(error_code, T)`. The exception of an
-/// `async_` function of colock is the one that the plain function would throw, with key, backend, cause and detail. The
-/// exception of any other operation is a system_error with its code. Other signatures do not change. A success
-/// allocates nothing. Boost.MySQL has a function with the same name and purpose.
+/// `async_` function of colock is the one that the function without the prefix would throw, with key, backend, cause
+/// and detail. The exception of any other operation is a system_error with its code. Other signatures do not change. A
+/// success allocates nothing. Boost.MySQL has a function with the same name and purpose.
 ///
 ///     co_await locker.async_acquire("report", asio::cancel_after(2s, with_diagnostics(asio::deferred)));
 ///
@@ -46,7 +46,7 @@ template <class CompletionToken>
 }
 
 /// The default completion token of each `async_` function. Its result can be awaited, and then throws the same
-/// exceptions as the plain function.
+/// exceptions as the function without the prefix.
 using default_token = with_diagnostics_t<asio::deferred_t>;
 
 /// The completion token that `with_diagnostics(output, token)` returns.

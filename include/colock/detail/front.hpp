@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 
 namespace colock::detail {
 
-/// void(error_code, T), or void(error_code).
+/// Completion signature of an `async_` function: void(error_code, T), or void(error_code).
 template <class T>
 struct verb_signature
 {
@@ -86,7 +86,7 @@ template <class T>
 void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
     const asio::any_io_executor& caller);
 
-/// Invokes `handler` with `failure`, which may be null, on `caller`, its associated executor. If that is empty or the
+/// Invokes `handler` with `failure`, which may be null, on `caller`, its associated executor. If `caller` is empty or a
 /// system executor, the handler is invoked before the function returns.
 void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller);
 

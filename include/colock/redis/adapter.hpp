@@ -108,8 +108,8 @@ struct options
 /// grants it within the validity time. There are no fencing tokens, no shared locks, no locks without ttl and no
 /// release events: a waiter polls.
 ///
-/// Two holders are impossible as long as a majority of the masters, all of which have granted the lock, keep their
-/// memory and their time. A master's clock may run faster than the local clock by one percent, and may get ahead by
+/// Two holders are impossible as long as a majority of the masters have granted the lock and keep their memory and
+/// their time. A master's clock may run faster than the local clock by one percent, and may get ahead by
 /// `options::max_clock_lead` during a lease. The largest `max_clock_lead` of the masters shortens every lease.
 /// Exclusion is not promised if masters lose keys (restart without an append-only file, eviction).
 ///

@@ -83,9 +83,9 @@ public:
     /// Returns whether the acquire was given up, so that no caller waits for its create any more. Never becomes false
     /// again.
     ///
-    /// An adapter may ignore this flag. An adapter whose requests wait for a connection checks the flag meanwhile. A
-    /// create of such a claim that was certainly not sent ends at once with `unavailable`. The adapter then does not
-    /// connect for it, and an `io_context` can run out of work.
+    /// An adapter may ignore this flag. An adapter whose requests wait for a connection checks the flag meanwhile. The
+    /// create of a cancelled claim ends at once with `unavailable` if it was certainly not sent. The adapter then does
+    /// not connect for this create, and an `io_context` can run out of work.
     ///
     /// The flag has no effect on requests that were sent. It must never delay a request that releases or completes an
     /// earlier grant of this claim. If the claim is granted nevertheless, the core releases it.
@@ -153,7 +153,8 @@ public:
     /// released.
     virtual void lost(lost_reason reason) noexcept { static_cast<void>(reason); }
 
-    /// For the core, and for tests that use an adapter without the core.
+    /// Sets `cancelled()`. This function and the next four are called by the core, and by tests that use an adapter
+    /// without the core.
     void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
     void set_sent(lease_clock::time_point now) noexcept
     {
@@ -177,7 +178,7 @@ private:
         making,
         made,
     };
-    /// std::call_once would also work, but it costs a system call each time.
+    /// Generates the token once. std::call_once would also work, but it costs a system call for each token.
     void make_token() const
     {
         if (detail::is_single_threaded()) {

@@ -51,7 +51,7 @@ public:
     virtual void hold() = 0;
     /// Returns whether delayed data contain a request that concerns a lock.
     [[nodiscard]] virtual bool holds() = 0;
-    /// Closes these connections for the clients. The delayed data are kept.
+    /// Closes, for the clients, the connections whose data are delayed. The delayed data are kept.
     virtual void hang_up() = 0;
     /// Delivers the delayed data. When the function returns, the server has received them, unless it has closed the
     /// connection.
