@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Locks without coroutines: every verb has an async_ form that takes any completion token. Here the token is a
-// callback.
+// Locks without coroutines: every operation has a function with the prefix async_ that takes any completion token. Here
+// the token is a callback.
 
 #include <colock/colock.hpp>
 

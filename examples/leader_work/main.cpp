@@ -2,8 +2,8 @@
 //
 // Leader election: start this program several times on one backend. One process leads and does the work; the others
 // wait. If the leader is told to stop, the next process leads at once. If the leader is killed, the next one leads when
-// the backend has expired the lock. If the leader loses its lock in another way, its work is cancelled before the next
-// one leads.
+// the lock has expired in the backend. If the leader loses its lock in another way, its work is cancelled before the
+// next one leads.
 
 #include "../../tools/arguments.hpp"
 
@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// The leader's work. It is cancelled at its timer, a margin before another process can lead.
+/// The leader's work. It is cancelled while it waits for its timer, a margin before another process can lead.
 asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds pace)
 {
     std::cout << "leads, fence " << held.fence() << std::endl;

@@ -52,7 +52,8 @@ namespace colock {
 /// - validation_error: `invalid_key` (empty, longer than 512 bytes, or contains a NUL), `invalid_ttl`, `invalid_retry`,
 ///   `invalid_options` (`max_holders` with exclusive mode, owner data that is too long), `unsupported`. Nothing was
 ///   sent.
-/// - retry_error `retry_exhausted`: the retry policy ended, and the last attempt was answered with "busy".
+/// - retry_error `retry_exhausted`: the retry policy ended. The last attempt was answered with "busy", or another
+///   caller of this locker was ahead in the queue.
 /// - create_error: the error of the backend, or `shutting_down`. `unavailable` and `outcome_unknown` count as failed
 ///   attempts. They are thrown, with their cause, only if the policy ends on such an attempt or on an attempt without
 ///   an answer. All other errors (`access_denied`, `misconfigured_backend`) are thrown at once. A caller that waits

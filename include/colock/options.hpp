@@ -54,7 +54,8 @@ struct acquire_options
     /// Reason for the lock, for people and tools. At most 256 bytes, no NUL.
     std::string comment{};
     /// Maximum time for which a lock with a ttl is held, including all renewals and extensions. After this time the
-    /// lock is lost (expired) and released. Range: 100 ms to ten years. Default: that of the locker.
+    /// lock is lost (expired) and released. Range: from the smallest to the largest ttl of the backend (100 ms to ten
+    /// years, unless its adapter has other limits). Default: that of the locker.
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Name of the requester's host, for people and tools. Default: that of the locker. At most 256 bytes, no NUL.
     std::string host{};

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// All locks of a group, by its id.
+// Operations on all locks of a group.
+
 #include "memory/holders.hpp"
 #include "memory/reader.hpp"
 

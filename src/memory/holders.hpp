@@ -83,8 +83,8 @@ std::size_t remove_expired(
     return removed;
 }
 
-/// Wakes all waiters, because they wait for an expiry that has changed. Each locker has only one waiter here, or
-/// several if consecutive callers want shared locks.
+/// Wakes all waiters, because they wait for an expiry that has changed. There are few: each locker has only one waiter
+/// here, or several if consecutive callers want shared locks.
 inline void wake_all(entry& at, deferred_actions& after)
 {
     for (auto& place : at.queue) {

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// What is page of the locks, and what an administrator removes.
+// Lists of locks, and the forced removal of locks by administrators.
+
 #include "memory/holders.hpp"
 #include "memory/reader.hpp"
 #include "util/cursor.hpp"

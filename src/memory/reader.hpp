@@ -11,7 +11,7 @@
 
 namespace colock::memory {
 
-/// Converts times of lease_clock to wall-clock times. All conversions use the same pair of clock readings.
+/// Makes the lock_status of holders, with wall-clock times. All times are converted by one pair of clock readings.
 class reader
 {
 public:

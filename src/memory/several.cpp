@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Several locks in one step.
+// Creation of several locks in one step.
+
 #include "memory/holders.hpp"
 
 #include <utility>

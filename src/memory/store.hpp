@@ -100,7 +100,7 @@ public:
     [[nodiscard]] create_outcome create(claim_ptr claim);
     /// \param claims exclusive claims of different keys
     [[nodiscard]] create_all_outcome create_all(const std::vector<claim_ptr>& claims);
-    /// Removes the grant or the place in the queue.
+    /// Removes the grant of the claim, or its place in the queue.
     [[nodiscard]] release_status release(claim& claim);
     [[nodiscard]] hand_over_outcome hand_over(claim& held, claim_ptr next);
     /// Returns a ticket for a claim that holds its lock.
@@ -173,7 +173,8 @@ private:
     /// Returns true if the sweep has examined all keys.
     [[nodiscard]] bool sweep(time_point now, deferred_actions& after);
 
-    /// Visits all keys, starting at the cursor.
+    /// Visits the buckets from the cursor on, until all are visited or the step is full. Returns the collected locks,
+    /// with the cursor of the next step.
     /// \param visit examines a bucket while its shard's mutex is locked; returns false if the step is full and the
     ///     bucket must be visited again
     template <class Visit>

@@ -26,7 +26,8 @@ class store;
 struct entry;
 
 /// A claim's place in the queue of its key. Stored in `claim::slot`; the queue holds only its address. If a claim is
-/// destroyed without having been abandoned, its place, or its grant that was not fetched, is therefore removed with it.
+/// destroyed without having been abandoned, the ticket is destroyed with it, and removes its place in the queue, or its
+/// grant that was not fetched.
 class ticket : public boost::intrusive::list_base_hook<>
 {
 public:
@@ -113,7 +114,7 @@ struct entry
         else if (writer_count == 0)
             max_limit = std::max(max_limit, limit_of(last.max_holders));
     }
-    /// Removes a ticket from the queue, and returns the place behind it.
+    /// Removes a ticket from the queue, and returns an iterator to the ticket behind it.
     ticket_list::iterator dequeue(ticket& leaving) noexcept
     {
         if (leaving.mode == lock_mode::exclusive) {

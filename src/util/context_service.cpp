@@ -71,8 +71,8 @@ context_service& context_service::of(const asio::any_io_executor& executor)
 
 void context_service::join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
 {
-    // The timer service must be shut down after this service, too. Other threads use the timers of the context until
-    // the members have been notified. During a shutdown, no service can be added.
+    // The timer service must be shut down after this service, too. Other threads may use the timers of the context
+    // until the members have been notified. During a shutdown, no service can be added.
     if (!asio::has_service<context_service>(context_of(executor)))
         static_cast<void>(lease_timer(executor));
     auto& service = of(executor);

@@ -34,7 +34,8 @@ struct registered_tag;
 /// A handler that waits for something outside of its own execution context. It is destroyed when that context shuts
 /// down, so that nothing is posted to a context that no longer exists.
 ///
-/// Reference-counted: the registry of the handler's context keeps it until it is completed or abandoned.
+/// Reference-counted: the registry of the handler's context keeps the object until the handler is completed or
+/// abandoned.
 ///
 /// Thread safety: all members may be called from any thread.
 class pending_handler : public boost::intrusive::list_base_hook<boost::intrusive::tag<registered_tag>>
@@ -78,14 +79,14 @@ private:
     std::shared_ptr<handler_registry> registry_;
 };
 
-/// The pending handlers of one execution context. It outlives the context, so that threads of other contexts can check
-/// whether they may still post to it.
+/// The pending handlers of one execution context. The registry outlives the context, so that threads of other contexts
+/// can check whether they may still post to the context.
 ///
 /// Thread safety: all members may be called from any thread.
 class handler_registry
 {
 public:
-    /// Returns the registry of the executor's context, which has not shut down.
+    /// Returns the registry of the executor's context. The context must not have shut down.
     [[nodiscard]] static std::shared_ptr<handler_registry> of(const asio::any_io_executor& executor);
 
     /// Calls `function` unless the context has shut down. The context cannot shut down during the call. \return whether
@@ -132,7 +133,7 @@ void pending_handler::complete(Function post)
 /// Asio service that notifies the members of an execution context of its shutdown and of a fork. Holds weak references
 /// to the members. Also owns the registry of the handlers that wait outside of the context.
 ///
-/// Thread safety: join is safe; all other functions are called by the context.
+/// Thread safety: the public functions may be called from any thread; the context calls all others.
 class context_service final : public asio::execution_context::service
 {
 public:
@@ -141,7 +142,8 @@ public:
 
     explicit context_service(asio::execution_context& context);
 
-    /// Returns the service of the executor's context, which has not shut down. Creates it if there is none.
+    /// Returns the service of the executor's context, and creates it if there is none. The context must not have shut
+    /// down.
     [[nodiscard]] static context_service& of(const asio::any_io_executor& executor);
     /// Registers a member with the context of `executor`. A member that is destroyed needs no deregistration.
     static void join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member);

@@ -7,7 +7,7 @@ namespace colock::detail {
 
 namespace {
 
-/// The longest cursors contain an encoded key.
+/// Maximum size of a cursor in bytes. Sufficient for a cursor that contains an encoded key.
 constexpr std::size_t max_cursor_size = 4096;
 
 } // namespace

@@ -10,8 +10,8 @@ lease_clock::duration spread(lease_clock::duration delay, double fraction)
     if (fraction <= 0.0)
         return delay;
     thread_local std::minstd_rand engine{std::random_device{}()};
-    // A uniform number from -1 to 1. It is computed without std::uniform_real_distribution, which takes a logarithm for
-    // each number.
+    // A uniform number from -1 to 1. It is computed without std::uniform_real_distribution, which computes a logarithm
+    // for each number.
     constexpr auto range = static_cast<double>(std::minstd_rand::max() - std::minstd_rand::min());
     const double even = 2.0 * static_cast<double>(engine() - std::minstd_rand::min()) / range - 1.0;
     const double spread = static_cast<double>(delay.count()) * (1.0 + fraction * even);

@@ -33,7 +33,7 @@ public:
         room_ = 0;
     }
 
-    /// `size` must be the same in every call.
+    /// Returns memory for one object. `size` must be the same in every call.
     [[nodiscard]] void* allocate(std::size_t size)
     {
         void* const spare = take();

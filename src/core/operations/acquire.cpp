@@ -23,9 +23,9 @@ lease_clock::time_point begin_acquire(const core& self, record& wanted)
     return wanted.started = lease_clock::now();
 }
 
-/// Whether a try_acquire may send its request although others wait for the key. Readers do not exclude each other, so a
-/// reader may ask while the readers before it wait for their first answer. Waiters that have received an answer are not
-/// overtaken.
+/// Whether a try_acquire may send its request although others wait for the key. Shared locks do not exclude each other,
+/// so a shared lock may be requested while those before it wait for their first answer. Waiters that have received an
+/// answer are not overtaken.
 bool may_ask_in_parallel(const record& wanted, const key_queue& queue)
 {
     const auto is_asking_reader = [](const record& member) {
@@ -35,7 +35,8 @@ bool may_ask_in_parallel(const record& wanted, const key_queue& queue)
            std::all_of(queue.members.begin(), queue.members.end(), is_asking_reader);
 }
 
-/// Returns the last answer to the members of the queue; nothing if the queue is empty.
+/// Returns the last answer to the members of the queue. Returns nothing if there is no queue, or if `wanted` may ask
+/// the backend in parallel.
 std::optional<last_answer> answer_to_queue(core& self, const record& wanted, lease_clock::time_point now)
 {
     if (!self.queues.may_have(wanted.key_hash()))
@@ -164,7 +165,7 @@ public:
 private:
     std::optional<retry_schedule> schedule_;
     step next_ = step::again;
-    /// The start time was read just now.
+    /// The first call of `advance` uses the start time as the current time.
     bool has_just_begun_ = false;
 };
 

@@ -58,7 +58,7 @@ bool must_yield(core& self, std::size_t grants)
     return self.stats.grants % max_immediate_grants < grants;
 }
 
-/// Waits until that time. Ends early, with an exception, if the locker closes or the process has forked.
+/// Waits until the time `until`. Ends early, with an exception, if the locker closes or the process has forked.
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
     const timer_guard on_exit{*self, self->pausing};
@@ -152,7 +152,7 @@ private:
     /// Whether the backend can be asked for all locks in one step.
     const bool at_once_;
     const std::string group_ = token::generate().hex();
-    /// One schedule for all keys: a grant neither counts nor resets it.
+    /// One schedule for all keys. A grant is not counted, and does not reset the schedule.
     retry_schedule schedule_;
     /// Renewal and `max_hold` that apply to the locks when the group is complete.
     bool renews_ = false;

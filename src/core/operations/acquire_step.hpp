@@ -46,9 +46,10 @@ inline constexpr unsigned max_immediate_grants = 64;
 /// to abandon.
 void prepare_token(const core& self, const record& wanted);
 
-/// Returns true if the claim waits at the adapter; that wait must be cancelled. The mutex is held.
+/// Records that an attempt is about to be sent. Returns true if the claim waits at the adapter; this wait must be
+/// cancelled. The mutex must be held.
 [[nodiscard]] bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts);
-/// Sends the attempt. Not under the mutex.
+/// Sends the attempt. The mutex must not be held.
 /// \param waits whether a wait at the adapter must be cancelled
 void send_attempt(core& self, const record::ptr& wanted, bool waits);
 

@@ -72,7 +72,7 @@ void append(reports& result, std::vector<lock_status> locks)
     }
 }
 
-/// Removes the group's own locks from the backend's list, because they are reported separately.
+/// Removes the locks of this handle from the backend's list, because they are reported separately.
 void remove_own(const reports& own, std::vector<lock_status>& locks)
 {
     for (const auto& each : own) {

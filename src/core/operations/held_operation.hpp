@@ -35,7 +35,7 @@ protected:
 };
 
 /// Returns whether the caller has to wait for the result of a request for `held`, and stores in `seen` the version at
-/// which there was none. Otherwise there is a result, or none will come before `until`.
+/// which there was no result. Otherwise the result has arrived, or the caller must not wait any longer.
 template <class Outcome>
 bool await_result(
     core& self, record& held, const std::optional<Outcome>& result, lease_clock::time_point until, std::uint32_t& seen)

@@ -129,7 +129,7 @@ public:
     {
         const std::lock_guard guard(core_->mutex);
         reason_ = held_->end_reason;
-        // Without its context there is no timer that detects the end.
+        // Without the adapter's context there is no timer that detects the end.
         if (!reason_ && core_->dead)
             reason_ = lost_reason::shutting_down;
         if (reason_)

@@ -33,7 +33,7 @@ void deliver(const std::vector<record::ptr>& asked, create_all_outcome&& outcome
 
 bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry)
 {
-    // These may throw std::bad_alloc, so they precede everything that would have to be undone.
+    // These allocations may throw std::bad_alloc, so they precede everything that would have to be undone.
     std::vector<claim_ptr> claims(wanted.begin(), wanted.end());
     completion<create_all_outcome> done([wanted](create_all_outcome outcome) { deliver(wanted, std::move(outcome)); });
     {

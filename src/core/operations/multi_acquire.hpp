@@ -15,8 +15,8 @@ class core;
 
 // Functions that acquire several locks in one step, on a backend that grants all or none.
 
-/// Maximum number of locks per step. A backend may do nothing else while it processes them. An acquire of more locks
-/// takes them one by one.
+/// Maximum number of locks per step. A backend may do nothing else while it processes them. If an acquire requests more
+/// locks, they are acquired one by one.
 inline constexpr std::size_t max_keys_per_step = 64;
 
 /// Asks for all locks in one step. Until the answer is taken, each claim has a place in the local queue of its key.
@@ -24,7 +24,7 @@ inline constexpr std::size_t max_keys_per_step = 64;
 /// \returns false, without any effect, if others of this locker wait for one of the keys
 [[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry);
 
-/// \returns whether the answer to `asked` has to be awaited; then `seen` is the version at which there was none
+/// \returns whether the answer to `asked` has to be awaited; then `seen` is the version at which there was no answer
 /// \throws error if the time of the policy is over, the locker closes or the process has forked
 [[nodiscard]] bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen);
 

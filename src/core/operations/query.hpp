@@ -20,8 +20,8 @@ struct query_state : plain_condition
     bool closed = false;
 };
 
-/// Ends with the backend's answer, or with an error that says why there was no answer in time. The query continues if
-/// its caller is destroyed.
+/// Sends a query. Returns the backend's answer, or an error that says why there was no answer in time. The query
+/// continues if its caller is destroyed.
 /// \param on_answer called with the answer, whether or not the caller still waits for it
 template <class Outcome>
 [[nodiscard]] asio::awaitable<Outcome> query(std::shared_ptr<core> self,

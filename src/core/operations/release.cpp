@@ -15,7 +15,7 @@ namespace colock::detail::operations {
 
 namespace {
 
-/// Continues the release in the background if the caller leaves early.
+/// Continues the release in the background if the operation is destroyed before the answer.
 class background_release_guard
 {
 public:
@@ -29,7 +29,7 @@ private:
     record& ending_;
 };
 
-/// Begins a release. A second release, or a release of a lock that was lost or detached meanwhile, awaits nothing.
+/// Begins a release. A second release, or a release of a lock that was lost or detached meanwhile, does not wait.
 release_start begin_release_if_held(core& self, record& held, std::uint32_t& seen)
 {
     const auto begun = held.current_phase() == phase::held ? begin_release(self, held, &seen) : release_start();

@@ -47,7 +47,7 @@ namespace colock::detail {
 // `await_operation` runs an operation in the coroutine that awaits it, and `start_operation` runs one for a completion
 // handler.
 
-/// Waits for a change of `source` since its version was `seen`.
+/// A wait for a change of `source`, which has not changed if its version is still `seen`.
 struct wait_for
 {
     condition* source;
@@ -99,7 +99,7 @@ struct local_completion
 
     /// Follows the rules of Asio's own operations: an immediate result is dispatched to the immediate executor, and
     /// from there to the associated executor, if there is one.
-    /// \param executor the operation runs on it
+    /// \param executor the executor on which the operation runs
     static void deliver(local_completion done, const asio::any_io_executor& executor, bool is_starting,
         std::exception_ptr failure, std::optional<stored_result<T>> result)
     {

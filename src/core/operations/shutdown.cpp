@@ -76,11 +76,12 @@ void report_undecided(core& self, std::vector<std::string>& keys)
     std::for_each(self.single_attempts.begin(), self.single_attempts.end(), add);
 }
 
-/// Additional time for calls of other threads. Such calls take no time, but their threads may be paused.
+/// Minimum time that a shutdown waits for calls of other threads. Such calls are short, but their threads may be
+/// paused.
 constexpr auto call_grace_time = std::chrono::milliseconds(100);
 
-/// Number of other threads that are inside the backend for an acquire or a release that ends before their call returns.
-/// The mutex is held.
+/// Number of calls of other threads that are inside the backend, for acquires and releases that the backend answers at
+/// once. The mutex must be held.
 unsigned calls_in_flight(const core& self) noexcept
 {
     return self.granting_at_once + (self.quick_releases_begun - self.quick_releases_ended);
@@ -131,7 +132,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
-            // Notifying the waiters takes no time, so it is completed even after the deadline.
+            // The notification of the waiters is fast, so it is completed even after the deadline.
             const bool is_notifying = self->notifier.is_notifying();
             const bool others_call = calls_in_flight(*self) != 0;
             if (self->leases.all().empty() && self->cleanup.empty() && self->acquiring == 0 && !others_call &&

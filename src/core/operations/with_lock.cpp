@@ -32,7 +32,7 @@ std::optional<lost_reason> begin_body(core& self, record& held)
         const std::lock_guard guard(self.mutex);
         lost = self.leases.report_loss(held, actions);
         if (!lost && self.dead) {
-            // Nobody would renew the lease, or cancel the body when the lease ends.
+            // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
             self.leases.begin_end(held, *lost, actions);
         }
@@ -138,7 +138,7 @@ private:
     void drop() noexcept override {}
     void abandon() noexcept override { forget(); }
 
-    /// Counts the reasons that apply, except for cancellations of the caller. The mutex is held.
+    /// Counts the reasons that apply, except for cancellations of the caller. The mutex must be held.
     [[nodiscard]] unsigned count_reasons() noexcept
     {
         const auto& ended = held_->end_reason;
@@ -204,7 +204,7 @@ asio::awaitable<std::exception_ptr> run_body(
     co_return std::get<0>(std::move(result));
 }
 
-/// Calls a body that does not wait for anything, so that nothing could cancel it. Returns its exception.
+/// Calls a body that is not a coroutine, and therefore cannot be cancelled. Returns its exception.
 std::exception_ptr call_body(body_ref body, lock& held)
 {
     try {
@@ -283,8 +283,8 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
     std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, granted, body, held);
     const auto lost = end_body(*self, *granted);
 
-    // After a loss, the release runs in the background. It can take long if the connection is dead, and the caller
-    // should be notified at once.
+    // After a loss, the release runs in the background. The release can take long if the connection is dead, and the
+    // caller should be notified at once.
     if (lost)
         throw_lost(*self, *granted, *lost, std::move(failure));
 

@@ -7,8 +7,9 @@ namespace colock::detail {
 
 namespace {
 
-/// Limits for a backend that ends each wait as soon as the wait begins. After `max_futile_waits` waits shorter than
-/// `min_wait`, or than two answers take, the acquire pauses between attempts, for 1 ms to 16 ms.
+/// Limits for a backend that ends each wait as soon as the wait begins. After `max_futile_waits` such waits, the
+/// acquire pauses between attempts, for 1 ms to 16 ms. A wait is futile if it is shorter than `min_wait`, or than twice
+/// the time of an answer.
 constexpr unsigned max_futile_waits = 32;
 constexpr auto min_wait = std::chrono::microseconds(200);
 constexpr auto min_pause = std::chrono::milliseconds(1);
@@ -28,7 +29,7 @@ acquire_plan::decision acquire_plan::next(
 {
     const bool too_late = now >= schedule.deadline();
     if (seen.unanswered) {
-        // The answer may arrive while the acquire gives up. It is not processed then.
+        // An answer that arrives after the acquire has given up is left to the cleanup.
         return {.what = too_late ? action::give_up : action::await_answer, .until = schedule.deadline()};
     }
     const bool due = now >= schedule.next_at();

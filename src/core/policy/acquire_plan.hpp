@@ -34,9 +34,9 @@ public:
         bool unanswered = false;
         /// The backend sends an event when the lock may be free.
         bool events = false;
-        /// Until then a holder of this locker has the lock, so the backend could only answer busy.
+        /// Until this time a holder of this locker has the lock, so the backend could only answer busy.
         time_point held_here_until = time_point::min();
-        /// Until then the acquire sends no attempt, so that waiters of other lockers can take the lock.
+        /// Until this time the acquire sends no attempt, so that waiters of other lockers can take the lock.
         time_point yields_until = time_point::min();
     };
 
@@ -61,7 +61,7 @@ public:
         bool yields = false;
         /// For `wait`: ask the backend for an event when the lock may be free.
         bool listen = false;
-        /// For `wait` and `await_answer`.
+        /// For `wait` and `await_answer`: when `next` must be called again at the latest.
         time_point until = time_point::max();
     };
 
@@ -69,7 +69,8 @@ public:
 
     /// Called when a create is sent. Returns true if the backend listens for the claim, which must be cancelled.
     [[nodiscard]] bool on_sent(bool counts) noexcept;
-    /// Called when a create is sent that the backend answers inside the call. It counts as set before.
+    /// Called when a create is sent that the backend answers inside the call. Does not change whether the attempt
+    /// counts.
     void on_sent_at_once() noexcept { was_sent_ = true; }
     /// Called when the answer is busy, after `took`. Returns true if the attempt counts under the policy.
     [[nodiscard]] bool on_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
@@ -106,9 +107,9 @@ public:
 
     /// Whether an attempt was sent at least once.
     [[nodiscard]] bool was_sent() const noexcept { return was_sent_; }
-    /// Whether the acquire had to wait, and is counted among the waiting.
+    /// Whether the acquire had to wait, and is counted as a waiter in the statistics.
     [[nodiscard]] bool has_waited() const noexcept { return waited_; }
-    /// Returns true if the acquire was counted among the waiting. It is not counted afterwards.
+    /// Returns whether the acquire was counted as a waiter. It is not counted afterwards.
     [[nodiscard]] bool stop_waiting() noexcept { return std::exchange(waited_, false); }
 
     /// Returns the delay before the next check of an unknown outcome or of a grant that arrived too late.
@@ -131,7 +132,7 @@ private:
     /// unknown outcome, and after a late grant.
     time_point next_check_ = time_point::max();
     time_point found_busy_at_{};
-    /// A late end of an earlier wait carries another number.
+    /// Number of the latest wait at the backend. The end of an earlier wait may arrive late, and has another number.
     std::uint32_t wait_number_ = 0;
     /// Number of waits that ended at once without a result. Halved by each other wait.
     std::uint8_t futile_waits_ = 0;
@@ -144,9 +145,9 @@ private:
     /// Whether the acquire has been suspended since the last answer.
     bool was_suspended_ = true;
     bool event_pending_ = false;
-    /// The backend can be reached again since the last attempt; see `on_contact_regained`.
+    /// Whether an attempt is due because the backend can be reached again; see `on_contact_regained`.
     bool is_retry_due_ = false;
-    /// The attempt in flight was made for that reason.
+    /// Whether the attempt in flight was made because the backend could be reached again.
     bool is_repeated_ = false;
     bool is_listening_ = false;
     bool first_is_counted_ = false;

@@ -11,7 +11,7 @@
 
 namespace colock::detail {
 
-/// A request for a lease, as its sender counts it.
+/// The parameters of a request for a lease, with the local time at which it was sent.
 struct lease_request
 {
     lease_clock::time_point sent;
@@ -21,13 +21,14 @@ struct lease_request
     std::chrono::milliseconds clock_lead{0};
 };
 
-/// Whether a lease with that TTL is too short to be reduced by `clock_lead`.
+/// Returns whether a lease with this TTL is too short to be shortened by `clock_lead`.
 [[nodiscard]] constexpr bool is_too_short(std::chrono::milliseconds ttl, std::chrono::milliseconds clock_lead) noexcept
 {
     return clock_lead > ttl / 4;
 }
 
-/// Returns the expiry as the holder counts it. It is never later than the backend's expiry, within the bounds below.
+/// Returns the time at which the holder ends the lease. It is never later than the backend's expiry, under the
+/// assumptions below.
 ///
 /// The backend ends the lease once its own clock shows at least `ttl` more than at the grant. The backend's clock may
 /// run faster than the local clock by one percent, and jump ahead by `clock_lead` meanwhile. The lease is therefore
@@ -80,12 +81,13 @@ public:
     [[nodiscard]] static bool arrives_in_time(
         lease_request granted, time_point session_until, time_point now, const margins& of) noexcept;
 
-    // The lease begins or changes. Each function returns the expiry of the lease, as far as requests determine it.
-    /// \param session_until deadline of the session that carries the lease
+    // Called when the lease begins or changes. Each function returns the new expiry, not considering the session.
+    /// \param session_until deadline of the session to which the lease is tied
     [[nodiscard]] time_point on_granted(lease_request by, time_point session_until = time_point::max()) noexcept;
     /// \param ttl the TTL of the lock; a renewal before the end of max_hold asks for less
     [[nodiscard]] time_point on_extended(lease_request by, milliseconds ttl) noexcept;
-    /// A shorter TTL applies from the request on, because its answer may never arrive.
+    /// Called when an extension is sent. A shorter TTL applies at once, because the answer may never arrive. Returns
+    /// nothing if the new expiry is not earlier than `expiry`.
     [[nodiscard]] std::optional<time_point> on_shortened(lease_request by, time_point expiry) noexcept;
 
     /// Called when the group of the lease is complete. From now on max_hold counts, and the lease is renewed only if
@@ -93,13 +95,14 @@ public:
     [[nodiscard]] time_point on_handed_out(
         time_point now, bool renews, milliseconds max_hold, time_point expiry) noexcept;
 
-    /// A renewal or an extension has failed. This is no loss: the request is repeated until the lease ends.
+    /// Called when a renewal or an extension has failed. The lease is not lost: if it is renewed, another renewal is
+    /// due soon.
     void on_failed(time_point now) noexcept;
     /// Called after the answer to another operation. A renewal that became due meanwhile is due now.
     void catch_up(time_point now) noexcept;
-    /// Sets when the next renewal is due. The lease must be one that is renewed.
+    /// Sets when the next renewal is due. Requires `renews()`.
     void schedule_renewal(time_point due) noexcept { renew_at_ = due; }
-    /// Removes the due renewal, because it is being made, cannot be made, or is not wanted any more.
+    /// Removes the scheduled renewal, because it is being sent, cannot be sent, or is not wanted any more.
     void forget_renewal() noexcept { renew_at_ = time_point::max(); }
     /// Returns the TTL that a renewal asks for, which max_hold limits. Returns nothing if it is below the minimum TTL.
     [[nodiscard]] std::optional<milliseconds> renewal_ttl(
@@ -107,11 +110,12 @@ public:
 
     void begin_body() noexcept { body_runs_ = true; }
     void end_body() noexcept { body_runs_ = false; }
-    /// The body has to stop. `expired` stands for the stop margin. The first reason is the reported one.
+    /// Records that the body has to stop. `why` is `expired` if the stop margin is reached. Only the first reason is
+    /// reported.
     void stop_body(lost_reason why) noexcept;
     void add_listener() noexcept { ++listeners_; }
     void remove_listener() noexcept { --listeners_; }
-    /// The lease is not renewed any more.
+    /// Ends the renewal of the lease.
     void stop_renewals() noexcept
     {
         renews_ = false;
@@ -119,7 +123,7 @@ public:
     }
 
     /// Returns the action that is due now for a lease with that `expiry`.
-    /// \param watched the end of the lease must be detected
+    /// \param watched whether the end of the lease must be detected even if nobody waits for it
     [[nodiscard]] decision next(time_point now, time_point expiry, const margins& of, bool watched) const noexcept;
     /// Returns when `next` must be called again.
     [[nodiscard]] time_point due(time_point expiry, const margins& of, bool watched) const noexcept;

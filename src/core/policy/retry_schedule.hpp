@@ -23,12 +23,12 @@ public:
 
     /// When the next attempt is due. Before the first failure this is the start.
     [[nodiscard]] time_point next_at() const noexcept { return next_at_; }
-    /// time_point::max() if the policy has no total time.
+    /// Returns when the total time of the policy ends; time_point::max() if it has none.
     [[nodiscard]] time_point deadline() const noexcept { return deadline_; }
     [[nodiscard]] time_point start() const noexcept { return start_; }
     /// Number of attempts that have counted.
     [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
-    /// Number of requests of claims that this call has abandoned to start again with others.
+    /// Number of requests that were sent for abandoned claims, before this call started again with new claims.
     [[nodiscard]] std::size_t earlier_requests() const noexcept { return earlier_requests_; }
     void add_earlier_requests(std::size_t count) noexcept { earlier_requests_ += count; }
     /// Whether the policy can end by itself.

@@ -13,9 +13,9 @@ namespace colock::detail {
 
 namespace {
 
-/// The number grows with each change of the format after it.
+/// Marks a ticket, and ends with the version of the ticket format. Increase the version with each change of the format.
 constexpr std::string_view prefix = "colock1";
-/// Maximum size of the adapter's part, in bytes. The key has no such limit, because an adapter may allow any length.
+/// Maximum size of `proof` in bytes. The key has no such limit, because an adapter may allow any length.
 constexpr std::size_t max_proof = 16 * 1024;
 
 void append_hex(std::string& to, std::string_view bytes)

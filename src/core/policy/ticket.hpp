@@ -23,13 +23,13 @@ struct ticket_content
     std::size_t max_holders = 0;
     /// 0: until released.
     std::chrono::milliseconds ttl{0};
-    /// The adapter's part.
+    /// The data of `adapter::export_ticket`.
     std::string proof{};
 
     friend bool operator==(const ticket_content&, const ticket_content&) = default;
 };
 
-/// Returns printable ASCII without blanks, whatever the parts contain.
+/// Returns the ticket: printable ASCII without blanks, whatever the members contain.
 [[nodiscard]] std::string to_ticket(const ticket_content& content);
 /// Returns nothing unless `ticket` is exactly the result of `to_ticket`.
 [[nodiscard]] std::optional<ticket_content> parse_ticket(std::string_view ticket);

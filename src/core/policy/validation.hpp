@@ -10,10 +10,11 @@
 
 namespace colock::detail {
 
-// Each function returns what is wrong, with the value and the remedy, or null.
+// Each `check_` function below, except the last, returns what is wrong, with the value and the remedy. It returns null
+// if nothing is wrong.
 
 [[nodiscard]] std::unique_ptr<const failure> check_key(std::string_view key, const adapter_limits& limits);
-/// 0 is in range if the backend has locks without a TTL.
+/// A TTL of 0 is valid if the backend has locks without a TTL.
 /// \param max_clock_lead of the adapter for this TTL
 [[nodiscard]] std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const adapter_limits& limits,
     const capabilities& can, std::chrono::milliseconds max_clock_lead);
@@ -22,7 +23,7 @@ namespace colock::detail {
     lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend);
 [[nodiscard]] std::unique_ptr<const failure> check_max_hold(
     std::chrono::milliseconds max_hold, const adapter_limits& limits);
-/// Whether a lease with that TTL can ever be long enough for the locker's margins.
+/// Checks whether a lease with this TTL can be long enough for the margins of the locker.
 /// \param max_clock_lead of the adapter for this TTL
 /// \param by_default the default renewal of the operation: automatic for with_lock
 [[nodiscard]] std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl,

@@ -30,7 +30,7 @@ struct adapter::listeners
     };
 
     using contact_event = void (contact_watcher::*)() noexcept;
-    /// The mutex is not held.
+    /// Must be called without the mutex.
     void notify_contact(contact_event what) noexcept
     {
         std::vector<std::shared_ptr<contact_watcher>> targets;
@@ -53,7 +53,7 @@ struct adapter::listeners
     failure_ptr connecting;
     /// The backend has been reachable at least once.
     bool ready = false;
-    /// \returns whether there was any
+    /// Clears the trouble and the reported failures. Returns whether there was a trouble.
     bool end_trouble() noexcept
     {
         connecting = nullptr;
@@ -87,7 +87,7 @@ void adapter::cancel_wait(claim&) noexcept {}
 
 namespace {
 
-/// The default hand-over: a release, then a create, each with its own outcome.
+/// Implements the default hand-over: a release, then a create, each with its own outcome.
 void release_then_create(adapter& backend, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
     const auto self = backend.shared_from_this();
@@ -329,8 +329,8 @@ void adapter::notify_reconnected() noexcept
         const std::lock_guard guard(listeners_->mutex);
         is_regained = listeners_->end_trouble();
         for (auto& known : listeners_->known) {
-            // An observer that was attached while the backend was unreachable learns now for the first time that it is
-            // ready.
+            // An observer that was attached while the backend was unreachable has not received `ready` yet, and
+            // receives it now.
             const bool knows = std::exchange(known.knows_ready, true) || !listeners_->ready;
             if (auto listener = known.who.lock())
                 targets.emplace_back(std::move(listener), knows);

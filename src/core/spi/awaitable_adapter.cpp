@@ -37,12 +37,13 @@ failure_ptr describe(const std::exception_ptr& exception)
     }
 }
 
-/// The coroutine refers to its adapter by `this`. The handler outlives the coroutine and keeps the adapter alive.
+/// Spawns the coroutine of an operation. The coroutine refers to its adapter by `this`. The handler outlives the
+/// coroutine and keeps the adapter alive.
 template <class Outcome, class Failed>
 void spawn(adapter& owner, asio::awaitable<Outcome> operation, completion<Outcome> done, Failed failed)
 {
     const auto executor = owner.executor();
-    // The context is gone, and with it all callers.
+    // The execution context has shut down, so the operation cannot run. `done` is destroyed without a call.
     if (!executor)
         return;
     asio::co_spawn(executor, std::move(operation),
@@ -62,7 +63,7 @@ list_outcome list_failed(failure_ptr error)
 
 } // namespace
 
-/// The waits in flight, and how each is ended.
+/// The waits in flight, and the cancelled waits whose coroutines have not been notified.
 ///
 /// Thread safety: all members may be called from any thread.
 class awaitable_adapter::waits
@@ -102,8 +103,8 @@ public:
         }
         notify_cancelled();
     }
-    /// Notifies the coroutines of cancelled waits. Coroutines that cannot be notified for want of memory are notified
-    /// at the next call.
+    /// Notifies the coroutines of cancelled waits. If there is no memory to notify a coroutine, it is notified at the
+    /// next call.
     void notify_cancelled() noexcept
     {
         for (;;) {
@@ -132,8 +133,8 @@ private:
     [[nodiscard]] static bool notify(const wait_ptr& cancelled) noexcept
     {
         try {
-            // Posts to the executor below the strand first: a strand whose first post fails for want of memory never
-            // runs again.
+            // Posts to the executor below the strand first: a strand never runs again if there was no memory for its
+            // first post.
             if (cancelled) {
                 asio::post(cancelled->strand.get_inner_executor(), [cancelled] {
                     asio::dispatch(

@@ -38,7 +38,7 @@ struct acquire_guard
         if (counted_in)
             count_out(*self, *counted_in);
     }
-    /// Must be called before anything is awaited: from now on the acquire may take time.
+    /// Counts the acquire among those that may have to wait. Must be called before anything is awaited.
     void enter_slow_path() noexcept
     {
         if (counted_in == &self->acquiring)

@@ -9,7 +9,8 @@ namespace colock::detail {
 
 lease_clock::time_point core::note_answer_time(record& asked, create_status answer) noexcept
 {
-    // A request that was made before the first connection was established was sent after that.
+    // A request that was made before the first connection existed was sent when the connection was established, at the
+    // earliest.
     asked.set_sent(std::max(asked.sent(), backend->connected_at()));
     const auto now = lease_clock::now();
     if (answer != create_status::failed)
@@ -35,7 +36,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
         const bool unknown = outcome.status == create_status::failed && outcome.error->code == errc::outcome_unknown;
         if (unknown) {
             subject.mark_in_doubt();
-            // A repeated create has already set our TTL on the claim that it finds.
+            // If this create arrives after a repeated one, it finds the grant, and sets its TTL again.
             if (subject.ttl() > subject.ttl().zero())
                 subject.may_arrive_late(subject.ttl());
         }

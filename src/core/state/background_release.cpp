@@ -40,7 +40,8 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
     return !failed;
 }
 
-/// The mutex is held.
+/// Returns whether the answer to the release has to be awaited, and stores in `seen` the version at which there was no
+/// answer. From now on, a quick release notifies its waiters. The mutex must be held.
 bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
 {
     ending.watch_end();

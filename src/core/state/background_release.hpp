@@ -16,14 +16,14 @@ void release_in_background(core& self, record& held) noexcept;
 /// Abandons the acquire `wanted`, which has not handed out its lock: its frame is destroyed, or it continues with
 /// another claim.
 void abandon_acquire(core& self, const record::ptr& wanted) noexcept;
-/// Releases a lock without an event, on a backend that answers at once.
-/// \returns false if the release needs the general procedure, or has to be tried again
+/// Tries a quick release: on a backend that answers at once, of a lock that nobody observes or waits for.
+/// \returns false if the lock needs the general procedure, or if the quick release has failed and is repeated
 [[nodiscard]] bool release_at_once(core& self, const record::ptr& held);
 struct release_start
 {
     /// The lock was held until this call.
     bool was_held = false;
-    /// The answer has to be awaited. `seen` has been set to the version at which there was none.
+    /// The answer has to be awaited. `seen` has been set to the version at which there was no answer.
     bool waits = false;
 };
 /// Begins to release `held`, if it is still held.

@@ -87,8 +87,8 @@ void cleanup_queue::on_released(record& subject, release_outcome&& outcome, defe
             subject.spend();
         subject.notify(actions.wakes);
     } else if (subject.current_phase() == phase::ending && late_grant) {
-        // The answered request was a plain release, and the acquire was given up meanwhile: there may be more to
-        // release.
+        // The answered request was the release of a late grant, and the acquire was given up meanwhile. The claim
+        // itself is still to be released.
         start_release(subject, actions);
     } else if (subject.current_phase() == phase::ending) {
         const bool failed = outcome.status == release_status::failed;
@@ -120,7 +120,7 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
     // The release may or may not have been executed, so the waiters behind it have to check the backend themselves.
     if (ending.granted)
         shard_.queues.wake_heads(ending, actions.wakes);
-    // The caller that waited for the first answer may leave now; the clean-up keeps the core alive.
+    // The caller that waited for the first answer may return now, so the cleanup keeps the core alive.
     if (!kept_)
         kept_ = owner_.lock();
     ending.release_state().backoff = std::clamp<decltype(ending.release_state().backoff)>(

@@ -38,7 +38,7 @@ public:
     /// Removes the claim.
     /// \param proven it is certain that the backend keeps nothing of the claim
     void end(record& ending, bool proven, deferred_actions& actions);
-    /// Keeps the core alive until the clean-up ends, because the last owner of `ending` leaves.
+    /// Keeps the core alive until the cleanup ends, because the last owner of `ending` may be destroyed now.
     void keep_until_ended(const record& ending);
 
     /// Ends all claims now, unproven.

@@ -72,8 +72,8 @@ void core::context_shutdown() noexcept
         dead = true;
         closed_to_new = true;
         timer = timers.stop();
-        // Nobody renews a lease any more. The coroutines of this context are gone; those of other contexts end by
-        // themselves.
+        // No timer renews a lease any more, so the bodies have to stop. The coroutines of this context are gone. The
+        // coroutines of other contexts end by themselves.
         for (record& held : leases.all()) {
             if (held.plan.body_runs())
                 leases.stop_body(held, lost_reason::shutting_down, actions);
@@ -82,7 +82,7 @@ void core::context_shutdown() noexcept
         cleanup.give_up(actions);
     }
     actions.run(*this);
-    // Notifies the rest, if a shutdown was notifying in batches.
+    // A shutdown may have been notifying in batches. Notifies those that are left.
     notifier.notify_remaining();
 }
 

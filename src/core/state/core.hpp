@@ -36,7 +36,7 @@
 
 namespace colock::detail {
 
-/// The shared state of a locker: its local queues, its leases with their one timer, and the clean-up of abandoned
+/// The shared state of a locker: its local queues, its leases with their one timer, and the cleanup of abandoned
 /// claims. The operations on this state are in operations.hpp.
 ///
 /// Thread safety: the shard's mutex guards every member that is neither const nor atomic. A function that must be
@@ -67,7 +67,7 @@ public:
     void on_released(record& ending, release_outcome&& outcome);
     void on_handed_over(record& ending, record& next, hand_over_outcome&& outcome);
     void on_extended(const record::ptr& held, extend_outcome outcome);
-    /// \param result where the caller that asked finds the outcome; null if the core itself has asked
+    /// \param result where the outcome is stored for the caller; null if the core itself has sent the query
     void on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result);
     void on_woken(const record::ptr& waiting, std::uint32_t wait_number);
     void declare_lost(const record::ptr& held, lost_reason reason);
@@ -124,7 +124,7 @@ public:
         return registry_ && registry_->if_open([&] { asio::post(executor(), std::move(function)); });
     }
 
-    /// Removes `wanted`, which has not been granted, from the list of single attempts. The mutex is held.
+    /// Removes `wanted`, which has not been granted, from the list of single attempts. The mutex must be held.
     void remove_single_attempt(record& wanted);
     /// Notifies a shutdown that something it waits for may have ended.
     void notify_drained();
@@ -149,11 +149,11 @@ public:
     /// keep the core alive, and end the records without the mutex.
     unsigned quick_releases_begun = 0;
     std::atomic<unsigned> quick_releases_ended{0};
-    /// Waited on by groups that pause after a failed attempt.
+    /// The condition on which groups wait that pause after a failed attempt.
     plain_condition pausing;
 
 private:
-    /// \returns the current time. The mutex is held.
+    /// \returns the current time. The mutex must be held.
     time_point note_answer_time(record& asked, create_status answer) noexcept;
     void on_timer();
     void on_timer_unused();

@@ -34,19 +34,20 @@ struct deferred_actions
     };
 
     wake_list wakes;
-    /// A hand-over may need two.
+    /// Two inline elements, because a hand-over may also cancel a wait.
     boost::container::small_vector<request, 2> requests;
     /// References of the lists to records that were removed from them.
     boost::container::small_vector<record::ptr, 1> ended;
     std::shared_ptr<core> keep;
 
-    /// \throws std::bad_alloc so it is called before `subject` is changed
+    /// \throws std::bad_alloc Call it before `subject` is changed.
     void ask(action what, record& subject, record::ptr next = {})
     {
         requests.push_back({what, record::ptr(&subject), std::move(next)});
     }
 
-    /// Reports all pending events of the shard to the observer, and then executes the actions. Not under the mutex.
+    /// Reports all pending events of the shard to the observer, and then executes the actions. The mutex must not be
+    /// held.
     void run(shard& of);
 };
 

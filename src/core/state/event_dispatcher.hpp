@@ -48,7 +48,7 @@ public:
     event_dispatcher(const event_dispatcher&) = delete;
     event_dispatcher& operator=(const event_dispatcher&) = delete;
 
-    /// Adds an event. Without memory the event is dropped: docs/guide.md says so. The mutex is held.
+    /// Adds an event. Without memory the event is dropped: docs/guide.md says so. The mutex must be held.
     void add(lock_event&& next) noexcept
     {
         try {
@@ -56,9 +56,9 @@ public:
         } catch (const std::bad_alloc&) {
         }
     }
-    /// Reports the pending events to `listener`. Not under the mutex.
+    /// Reports the pending events to `listener`. The mutex must not be held.
     void run(observer& listener);
-    /// Called in the child of a fork, where the reporting thread does not exist. The mutex is held.
+    /// Called in the child of a fork, where the reporting thread does not exist. The mutex must be held.
     void forked() noexcept { is_reporting_ = false; }
 
 private:

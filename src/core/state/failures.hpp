@@ -33,10 +33,10 @@ inline void throw_if_refused(const core& self, const record& wanted)
 
 // Errors of an acquire.
 [[nodiscard]] failure_ptr too_late_to_use();
-/// Returns what is known about the attempts of `wanted` so far. The mutex is held.
+/// Returns what is known about the attempts of `wanted` so far. The mutex must be held.
 [[nodiscard]] last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now);
 /// Returns what is known to a caller that has sent no request itself and waits behind the members of `queue`. The mutex
-/// is held.
+/// must be held.
 [[nodiscard]] last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now);
 /// Returns why the lock cannot be reported as busy: the state of a backend that did not answer, or its last error. Null
 /// if the lock is busy, or another caller of this locker is first.

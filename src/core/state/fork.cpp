@@ -55,7 +55,7 @@ void core::context_forked() noexcept
             drop_after_fork(*this, *ending, actions);
             actions.ended.push_back(std::move(ending));
         }
-        // Their threads exist only in the parent.
+        // The threads that were inside the backend exist only in the parent.
         quick_releases_ended = quick_releases_begun;
         granting_at_once = 0;
         events.forked();

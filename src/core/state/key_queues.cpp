@@ -116,7 +116,7 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
     }
 }
 
-/// Makes heads of the members that nothing keeps back any more. Only shared heads are in front of `from`.
+/// Makes heads of the members, from `from` on, that may be heads now. Only shared heads are in front of `from`.
 void key_queues::promote(key_queue& queue, member_list::iterator from, wake_list& wakes)
 {
     for (; from != queue.members.end(); ++from) {

@@ -46,7 +46,7 @@ struct key_queue
     const record* holder = nullptr;
     /// Number of hand-overs between local holders since other lockers last had a chance.
     unsigned hand_over_count = 0;
-    /// Until then the heads send no create, so that waiters of other lockers can take the lock.
+    /// Until this time the heads send no create, so that waiters of other lockers can take the lock.
     lease_clock::time_point yields_until{};
     /// The last answer to a head. The members behind the heads have no other information.
     last_answer answer{};
@@ -79,7 +79,8 @@ public:
     key_queues(const key_queues&) = delete;
     key_queues& operator=(const key_queues&) = delete;
 
-    /// May be called without the mutex. False: a moment ago nobody waited for a key with that hash.
+    /// Returns false if nobody waited for a key with this hash a moment ago. True proves nothing. May be called without
+    /// the mutex.
     [[nodiscard]] bool may_have(std::size_t hash) const noexcept
     {
         return counts_[hash % counts_.size()].load(std::memory_order_acquire) != 0;
@@ -106,7 +107,8 @@ public:
     /// Wakes the heads that sleep until the old expiry of `shortened`.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);
     /// Returns the waiter that gets the lock `held`; null if other lockers are to have a chance. If the backend keeps a
-    /// queue, the waiter after that one becomes a head now, so that its create can be sent together with the hand-over.
+    /// queue, the waiter after the returned one becomes a head now, so that its create can be sent together with the
+    /// hand-over.
     [[nodiscard]] record::ptr pick_for_hand_over(record& held, wake_list& wakes);
 
     template <class Function>

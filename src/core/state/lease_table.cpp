@@ -304,7 +304,7 @@ void lease_table::lost_contact(time_point now)
     for (record& held : held_) {
         if (shard_.options.observer && !held.incomplete)
             shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
-        // The sooner the core knows whether the lease still exists, the better.
+        // The renewal also shows whether the lease still exists, so it is due at once.
         if (held.plan.renews() && held.in_flight == operation::none) {
             held.plan.schedule_renewal(now);
             reschedule(held);

@@ -33,7 +33,7 @@ public:
     void apply_early_reports(record& held, deferred_actions& actions);
     /// Asks the backend whether the lease still exists, as soon as no other operation of the lock is in flight.
     void verify(record& held, deferred_actions& actions);
-    /// Adds a lock whose coroutine does not wait for the grant.
+    /// Adds a lock that is not in a queue, and whose coroutine is not suspended.
     void hold(record& wanted, std::uint64_t fence);
     /// Ends, in the statistics, the wait of an acquire that began at `started`.
     void end_wait(time_point started);
@@ -48,7 +48,7 @@ public:
 
     /// Sets the timer after anything that the plan depends on has changed.
     void reschedule(record& held);
-    /// Does what the plan requires now. Returns false if the lease has ended.
+    /// Carries out the actions that the plan requires now. Returns false if the lease has ended.
     [[nodiscard]] bool follow_plan(record& held, time_point now, deferred_actions& actions);
     void stop_body(record& held, lost_reason why, deferred_actions& actions);
     /// Ends one more lock, or stops its body, because of a shutdown. No lock may be granted any more. Returns false if
@@ -71,7 +71,7 @@ public:
     void lost_contact(time_point now);
     void session_ended(const session_bound& session);
 
-    /// Returns the last request sent for `claim`, which asked for `ttl`, as its lease is counted now.
+    /// Returns the parameters that determine the lease of `claim`, whose last request asked for `ttl`.
     [[nodiscard]] lease_request request_of(const record& claim, std::chrono::milliseconds ttl) const noexcept;
 
     [[nodiscard]] record_list& all() noexcept { return held_; }

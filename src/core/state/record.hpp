@@ -108,15 +108,15 @@ struct release_state
     release_status status = release_status::released;
 };
 
-/// One acquisition, from the call to the end of its clean-up: the claim that the adapter sees, and the core's data
-/// about it. The handle, the operation in flight and the core's lists share its ownership. If the owning frame is
-/// destroyed, the core completes the release.
+/// One acquisition, from the call to the end of its cleanup: the claim that the adapter sees, and the core's data about
+/// it. The handle, the operation in flight and the core's lists share its ownership. If the owning frame is destroyed,
+/// the core completes the release.
 ///
 /// A record is in at most one list of the core at a time: the queue of its key, the single attempts, the held locks, or
 /// the claims that end.
 ///
-/// Thread safety: members without another note are guarded by the shard's mutex. The retry members belong to the
-/// acquiring coroutine.
+/// Thread safety: members without another note are guarded by the shard's mutex. `own_policy` belongs to the acquiring
+/// coroutine.
 class record final : public claim, public condition, public boost::intrusive::list_base_hook<>
 {
 public:
@@ -137,7 +137,7 @@ public:
     }
 
     /// Must be called before a create, or a request that includes one, is sent. Discards reports about an earlier
-    /// grant, because they do not concern the grant that this create may bring. The mutex is held.
+    /// grant, because they do not concern the grant that this create may bring. The mutex must be held.
     void sends_create() noexcept
     {
         in_flight = operation::create;
@@ -158,14 +158,14 @@ public:
 
     [[nodiscard]] phase current_phase() const noexcept { return phase_.load(std::memory_order_acquire); }
     void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
-    /// Called on a record in a quick release: the end of that release is notified from now on. The mutex is held.
+    /// Called on a record in a quick release: the end of that release is notified from now on. The mutex must be held.
     void watch_end() noexcept
     {
         auto unwatched = phase::ending_unwatched;
         if (phase_.compare_exchange_strong(unwatched, phase::ending))
             release_state().answered = false;
     }
-    /// Ends a quick release. Returns false if somebody has begun to wait for its end. Not under the mutex.
+    /// Ends a quick release. Returns false if somebody has begun to wait for its end. The mutex must not be held.
     [[nodiscard]] bool end_unwatched() noexcept
     {
         if (is_single_threaded() && current_phase() == phase::ending_unwatched) {
@@ -207,8 +207,8 @@ public:
     /// Switches from the data of the acquire to the data of the lease and the release. Must be called once.
     void has_acquired() noexcept;
 
-    /// Valid until the record has ended. The acquiring coroutine keeps the core alive, or the handle, or the core
-    /// itself while anything is being released.
+    /// Valid until the record has ended. The core is kept alive by the acquiring coroutine, by the handle, or by itself
+    /// while a lock is being released.
     detail::core* const owner_core;
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
@@ -274,7 +274,7 @@ private:
 };
 
 /// Pins the core of a record while an adapter's answer is processed. Empty if the record needs no more answers. An
-/// answer on a thread of the adapter may arrive while the last owner of the core leaves.
+/// answer may arrive on a thread of the adapter while the last owner of the core is being destroyed.
 class pinned_core
 {
 public:

@@ -56,7 +56,7 @@ struct shard
         return adapter_keeps_time() ? lease_clock::time_point::max() : saturating_add(sent, options.operation_timeout);
     }
 
-    /// The mutex is held.
+    /// The mutex must be held.
     void wake_all_suspended(wake_list& wakes)
     {
         for (waiter_list* each : {&suspended_until_closed, &suspended}) {
@@ -65,7 +65,7 @@ struct shard
         }
     }
 
-    /// Suspends a waiter again whose continuation could not be posted for want of memory. The timer resumes it.
+    /// Suspends a waiter again if there was no memory to post its continuation. The timer resumes the waiter.
     void wake_later(waiter& suspended_again) noexcept;
 
     /// Calls the backend for an operation that is in flight for `subject`. If there is no memory for that, the
@@ -80,7 +80,7 @@ struct shard
         } catch (const std::bad_alloc&) {
             {
                 const std::lock_guard guard(mutex);
-                // A backend that has answered before it threw is not answered for again.
+                // If the backend has answered before it threw, there is no failure to report.
                 if (subject.in_flight == operation::none)
                     return;
             }

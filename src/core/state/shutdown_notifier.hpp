@@ -28,18 +28,18 @@ public:
     void set_owner(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
     /// Closes the locker: nothing is granted from now on. Notifies the first batch before it returns. All others follow
-    /// even if nobody waits for them. Not under the mutex.
+    /// even if nobody waits for them. The mutex must not be held.
     void begin(what notified);
 
-    /// Notifies all that have not been notified yet. Not under the mutex.
+    /// Notifies all waiters and leases that have not been notified yet. The mutex must not be held.
     void notify_remaining() { notify_in_batches(); }
 
-    // The mutex is held when these are called.
-    /// Whether some have not been notified yet.
+    // The mutex must be held for these functions.
+    /// Whether some waiters or leases have not been notified yet.
     [[nodiscard]] bool is_notifying() const noexcept { return is_notifying_; }
     /// A shutdown has begun, which also ends the held locks.
     [[nodiscard]] bool ends_leases() const noexcept { return ends_leases_; }
-    /// Nobody is left to notify.
+    /// Stops the notification. Called in the child of a fork, which wakes all waiters itself.
     void stop() noexcept { is_notifying_ = false; }
 
 private:

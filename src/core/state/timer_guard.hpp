@@ -17,7 +17,7 @@ struct timer_guard
         {
             const std::lock_guard guard(self.mutex);
             self.timers.schedule(source, lease_clock::time_point::max());
-            // Other coroutines that wait on it schedule their own times again.
+            // Other coroutines that wait on the condition schedule their own times again.
             source.notify(actions.wakes);
         }
         actions.run(self);

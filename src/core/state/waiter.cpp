@@ -19,7 +19,7 @@ public:
     continuation& operator=(continuation&&) = delete;
     ~continuation()
     {
-        // The mutex of a registry is held while the continuation is posted.
+        // If the post fails, the mutex of a registry is held, so the handler must not be destroyed here.
         if (of_ && of_->is_posted_)
             of_->drop();
     }

@@ -47,7 +47,7 @@ public:
     using source_hook = boost::intrusive::list_base_hook<auto_unlink>;
     using suspended_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>;
 
-    // With the core's mutex held: whether it is suspended.
+    // Whether the waiter is suspended. The core's mutex must be held.
     [[nodiscard]] bool is_waiting() const noexcept { return source_hook::is_linked(); }
     /// Removes the waiter from the lists. Requires `is_waiting()`.
     [[nodiscard]] ptr remove() noexcept
@@ -58,15 +58,15 @@ public:
     }
 
     /// Posts the continuation to the executor of its coroutine. Does nothing if the context of that executor has shut
-    /// down. Not under the core's mutex.
-    /// \throws std::bad_alloc; then it may be resumed again
+    /// down. The core's mutex must not be held.
+    /// \throws std::bad_alloc The waiter may then be resumed again.
     void resume(error_code why);
     /// Destroys the continuation, unless it has been posted already.
     virtual void discard() noexcept = 0;
 
     /// The wait was cancelled: it ends instead of being suspended again. Guarded by the core's mutex.
     bool is_cancelled = false;
-    /// Belongs to the wake list that the waiter is in.
+    /// Whether the waiter is resumed because of a cancellation. Belongs to the wake list that contains the waiter.
     bool is_woken_by_cancellation = false;
 
 protected:
@@ -169,14 +169,14 @@ public:
             take_front();
     }
 
-    /// The mutex is held.
+    /// The mutex must be held.
     void add(waiter& next) noexcept
     {
         next.is_woken_by_cancellation = next.is_cancelled;
         woken_.push_back(*next.remove().detach());
     }
     /// Posts the continuation of each waiter to its executor.
-    /// \param failed called for each waiter that could not be posted for want of memory
+    /// \param failed called for each waiter whose continuation could not be posted, because there was no memory
     template <class Failed>
     void resume(Failed failed)
     {
@@ -199,7 +199,7 @@ private:
         return {&next, false};
     }
 
-    /// Owns a reference to each. The hook is free, because a woken waiter is in no other list.
+    /// Owns a reference to each waiter. The hook is free, because a woken waiter is in no other list.
     waiter_list woken_;
 };
 
