@@ -81,12 +81,12 @@ public:
     /// Acquires all locks or none. A key has its own mode or the mode of the options. `max_holders` applies to the
     /// shared keys.
     ///
-    /// Order: if the backend supports it (`capabilities::several`), and no caller of this locker waits for one of the
-    /// keys, the function first requests all keys in one step. Otherwise it acquires the keys in canonical order
-    /// (sorted, duplicates removed), and holds the granted locks while it waits for the next key. All callers of
-    /// acquire_all use this order, so they cannot deadlock with each other. A waiting group keeps its place in the
-    /// queue of the key. It therefore cannot starve where waiters are ordered: within a locker, and among all lockers
-    /// with `capabilities::fifo`.
+    /// Order: the function first requests all keys in one step, if the backend supports this (`capabilities::several`),
+    /// the keys are exclusive and at most 64, and no caller of this locker waits for one of them. Otherwise it acquires
+    /// the keys in canonical order (sorted, duplicates removed), and holds the granted locks while it waits for the
+    /// next key. All callers of acquire_all use this order, so they cannot deadlock with each other. A waiting group
+    /// keeps its place in the queue of the key. It therefore cannot starve where waiters are ordered: within a locker,
+    /// and among all lockers with `capabilities::fifo`.
     ///
     /// Deadlocks: a caller that nests locks itself (it holds "b" and acquires "a") can deadlock with acquire_all, and
     /// so can lock_group::acquire. Give both retry policies a `total_time`, which ends the deadlock on both sides.

@@ -1,6 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Operations on all locks of a group.
-
 #include "memory/holders.hpp"
 #include "memory/reader.hpp"
 

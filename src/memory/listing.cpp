@@ -1,6 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Lists of locks, and the forced removal of locks by administrators.
-
 #include "memory/holders.hpp"
 #include "memory/reader.hpp"
 #include "util/cursor.hpp"

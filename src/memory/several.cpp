@@ -1,6 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Creation of several locks in one step.
-
 #include "memory/holders.hpp"
 
 #include <utility>

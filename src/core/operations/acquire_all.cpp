@@ -97,11 +97,11 @@ struct candidate
 
 /// Acquires several locks, all or none.
 ///
-/// If the backend supports it, and nobody of this locker waits for one of the keys, all locks are first requested in
-/// one step. Otherwise the locks are acquired one after the other in canonical order, and those that were granted are
-/// held. All groups use the same order, so they cannot wait for each other in a cycle. A place in a queue is kept until
-/// the lock is granted, so that other acquires cannot starve the group. If a lease ends before the group is complete,
-/// all locks are released, and the group starts again.
+/// If the backend supports it, and no other caller of this locker waits for one of the keys, all locks are first
+/// requested in one step. Otherwise the locks are acquired one after the other in canonical order, and those that were
+/// granted are held. All groups use the same order, so they cannot wait for each other in a cycle. A place in a queue
+/// is kept until the lock is granted, so that other acquires cannot starve the group. If a lease ends before the group
+/// is complete, all locks are released, and the group starts again.
 class group_acquire
 {
 public:

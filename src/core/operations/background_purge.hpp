@@ -10,9 +10,9 @@ class core;
 /// Starts a coroutine that removes expired locks at an interval, if the options ask for it and locks can expire on the
 /// backend. The coroutine ends when the core accepts no new acquires.
 ///
-/// Of all lockers, only the holder of a common lock purges. The holder keeps this lock as long as it lives, and extends
-/// it during each purge. The other lockers try to acquire the lock at the same interval, so one of them takes over when
-/// the lock has expired.
+/// Of all lockers, only the holder of a common lock purges. The holder keeps this lock until its core accepts no new
+/// acquires, and extends it during each purge. The other lockers try to acquire the lock at the same interval, so one
+/// of them takes over when the lock has expired.
 void begin_background_purge(const std::shared_ptr<core>& self);
 
 } // namespace colock::detail

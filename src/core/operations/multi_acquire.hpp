@@ -21,7 +21,7 @@ inline constexpr std::size_t max_keys_per_step = 64;
 
 /// Asks for all locks in one step. Until the answer is taken, each claim has a place in the local queue of its key.
 /// \param is_retry whether the statistics count a retry
-/// \returns false, without any effect, if others of this locker wait for one of the keys
+/// \returns false, without any effect, if other callers of this locker wait for one of the keys
 [[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry);
 
 /// \returns whether the answer to `asked` has to be awaited; then `seen` is the version at which there was no answer

@@ -53,7 +53,7 @@ template <class Outcome>
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self->mutex);
-            // An answer after a time-out is ignored.
+            // An answer after the timeout is ignored.
             state->closed = state->outcome || self->is_backend_gone() || lease_clock::now() >= until;
             if (state->closed) {
                 answer = std::move(state->outcome);

@@ -40,7 +40,7 @@ namespace colock::detail {
 ///
 /// The cancellation slot is not the caller's. The function that co_spawn stores in a slot refers to the coroutine's
 /// strand. A strand must not outlive its context, but the caller's signal may. Therefore the slot belongs to a signal
-/// of this object, and the caller's signal refers to that one weakly.
+/// of this object, and the caller's slot holds a weak reference to that signal.
 template <class Handler>
 class relayed
 {

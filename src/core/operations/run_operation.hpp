@@ -43,9 +43,9 @@ namespace colock::detail {
 //   result_type result();                       // called once
 //   core& owner();
 //
-// All of them may throw, which ends the operation. The destructor leaves to the core what the operation has begun.
-// `await_operation` runs an operation in the coroutine that awaits it, and `start_operation` runs one for a completion
-// handler.
+// If a member function throws, the operation ends with the exception. The destructor leaves unfinished requests to the
+// core. `await_operation` runs an operation in the coroutine that awaits it, and `start_operation` runs one for a
+// completion handler.
 
 /// A wait for a change of `source`, which has not changed if its version is still `seen`.
 struct wait_for

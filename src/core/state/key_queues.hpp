@@ -89,6 +89,7 @@ public:
     [[nodiscard]] key_queue* find(const record& wanted);
 
     /// Appends `wanted` to the queue of its key.
+    /// \param as_head `wanted` becomes a head in any case, because it has sent a request to the backend already
     void enter(record& wanted, bool as_head, wake_list& wakes);
     /// Removes `wanted` from its queue. Returns true if the queue has other members.
     bool leave(record& wanted, wake_list& wakes);

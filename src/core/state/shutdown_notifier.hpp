@@ -27,8 +27,8 @@ public:
 
     void set_owner(std::weak_ptr<core> owner) { owner_ = std::move(owner); }
 
-    /// Closes the locker: nothing is granted from now on. Notifies the first batch before it returns. All others follow
-    /// even if nobody waits for them. The mutex must not be held.
+    /// Closes the locker: nothing is granted from now on. Notifies the first batch before it returns. The other batches
+    /// follow even if nobody waits for them. The mutex must not be held.
     void begin(what notified);
 
     /// Notifies all waiters and leases that have not been notified yet. The mutex must not be held.
