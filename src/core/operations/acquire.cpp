@@ -58,7 +58,7 @@ void send_single(core& self, const record::ptr& wanted, lease_clock::time_point 
     send_attempt(self, wanted, false);
 }
 
-/// Returns the pending answer, if any. Otherwise stores in `seen` the version at which there was none.
+/// Returns the pending answer, if any. Otherwise stores in `seen` the version at which there was no answer.
 std::optional<create_outcome> take_answer(core& self, record& wanted, std::uint32_t& seen)
 {
     const std::lock_guard guard(self.mutex);

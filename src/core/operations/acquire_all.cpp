@@ -396,7 +396,7 @@ void group_acquire::release_all() noexcept
     progress_.has_lost = false;
 }
 
-/// Counts a failed attempt, and prepares the next one.
+/// Releases all locks, counts a failed attempt, and waits until the next attempt is due.
 asio::awaitable<void> group_acquire::start_again()
 {
     const auto failed = candidates_.front().wanted;

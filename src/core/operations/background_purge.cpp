@@ -35,7 +35,7 @@ milliseconds purge_lock_ttl(const core& self)
 
 record::ptr prepare_purge_lock(const std::shared_ptr<core>& self)
 {
-    // All options are set, because the defaults of other locks must not apply.
+    // Sets the options whose defaults in the locker are meant for other locks.
     return operations::prepare(self, locker::purge_key,
         {.ttl = purge_lock_ttl(*self), .comment = "purges in the background", .max_hold = self->limits.max_ttl},
         renewal::manual, false);

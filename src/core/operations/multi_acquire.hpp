@@ -28,7 +28,7 @@ inline constexpr std::size_t max_keys_per_step = 64;
 /// \throws error if the time of the policy is over, the locker closes or the process has forked
 [[nodiscard]] bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen);
 
-/// Why not all locks were granted.
+/// The reason why not all locks were granted.
 struct batch_refusal
 {
     std::size_t which = 0;

@@ -272,7 +272,7 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
 {
     lock held = co_await operations::acquire(
         self, operations::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
-    // The granted claim may be another one than the prepared claim. The body may move the handle away.
+    // The granted claim may differ from the prepared claim. The body may move the handle away.
     const record::ptr granted(&core::handles::record_of(held));
     const release_guard on_exit{self, granted};
 

@@ -129,7 +129,7 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
     }
     if (options.observer && outcome.released.status == release_status::released) {
         // The release is reported to the observer before the grant, but the grant is processed first. In the other
-        // order, another locker on Redis waited 2.5 s for its turn instead of 10 ms (`colock-bench`, part `contended`).
+        // order, another locker on Redis waited 2.5 s for the lock instead of 10 ms (`colock-bench`, part `contended`).
         const std::lock_guard guard(mutex);
         if (ending.current_phase() == phase::ending && !ending.release_state().is_settling &&
             !std::exchange(ending.release_state().reported_early, true))

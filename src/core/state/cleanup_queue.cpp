@@ -55,7 +55,8 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     const auto now = lease_clock::now();
     ending.in_flight = operation::release;
     ending.set_sent(now);
-    // Inside the call that is about to be made, another thread may be granted the lock, and report the grant.
+    // The release is reported before it is sent, because another thread may be granted the lock, and report the grant,
+    // while the call is still in progress.
     if (shard_.options.observer && shard_.can.immediate && !ending.release_state().is_settling && ending.granted) {
         ending.release_state().reported_early = true;
         shard_.events.add({.what = lock_event::kind::released, .subject = &ending});
@@ -81,8 +82,9 @@ void cleanup_queue::on_released(record& subject, release_outcome&& outcome, defe
     }
     const bool late_grant = std::exchange(subject.releases_late_grant, false);
     if (subject.current_phase() == phase::acquiring) {
-        // The acquire continues. If the release is not proven, the claim may still exclude everybody. It is released
-        // separately, and the acquire gets another token, because this release may still arrive.
+        // The acquire continues. If the release is not proven, the claim may still exclude all others, and the release
+        // may still arrive. The acquire therefore continues with another claim, which has another token, and this claim
+        // is cleaned up separately.
         if (outcome.status == release_status::failed)
             subject.spend();
         subject.notify(actions.wakes);
@@ -117,7 +119,7 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
     const time_point release_deadline = this->release_deadline(ending);
     if (shard_.dead || now >= release_deadline)
         return end(ending, false, actions);
-    // The release may or may not have been executed, so the waiters behind it have to check the backend themselves.
+    // The release may or may not have been executed, so the waiters of the key have to check the backend themselves.
     if (ending.granted)
         shard_.queues.wake_heads(ending, actions.wakes);
     // The caller that waited for the first answer may return now, so the cleanup keeps the core alive.

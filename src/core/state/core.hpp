@@ -61,7 +61,7 @@ public:
 
     // Reports of the adapter. They arrive through the record, which the caller keeps alive.
     void on_created(record& wanted, create_outcome&& outcome);
-    /// The create was sent together with others, and the batch was refused: nothing has changed for `wanted`.
+    /// Called when the create was part of a batch that was refused: nothing has changed for `wanted`.
     /// \param busy the answer, if the key of `wanted` is the busy one; else null
     void on_refused(record& wanted, create_outcome* busy);
     void on_released(record& ending, release_outcome&& outcome);
@@ -129,14 +129,14 @@ public:
     /// Notifies a shutdown that something it waits for may have ended.
     void notify_drained();
 
-    /// Accesses the internals of the public handles.
+    /// Gives access to the internals of the public handles.
     struct handles;
 
     const std::shared_ptr<const owner_data> default_owner;
 
     /// Number of coroutines that acquire and may have to wait.
     std::atomic<unsigned> acquiring{0};
-    /// Number of acquires whose create is being executed inside a call of another thread.
+    /// Number of acquires whose create the backend is executing inside the call. A shutdown waits for them.
     std::atomic<unsigned> granting_at_once{0};
     /// The backend was notified that this locker does not need it any more.
     bool detached = false;

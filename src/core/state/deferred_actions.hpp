@@ -36,7 +36,7 @@ struct deferred_actions
     wake_list wakes;
     /// Two inline elements, because a hand-over may also cancel a wait.
     boost::container::small_vector<request, 2> requests;
-    /// References of the lists to records that were removed from them.
+    /// References to records that were removed from a list of the core, which owned the references.
     boost::container::small_vector<record::ptr, 1> ended;
     std::shared_ptr<core> keep;
 

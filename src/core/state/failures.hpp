@@ -54,7 +54,7 @@ enum class effect : unsigned char
 };
 /// Returns why an operation was not answered in time.
 [[nodiscard]] failure_ptr unanswered(const core& self);
-/// The same for an operation of `asked`, a record that may be from the parent process.
+/// Returns why an operation of `asked` was not answered in time. The record may be from the parent process.
 [[nodiscard]] failure_ptr unanswered(const core& self, const record& asked);
 /// Throws the error of an operation without an answer. A query changes nothing, so its outcome is never unknown.
 /// \param why null: there was no answer in time

@@ -13,7 +13,7 @@
 
 namespace colock::detail {
 
-/// Accesses the internals of the public handles of a core.
+/// Gives access to the internals of the public handles of a core.
 struct core::handles
 {
     [[nodiscard]] static lock_group make_group(

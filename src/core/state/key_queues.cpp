@@ -56,7 +56,7 @@ key_queue* key_queues::find(const record& wanted)
     return found == in.end() ? nullptr : found->second.get();
 }
 
-/// On a remote backend every acquire passes through a queue. Recycled queues need no new memory.
+/// Makes the queue of the key of `wanted`. Queues are recycled, because on a remote backend every acquire needs one.
 key_queue& key_queues::make(const record& wanted)
 {
     std::unique_ptr<key_queue> made;

@@ -40,8 +40,10 @@ public:
     /// Hands out a lock of a group that is complete now. From now on the lock counts as granted, and the requested
     /// options apply.
     void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now);
+    /// Ends the lease for this reason, reports the loss if it is one, and begins to release the lock.
     void begin_end(record& held, lost_reason reason, deferred_actions& actions);
-    /// Ends the lock here without releasing it in the backend, where the holder of its ticket continues it.
+    /// Ends the lock in this process without releasing it in the backend, because another holder takes it over with the
+    /// ticket.
     void detach(record& held, deferred_actions& actions);
     /// Removes a lock that is released by the quick path. Its record is in no list afterwards.
     void remove(record& held) { held_.erase(held_.iterator_to(held)); }

@@ -56,7 +56,7 @@ struct shard
         return adapter_keeps_time() ? lease_clock::time_point::max() : saturating_add(sent, options.operation_timeout);
     }
 
-    /// The mutex must be held.
+    /// Wakes all suspended waiters. The mutex must be held.
     void wake_all_suspended(wake_list& wakes)
     {
         for (waiter_list* each : {&suspended_until_closed, &suspended}) {
@@ -69,7 +69,7 @@ struct shard
     void wake_later(waiter& suspended_again) noexcept;
 
     /// Calls the backend for an operation that is in flight for `subject`. If there is no memory for that, the
-    /// operation fails as if the backend could not be reached. The mutex is not held.
+    /// operation fails as if the backend could not be reached. The mutex must not be held.
     /// \param start called with the backend
     /// \param fail called with the failure
     template <class Start, class Fail>
@@ -96,18 +96,20 @@ struct shard
     /// The failure of a request for which there was no memory. It is made in advance.
     const failure_ptr no_memory = make_failure(errc::unavailable, "there was no memory to send the request",
         make_error_code(boost::system::errc::not_enough_memory));
-    /// Every lease end must be detected, because an observer wants the report or because the backend ends no lease
-    /// itself.
+    /// Whether the end of every lease must be detected, because there is an observer, or because the backend ends no
+    /// lease itself.
     const bool watches_all;
 
     light_mutex mutex;
-    /// The locker shuts down, has no users any more, or its context is gone: waiters end, and no acquire begins.
+    /// Whether the locker is shutting down, has no handles any more, or has lost its context. Waiters end, and no
+    /// acquire begins.
     std::atomic<bool> closed_to_new{false};
-    /// The context of the adapter is gone.
+    /// Whether the context of the adapter has shut down.
     std::atomic<bool> dead{false};
     /// The suspended waiters: those that end when no acquire may begin any more, and all others.
     waiter_list suspended_until_closed;
     waiter_list suspended;
+    /// The condition of waiters that `wake_later` has suspended again.
     plain_condition late_wakes;
     timer_heap timers;
     key_queues queues;

@@ -57,7 +57,7 @@ void timer_heap::arm()
     if (first >= armed_for_)
         return;
     if (!timer_) {
-        // The executor is empty while the context shuts down. Nothing becomes due there any more.
+        // The executor is empty while the context shuts down, so nothing becomes due any more.
         const auto executor = backend_.executor();
         if (!executor)
             return;

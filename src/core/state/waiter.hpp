@@ -87,7 +87,7 @@ private:
 
     /// The coroutine's frame, or the operation, keeps the core alive.
     core& owner_;
-    /// Guarded by the registry's mutex.
+    /// Whether the continuation has been posted. Guarded by the registry's mutex.
     bool is_posted_ = false;
 };
 
@@ -169,7 +169,7 @@ public:
             take_front();
     }
 
-    /// The mutex must be held.
+    /// Removes a waiter from the lists of the core, and adds it to this list. The mutex must be held.
     void add(waiter& next) noexcept
     {
         next.is_woken_by_cancellation = next.is_cancelled;
