@@ -36,7 +36,8 @@ std::string store::export_ticket(const claim& held)
     return own ? ticket_for(own->fence, held) : std::string();
 }
 
-/// Ignores the queue: the queued claims continue to wait for the same lock.
+/// Makes `claim` the holder of the lock with this ticket. Ignores the queue: the queued claims continue to wait for the
+/// same lock.
 create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
 {
     const auto now = now_of(*claim);

@@ -133,7 +133,7 @@ public:
     void clear() noexcept;
     /// Destroys the completions of waits, which must not outlive their context. The locks remain.
     void context_shutdown() noexcept override;
-    /// Removes all holders and waiters, because the locks belong to the parent process.
+    /// Wakes all waiters, and removes all holders and queues, because the locks belong to the parent process.
     void context_forked() noexcept override;
 
 private:
@@ -165,10 +165,13 @@ private:
     [[nodiscard]] release_status release_in(shard& home, claim& claim, time_point now, deferred_actions& after);
     std::uint64_t grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl);
     void enqueue(entry& at, claim& claim);
+    /// Removes the expired holders, and grants the lock to queued claims.
     void settle(shard& home, entry& at, time_point now, deferred_actions& after);
+    /// Grants the lock to all queued claims that can be granted now, and wakes their waiters.
     void hand_off(shard& home, entry& at, deferred_actions& after);
     static void remove_if_empty(shard& home, entry& at) noexcept;
 
+    /// Continues the removal of expired locks of all keys, if it is due.
     void sweep_if_due(time_point now, deferred_actions& after);
     /// Returns true if the sweep has examined all keys.
     [[nodiscard]] bool sweep(time_point now, deferred_actions& after);

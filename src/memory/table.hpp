@@ -132,8 +132,8 @@ struct entry
         return holders.empty() ||
                (wanted == lock_mode::shared && mode == lock_mode::shared && holders.size() < limit_of(max_holders));
     }
-    /// Returns whether a claim that is compatible with the holders may go before the queue. This is so if all claims in
-    /// the queue are compatible too, or may be overtaken.
+    /// Returns whether a claim that is compatible with the holders may be granted before the claims in the queue. This
+    /// is the case if all of these are compatible too, or may be overtaken.
     [[nodiscard]] bool lets_pass(lock_mode wanted) const noexcept
     {
         return queue.empty() || (wanted == lock_mode::shared && writer_count == 0);

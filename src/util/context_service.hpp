@@ -89,7 +89,7 @@ public:
     /// Returns the registry of the executor's context. The context must not have shut down.
     [[nodiscard]] static std::shared_ptr<handler_registry> of(const asio::any_io_executor& executor);
 
-    /// Calls `function` unless the context has shut down. The context cannot shut down during the call. \return whether
+    /// Calls `function` unless the context has shut down. The context cannot shut down during the call. Returns whether
     /// the function was called.
     template <class Function>
     bool if_open(Function function)

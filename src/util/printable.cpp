@@ -16,7 +16,7 @@ bool is_continuation_byte(char unit)
 }
 
 /// Returns the number of bytes of the first character of a text, or 0 if the character must be escaped: a control
-/// character, or invalid UTF-8. Overlong encodings and surrogates are accepted.
+/// character, or invalid UTF-8. Overlong encodings of three or four bytes are accepted, and so are surrogates.
 std::size_t printable_size(std::string_view text)
 {
     const auto first = static_cast<byte>(text.front());

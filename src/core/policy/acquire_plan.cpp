@@ -17,8 +17,8 @@ constexpr unsigned max_pause_doublings = 4;
 
 /// Delay of the first check after an attempt whose outcome is unknown. Such an attempt may have left a grant, or a
 /// place in the backend's queue, which excludes others until it is found, so the check does not wait for a long delay
-/// of the policy. After a grant that arrived too late, nothing excludes others and no event reports this; a slow
-/// backend should still not be asked at once. The delay doubles, up to 64 s.
+/// of the policy. After a grant that arrived too late, the lock is released. No event reports this to the acquire, but
+/// a slow backend should not be asked at once. The delay doubles, up to 64 s.
 constexpr auto first_check_delay = std::chrono::seconds(1);
 constexpr unsigned max_check_doublings = 6;
 

@@ -67,7 +67,7 @@ public:
 
     [[nodiscard]] decision next(time_point now, const view& seen, const retry_schedule& schedule) const noexcept;
 
-    /// Called when a create is sent. Returns true if the backend listens for the claim, which must be cancelled.
+    /// Called when a create is sent. Returns true if a wait at the backend is in flight, which must be cancelled.
     [[nodiscard]] bool on_sent(bool counts) noexcept;
     /// Called when a create is sent that the backend answers inside the call. Does not change whether the attempt
     /// counts.
@@ -85,7 +85,7 @@ public:
     std::uint32_t begin_wait(bool listens) noexcept;
     /// Called when the wait with that number has ended at the backend. Returns false if the wait was over already.
     [[nodiscard]] bool end_wait(std::uint32_t wait) noexcept;
-    /// Returns true if the backend listens for the claim, which must be cancelled.
+    /// Ends the wait at the backend. Returns true if a wait was in flight, which must be cancelled.
     [[nodiscard]] bool stop_listening() noexcept { return std::exchange(is_listening_, false); }
     /// Whether the backend has been asked for an event when the lock may be free.
     [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
@@ -100,9 +100,11 @@ public:
     /// Called when the conflicting grant ends earlier than reported before.
     void on_earlier_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
 
-    /// Several locks were requested in one step, which was counted. The first separate attempt is not counted again.
+    /// Called after several locks were requested in one step, and this was counted. The first separate attempt is not
+    /// counted again.
     void mark_first_as_counted() noexcept { first_is_counted_ = true; }
-    /// The outcome of that step is unknown, so the first separate attempt checks the result.
+    /// Called after several locks were requested in one step, with an unknown outcome. The first separate attempt
+    /// checks the result.
     void mark_first_as_check() noexcept { check_count_ = 1; }
 
     /// Whether an attempt was sent at least once.

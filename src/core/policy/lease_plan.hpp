@@ -21,7 +21,7 @@ struct lease_request
     std::chrono::milliseconds clock_lead{0};
 };
 
-/// Returns whether a lease with this TTL is too short to be shortened by `clock_lead`.
+/// Returns whether the TTL is too short for a backend with this `clock_lead`: below four times the lead.
 [[nodiscard]] constexpr bool is_too_short(std::chrono::milliseconds ttl, std::chrono::milliseconds clock_lead) noexcept
 {
     return clock_lead > ttl / 4;

@@ -153,7 +153,7 @@ public:
     plain_condition pausing;
 
 private:
-    /// \returns the current time. The mutex must be held.
+    /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.
     time_point note_answer_time(record& asked, create_status answer) noexcept;
     void on_timer();
     void on_timer_unused();
