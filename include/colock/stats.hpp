@@ -43,7 +43,9 @@ struct locker_stats
 
     /// Current number of held locks. An expired lock does not count, even if the loss has not been reported yet.
     std::uint64_t held = 0;
+    /// Current number of acquires that wait.
     std::uint64_t waiting = 0;
+    /// Current number of releases and cleanups that are in progress.
     std::uint64_t settling = 0;
 
     [[nodiscard]] std::uint64_t lost(lost_reason reason) const noexcept

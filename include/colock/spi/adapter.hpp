@@ -232,9 +232,11 @@ protected:
     /// Notifies observers that one of several servers cannot be reached, without changing the `trouble()` of the whole.
     /// The adapter itself must avoid repeated notifications.
     void report_unreachable(const error_code& why, std::string_view address) noexcept;
+    /// Reports that the connection was lost, which is the new `trouble()`.
     void notify_suspended(const error_code& why) noexcept;
     /// Reports that the connection was established again. Ends the `trouble()`, and increments `reconnects()`.
     void notify_reconnected() noexcept;
+    /// Reports a message for the operator. The adapter itself must avoid repeated messages.
     void notify_warning(std::string_view message) noexcept;
     /// Adds to `unproven()`.
     void count_unproven(std::uint64_t parts) noexcept;

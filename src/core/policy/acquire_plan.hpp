@@ -85,7 +85,7 @@ public:
     std::uint32_t begin_wait(bool listens) noexcept;
     /// Called when the wait with that number has ended at the backend. Returns false if the wait was over already.
     [[nodiscard]] bool end_wait(std::uint32_t wait) noexcept;
-    /// Ends the wait at the backend. Returns true if a wait was in flight, which must be cancelled.
+    /// Records that the wait at the backend is over. Returns true if it was in flight, and must be cancelled.
     [[nodiscard]] bool stop_listening() noexcept { return std::exchange(is_listening_, false); }
     /// Whether the backend has been asked for an event when the lock may be free.
     [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
