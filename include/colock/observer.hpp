@@ -59,6 +59,7 @@ public:
     {
         static_cast<void>(key), static_cast<void>(fence), static_cast<void>(waited);
     }
+    /// The lease was renewed. `valid_for` is the time until its local deadline.
     virtual void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept
     {
         static_cast<void>(key), static_cast<void>(valid_for);
@@ -69,6 +70,7 @@ public:
     {
         static_cast<void>(key), static_cast<void>(why);
     }
+    /// A held lock was lost for this reason. `settled` follows after the cleanup.
     virtual void lost(std::string_view key, lost_reason reason) noexcept
     {
         static_cast<void>(key), static_cast<void>(reason);

@@ -55,9 +55,9 @@ struct adapter_limits
     /// Maximum length of a key in bytes. A longer key is rejected with `errc::invalid_key`. Users expect 512 bytes on
     /// every backend. If the backend cannot store such a key, the adapter must encode it.
     std::size_t max_key = 512;
-    /// An operation timeout that the adapter enforces with its own timer. If it is not longer than the timeout of the
-    /// locker, a release needs no other timer. 0: none, and the core starts a timer for each operation. Keep 0 unless
-    /// every operation certainly ends within the time.
+    /// An operation timeout that the adapter enforces with its own timer. If it is not longer than the operation
+    /// timeout of the locker, the core starts no timer for releases, extensions and queries. 0: none, and the core
+    /// starts a timer for each of them. Keep 0 unless every operation certainly ends within the time.
     std::chrono::milliseconds answers_within{0};
 };
 
