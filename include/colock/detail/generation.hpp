@@ -5,8 +5,8 @@
 
 namespace colock::detail {
 
-/// Number of forks between the first process and this one. Incremented in the child of every fork, so that a child can
-/// detect objects that were made by its parent.
+/// Generation of this process. Starts at 1 and is incremented in the child of every fork, so that a child can detect
+/// objects that were made by its parent.
 extern std::atomic<unsigned> generation;
 
 } // namespace colock::detail

@@ -35,7 +35,8 @@ enum class step : unsigned char
 [[nodiscard]] record::ptr take_over_from(core& self, const record::ptr& replaced);
 
 /// The uncontended acquire on a backend that answers at once: nothing is queued, suspended or deferred.
-/// \returns `again` if the acquire needs the general procedure
+/// \returns `granted`; `yield` if the lock is granted, but other handlers must run before it is returned; `again` if
+///     the acquire needs the general procedure
 [[nodiscard]] step grant_at_once(core& self, const record::ptr& wanted, lease_clock::time_point now);
 
 /// Maximum number of consecutive grants without a suspension. An uncontended acquire in memory never suspends, and must

@@ -160,7 +160,7 @@ private:
     void cancel_wait(waiter& target);
     [[nodiscard]] std::shared_ptr<handler_registry> registry_of(const asio::any_io_executor& executor) const;
 
-    /// The adapter's context and its registry; null if the adapter has no context.
+    /// The adapter's context and its registry; null if the context had shut down before the locker was made.
     const asio::execution_context* context_ = nullptr;
     std::shared_ptr<handler_registry> registry_;
 };

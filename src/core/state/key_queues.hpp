@@ -42,7 +42,7 @@ struct key_queue
     boost::intrusive::list<record> members;
     std::size_t heads = 0;
     /// The record that was granted out of this queue and holds the key exclusively. While it holds the key, no head
-    /// needs to ask the backend.
+    /// asks the backend, unless the backend keeps a queue itself.
     const record* holder = nullptr;
     /// Number of hand-overs between local holders since other lockers last had a chance.
     unsigned hand_over_count = 0;

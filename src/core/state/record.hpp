@@ -60,7 +60,7 @@ struct place_in_queue
     /// Set while the record is in the queue.
     key_queue* queue = nullptr;
     bool is_head = false;
-    /// The coroutine is suspended as a waiting head, so that a local holder may hand over the lock to it.
+    /// The coroutine is suspended in the queue, so that a local holder may hand over the lock to it.
     bool open_to_hand_over = false;
     /// The observer was notified that this acquire waits.
     bool waiting_reported = false;
