@@ -38,6 +38,9 @@ void happy_eyeballs::stop()
 
 void happy_eyeballs::start_next()
 {
+    // A failure may have started the last attempt before the timer.
+    if (sockets_.size() == endpoints_.size())
+        return;
     const auto which = sockets_.size();
     sockets_.emplace_back(strand_);
     sockets_.back().async_connect(
@@ -60,7 +63,7 @@ void happy_eyeballs::on_connected(std::size_t which, const boost::system::error_
         end(which);
     else if (++failed_ == endpoints_.size())
         end(0);
-    else if (sockets_.size() < endpoints_.size())
+    else
         start_next();
 }
 

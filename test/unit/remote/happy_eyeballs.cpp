@@ -108,6 +108,21 @@ BOOST_AUTO_TEST_CASE(silent_address_delays_the_next_by_the_recommended_time)
     BOOST_TEST(comes());
 }
 
+BOOST_AUTO_TEST_CASE(last_address_may_be_silent_after_one_that_refuses)
+{
+    asio::io_context io;
+    const black_hole hole;
+    const auto started = std::make_shared<happy_eyeballs>(io.get_executor());
+    std::optional<std::size_t> winner;
+    started->run({nobody(), hole.where()}, [&](std::size_t which) { winner = which; });
+    // The timer of the first attempt is due while the last one runs.
+    advance_by_steps(io, 1s, 125ms);
+    BOOST_TEST(!winner.has_value());
+    started->stop();
+    run_until(io, [&] { return winner.has_value(); });
+    BOOST_TEST(*winner == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(order_is_unchanged_without_a_winner)
 {
     asio::io_context io;
