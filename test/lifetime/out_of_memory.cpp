@@ -1,4 +1,22 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <cstddef>
+
+namespace {
+
+/// Number of allocations by aligned_alloc of this thread that succeed before one fails; negative: all succeed.
+constinit thread_local long aligned_allocations_left = -1;
+
+} // namespace
+
+// With --wrap, the linker redirects the program's calls of aligned_alloc to the second function.
+extern "C" void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
+extern "C" void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size)
+{
+    if (aligned_allocations_left >= 0 && aligned_allocations_left-- == 0)
+        return nullptr;
+    return __real_aligned_alloc(alignment, size);
+}
+
 // ThreadSanitizer brings its own operators, which cannot be replaced. A test with one thread has nothing to show it.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -256,6 +274,84 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
             BOOST_TEST(woken_readers == 3);
             BOOST_TEST(on.list().empty());
         }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(wait_that_runs_out_of_memory_ends_and_leaves_nothing)
+{
+    have_had_threads();
+    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
+        BOOST_TEST_REQUIRE(n < 1000);
+        rig on(behind::memory);
+        lock first = on.acquire("a key that is too long to be stored in place");
+        bool failed = false;
+        auto waiting = on.start([](rig& by, long at, bool& fails) -> asio::awaitable<lock> {
+            allocations_left = at;
+            try {
+                co_return co_await by.locker->acquire("a key that is too long to be stored in place");
+            } catch (const std::bad_alloc&) {
+                fails = true;
+            } catch (const boost::system::system_error& error) {
+                BOOST_TEST((error.code() == boost::system::errc::not_enough_memory), error.what());
+                fails = true;
+            }
+            co_return lock();
+        }(on, n, failed));
+        on.io().restart();
+        static_cast<void>(on.io().poll());
+        is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
+        first = {};
+        // A request that could not be sent is tried again under the policy.
+        on.advance(10s);
+        BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
+        lock second = waiting.get(on.io());
+        BOOST_TEST(second.held() == !failed);
+        second = {};
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(waiter_is_granted_after_a_release_that_runs_out_of_memory)
+{
+    have_had_threads();
+    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
+        BOOST_TEST_REQUIRE(n < 1000);
+        rig on(behind::memory);
+        lock first = on.acquire("a key that is too long to be stored in place");
+        auto waiting = on.start(on.locker->acquire("a key that is too long to be stored in place"));
+        on.ready();
+        allocations_left = n;
+        first = {};
+        is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
+        on.advance(30s);
+        BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
+        static_cast<void>(waiting.get(on.io()));
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(wake_up_without_memory_is_posted_later)
+{
+    have_had_threads();
+    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
+        BOOST_TEST_REQUIRE(n < 100);
+        rig on(behind::memory);
+        lock first = on.acquire("k");
+        auto waiting = on.start(on.locker->acquire("k"));
+        on.ready();
+        aligned_allocations_left = n;
+        first = {};
+        is_hit = std::exchange(aligned_allocations_left, -1) < 0 ? 1 : 0;
+        // The first allocation is that of the post, without which nothing else would have to be done.
+        BOOST_TEST((n > 0 || is_hit == 1));
+        on.ready();
+        BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
+        lock second = waiting.get(on.io());
+        BOOST_TEST(second.held());
+        second = {};
+        on.check_clean();
     }
 }
 

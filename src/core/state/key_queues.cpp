@@ -14,8 +14,6 @@ namespace {
 /// processes get the lock, too.
 constexpr unsigned max_consecutive_hand_overs = 16;
 
-constexpr std::size_t max_spares = 64;
-
 bool is_shared(const record& member)
 {
     return member.mode() == lock_mode::shared;
@@ -85,7 +83,7 @@ void key_queues::drop(key_queue& empty)
     auto done = std::move(found->second);
     in.erase(found);
     --size_;
-    if (spares_.size() < max_spares) {
+    if (spares_.size() < spares_.capacity()) {
         done->holder = nullptr;
         done->hand_over_count = 0;
         done->yields_until = {};

@@ -4,6 +4,7 @@
 #include "core/state/record.hpp"
 #include "core/state/timer_heap.hpp"
 
+#include <boost/container/static_vector.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -14,7 +15,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace colock::detail {
 
@@ -147,7 +147,8 @@ private:
     /// hundred thousand keys would block the event loop.
     std::array<table, 64> tables_;
     std::size_t size_ = 0;
-    std::vector<std::unique_ptr<key_queue>> spares_;
+    /// Queues for reuse. A queue is dropped by functions that must not throw, so this allocates nothing.
+    boost::container::static_vector<std::unique_ptr<key_queue>, 64> spares_;
     /// Number of queues per hash. With it, an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> counts_{};
 };

@@ -75,10 +75,11 @@ void lease_table::apply_early_reports(record& held, deferred_actions& actions)
 
 void lease_table::verify(record& held, deferred_actions& actions)
 {
-    held.is_to_be_verified = held.in_flight != operation::none;
-    if (held.is_to_be_verified)
+    held.is_to_be_verified = true;
+    if (held.in_flight != operation::none)
         return;
     actions.ask(deferred_actions::action::verify, held);
+    held.is_to_be_verified = false;
     held.in_flight = operation::query;
     held.set_sent(lease_clock::now());
 }
