@@ -78,6 +78,29 @@ COLOCK_REMOTE_CASE(shutdown_with_an_unreachable_server_ends_within_its_deadline_
     }
 }
 
+COLOCK_REMOTE_CASE(locker_made_during_a_shutdown_ends_the_close)
+{
+    const auto timeout = on.short_ttl() / 5;
+    const locker first(on.shared_backend(), {.operation_timeout = timeout});
+    on.run(on.run(first.acquire("k")).release(on_failure::raise));
+    // A close that waits for this request waits for at most the operation timeout of the locker.
+    on.link().silence(true);
+    const auto claim = on.exclusive("k");
+    auto created = on.start(on.backend().create(testing::sent_now(claim)));
+    auto ends = on.start(first.shutdown(on.long_timeout()));
+    on.pass_time(timeout / 10);
+    const locker second(on.shared_backend());
+    on.pass_time(timeout * 2);
+    BOOST_TEST(!created.done());
+    on.link().silence(false);
+    // Some links lose a request during a silence.
+    if (on.get(std::move(created)).status == create_status::failed)
+        claim->mark_in_doubt();
+    BOOST_TEST(on.get(std::move(ends)).clean());
+    on.settle(claim);
+    on.run(on.run(second.acquire("k")).release(on_failure::raise));
+}
+
 COLOCK_REMOTE_CASE(failed_acquire_leaves_no_work_in_the_context)
 {
     for (const auto& fault : {refusal, death}) {

@@ -143,12 +143,13 @@ void client_base::cancel_close() noexcept
 
 void client_base::close(lease_clock::duration deadline, completion<closed> done)
 {
-    closes_ = true;
     on_strand(*this, [deadline, done = std::move(done)](client_base& self) mutable {
         self.runtime_->closing.push_back(std::move(done));
         self.requests().plan().close(saturating_add(lease_clock::now(), deadline));
         self.turn({});
     });
+    // Set after the post, so that a cancellation by another thread is never posted before the close.
+    closes_ = true;
 }
 
 void client_base::retire() noexcept

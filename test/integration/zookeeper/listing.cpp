@@ -62,33 +62,6 @@ BOOST_AUTO_TEST_CASE(shutdown_waits_for_a_list_in_flight)
     BOOST_TEST(listed.get(f.io).size() == held.size());
 }
 
-BOOST_AUTO_TEST_CASE(locker_created_during_a_shutdown_works)
-{
-    one_server f;
-    const auto backend = f.make_adapter(f.options());
-    const locker first(backend, {.operation_timeout = 1s});
-    f.run(f.run(first.acquire("k")).release(on_failure::raise));
-    auto ends = start(f.io, first.shutdown(10min));
-    const locker second(backend);
-    bool stops = false;
-    const auto work = [&](std::string key) -> asio::awaitable<void> {
-        while (!stops) {
-            auto held = co_await second.acquire(key);
-            co_await held.release(on_failure::raise);
-        }
-    };
-    std::vector<running<void>> working;
-    for (int i = 0; i < 8; ++i)
-        working.push_back(start(f.io, work("k" + std::to_string(i))));
-    BOOST_TEST(ends.get(f.io).clean());
-    // The second locker works for longer than the operation timeout of the first, which limited the close.
-    const auto begun = lease_clock::now();
-    f.until([&] { return lease_clock::now() - begun > 2s; });
-    stops = true;
-    for (auto& each : working)
-        each.get(f.io);
-}
-
 BOOST_AUTO_TEST_CASE(foreign_cursors_are_refused)
 {
     asio::io_context io;
