@@ -436,14 +436,15 @@ void measure_threads(const options& settings, report& found)
 
 void run_memory(const options& settings, report& found)
 {
+    // First, because the heap gives larger blocks than necessary after measurements that have fragmented it.
+    if (settings.wants("waiters"))
+        measure_waiters(found);
     if (settings.wants("uncontended"))
         measure_uncontended(settings, found);
     if (settings.wants("verbs"))
         measure_verbs(settings, found);
     if (settings.wants("allocations"))
         measure_allocations(found);
-    if (settings.wants("waiters"))
-        measure_waiters(found);
     if (settings.wants("hand-off"))
         measure_hand_off(found);
     const auto load = [&](std::size_t concurrency, std::size_t keys) {

@@ -48,8 +48,9 @@ void raise_failed_release(core& self, record& ended, bool was_held)
         const bool lost = ended.end_reason && *ended.end_reason != lost_reason::released;
         if (!was_held) {
             // A second release, or a release of a lock whose loss was reported already.
-            if (!lost || std::exchange(ended.loss_reported, true))
+            if (!lost || ended.loss_reported)
                 return;
+            ended.loss_reported = true;
             code = errc::not_held;
             context.detail = std::string("the lease had ended: ") + to_string(*ended.end_reason);
         } else if (!ended.release_state().answered) {

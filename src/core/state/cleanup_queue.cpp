@@ -80,7 +80,8 @@ void cleanup_queue::on_released(record& subject, release_outcome&& outcome, defe
             queue->yields_until = now + std::clamp<lease_clock::duration>(2 * (now - subject.sent()), 500us, 20ms);
         }
     }
-    const bool late_grant = std::exchange(subject.releases_late_grant, false);
+    const bool late_grant = subject.releases_late_grant;
+    subject.releases_late_grant = false;
     if (subject.current_phase() == phase::acquiring) {
         // The acquire continues. If the release is not proven, the claim may still exclude all others, and the release
         // may still arrive. The acquire therefore continues with another claim, which has another token, and this claim

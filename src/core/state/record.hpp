@@ -212,7 +212,8 @@ public:
     detail::core* const owner_core;
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
-    // The members of each group are ordered by size: ten thousand waiters have ten thousand of these records.
+    // The members of each group are ordered by size, and some flags share a byte: ten thousand waiters have ten
+    // thousand of these records, of 512 bytes each.
 
     // Members of the acquire.
     /// Invalid input, reported when the operation is awaited.
@@ -242,20 +243,20 @@ public:
     /// A create may have left a place in the backend's queue, a grant, or an unknown state.
     bool left_trace = false;
     bool outcome_ready = false;
-    bool releases_late_grant = false;
+    bool releases_late_grant : 1 = false;
     /// The locks of the key or group may have been broken while an operation of this record was unanswered. Once the
     /// answer has arrived and the lock is held, the core asks the backend about the lock.
-    bool is_to_be_verified = false;
+    bool is_to_be_verified : 1 = false;
     /// The adapter has reported the end of the grant before the core has processed the grant. The lock ends once it is
     /// held.
     std::optional<lost_reason> loss_before_grant;
 
     // Small members of the lease.
-    bool granted = false;
+    bool granted : 1 = false;
     /// The loss has already been reported to a release.
-    bool loss_reported = false;
+    bool loss_reported : 1 = false;
     /// The shutdown has already ended this lock, or stopped its body.
-    bool shutdown_notified = false;
+    bool shutdown_notified : 1 = false;
 
 private:
     struct lease_data
