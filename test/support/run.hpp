@@ -23,7 +23,7 @@ struct run_limits
 {
     std::size_t handlers = 1'000'000;
     /// Time limit, which only a failing test reaches. A test without I/O fails earlier, when nothing is left to run.
-    std::chrono::steady_clock::duration time = std::chrono::seconds(30);
+    std::chrono::steady_clock::duration time = std::chrono::seconds(60);
 };
 
 /// Thrown if the awaited condition did not become true. The message begins with the caller's file and line.
