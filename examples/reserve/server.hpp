@@ -45,7 +45,7 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, const desk& cle
         answer.keep_alive(keep_alive);
         answer.prepare_payload();
         if (received.method() == http::verb::head)
-            answer.body().clear(); // the Content-Length header is sent all the same
+            answer.body().clear(); // the Content-Length header is still sent
         client.expires_after(std::chrono::seconds(30));
         if (const auto [error, sent] = co_await http::async_write(client, answer, asio::as_tuple); error)
             co_return;

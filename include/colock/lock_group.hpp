@@ -103,8 +103,8 @@ public:
     /// A handle that acts by id also releases the locks of others with this id, which follow in the list. Their holders
     /// receive `lost`, as after `locker::break_lock`. If no lock has the id, the list is empty; that is not an error.
     ///
-    /// If the operation is cancelled, the locks of this handle are released all the same. The locks of others are
-    /// released only if the request was sent to the backend already.
+    /// A cancellation does not keep the locks of this handle: they are released in the background. The locks of others
+    /// are released only if the request was sent to the backend already.
     /// \throws release_error `unavailable`, `outcome_unknown`: by id, and the backend did not answer for the locks of
     ///     others. The locks of this handle have been released as far as possible.
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> release();

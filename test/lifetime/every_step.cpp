@@ -68,7 +68,7 @@ void cancel_everything(behind kind)
     }
 }
 
-/// What still exists when the context is destroyed.
+/// The objects that still exist when the context is destroyed.
 enum class kept_objects : unsigned char
 {
     handles,

@@ -14,7 +14,7 @@
 
 namespace colock::testing {
 
-/// What is lost on a connection.
+/// The message that is lost on a connection.
 enum class loss : unsigned char
 {
     /// A request, with its connection: the server never receives the request.
@@ -25,7 +25,7 @@ enum class loss : unsigned char
     time,
 };
 
-/// What happens to a connection while the server does not listen.
+/// The behaviour of a connection while the server does not listen.
 enum class no_server : unsigned char
 {
     ends,

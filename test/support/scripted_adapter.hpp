@@ -49,7 +49,7 @@ struct call
     bool in_doubt = false;
 };
 
-/// What happens to one operation on its way to the backend and back.
+/// The fate of one operation: whether its request and its reply arrive, and when.
 class step
 {
 public:

@@ -3,7 +3,7 @@
 
 namespace colock::remote {
 
-/// What a release or an abandon promises after it has succeeded.
+/// The guarantee of a release or an abandon that has succeeded.
 enum class promise : unsigned char
 {
     /// The lock that was granted is released. An earlier request that was lost may still take effect.
@@ -12,7 +12,7 @@ enum class promise : unsigned char
     for_good,
 };
 
-/// What a request does with the holders of one key.
+/// The effect of a request on the holders of one key.
 enum class key_purpose : unsigned char
 {
     inspect,
