@@ -116,6 +116,8 @@ public:
 
     /// The kind of the operation that fails once.
     std::optional<operation> failing;
+    /// Whether a hand-over is a release and then a create, as with an adapter that does not override it.
+    bool has_default_hand_over = false;
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
@@ -140,6 +142,8 @@ public:
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
         fail_once(operation::hand_over);
+        if (has_default_hand_over)
+            return adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
         scripted_adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
     }
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override
@@ -332,6 +336,46 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_after_a_release_that_runs_out_of_memory)
     }
 }
 
+BOOST_AUTO_TEST_CASE(renewals_without_memory_are_tried_again)
+{
+    have_had_threads();
+    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
+        BOOST_TEST_REQUIRE(n < 1000);
+        rig on(behind::memory);
+        std::vector<lock> held;
+        // More locks than requests that are collected without an allocation.
+        for (const char* const key : {"a", "b", "c", "d"})
+            held.push_back(on.acquire(key, {.ttl = 3s, .renewal = renewal::automatic}));
+        is_hit = fails_at(n, [&] { on.advance(1500ms); }) || n == 0 ? 1 : 0;
+        on.advance_by_steps(10s, 500ms);
+        for (const lock& each : held)
+            BOOST_TEST(each.held(), each.key() << ", allocation " << n);
+        held.clear();
+        on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(shutdown_that_runs_out_of_memory_leaves_nothing)
+{
+    have_had_threads();
+    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
+        BOOST_TEST_REQUIRE(n < 1000);
+        rig on(behind::memory);
+        std::vector<lock> held;
+        for (const char* const key : {"a", "b", "c", "d"})
+            held.push_back(on.acquire(key, {.ttl = 1h}));
+        auto waiting = on.start(on.locker->acquire("a"));
+        on.ready();
+        auto closing = on.start(on.locker->shutdown(1min));
+        is_hit = fails_at(n, [&] { on.ready(); }) ? 1 : 0;
+        on.wind_down();
+        BOOST_TEST(on.stored().empty(), "allocation " << n);
+        BOOST_TEST(waiting.done());
+        BOOST_TEST(closing.done());
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(wake_up_without_memory_is_posted_later)
 {
     have_had_threads();
@@ -404,6 +448,22 @@ BOOST_FIXTURE_TEST_CASE(release_without_memory_for_its_request_is_settled, exhau
     wind_down();
     BOOST_TEST(locker->stats().settled == 1U);
     BOOST_TEST(stored().empty());
+    check_clean();
+}
+
+BOOST_FIXTURE_TEST_CASE(hand_over_without_memory_for_its_create_grants_the_waiter_later, exhausted_fixture)
+{
+    exhausted->has_default_hand_over = true;
+    auto held = acquire("k", {.ttl = 1h});
+    auto waiting = start(locker->acquire("k", {.ttl = 1h}));
+    ready();
+    exhausted->failing = operation::create;
+    held = {};
+    ready();
+    BOOST_TEST(!exhausted->failing.has_value());
+    advance(10s);
+    run(waiting.get(io()).release(on_failure::raise));
+    wind_down();
     check_clean();
 }
 

@@ -5,11 +5,16 @@
 
 #include "util/await_completion.hpp"
 #include "util/context_service.hpp"
+#include "util/no_memory.hpp"
 #include "util/unsupported.hpp"
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace colock {
@@ -87,30 +92,55 @@ void adapter::cancel_wait(claim&) noexcept {}
 
 namespace {
 
-/// Implements the default hand-over: a release, then a create, each with its own outcome.
-void release_then_create(adapter& backend, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
+/// The default hand-over: a release, then a create, each with its own outcome.
+class release_then_create final : public boost::intrusive_ref_counter<release_then_create>
 {
-    const auto self = backend.shared_from_this();
-    const auto created = [self](claim_ptr claim, completion<hand_over_outcome> end, release_outcome released) {
-        self->start_create(
-            std::move(claim), [end = std::move(end), released = std::move(released)](
-                                  create_outcome outcome) mutable { end({std::move(released), std::move(outcome)}); });
-    };
-    const bool in_doubt = held->in_doubt();
-    auto released = [created, next = std::move(next), done = std::move(done)](release_outcome outcome) mutable {
-        created(std::move(next), std::move(done), std::move(outcome));
-    };
-    if (in_doubt)
-        backend.start_abandon(std::move(held), std::move(released));
-    else
-        backend.start_release(std::move(held), std::move(released));
-}
+public:
+    using ptr = boost::intrusive_ptr<release_then_create>;
+
+    release_then_create(std::shared_ptr<adapter> backend, claim_ptr next, completion<hand_over_outcome> done)
+        : backend_(std::move(backend)), next_(std::move(next)), done_(std::move(done))
+    {
+    }
+
+    void start(claim_ptr held)
+    {
+        auto released = completion<release_outcome>::bind<&release_then_create::on_released>(ptr(this));
+        if (held->in_doubt())
+            backend_->start_abandon(std::move(held), std::move(released));
+        else
+            backend_->start_release(std::move(held), std::move(released));
+    }
+
+private:
+    void on_released(release_outcome&& outcome)
+    {
+        released_ = std::move(outcome);
+        try {
+            backend_->start_create(
+                std::move(next_), completion<create_outcome>::bind<&release_then_create::on_created>(ptr(this)));
+        } catch (const std::bad_alloc&) {
+            if (done_)
+                on_created(create_outcome::failed(no_memory_));
+        }
+    }
+    void on_created(create_outcome&& outcome) { done_({std::move(released_), std::move(outcome)}); }
+
+    const std::shared_ptr<adapter> backend_;
+    /// Made before memory may run out.
+    const failure_ptr no_memory_ = detail::no_memory();
+    claim_ptr next_;
+    completion<hand_over_outcome> done_;
+    release_outcome released_;
+};
 
 } // namespace
 
 void adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done)
 {
-    release_then_create(*this, std::move(held), std::move(next), std::move(done));
+    const release_then_create::ptr operation(
+        new release_then_create(shared_from_this(), std::move(next), std::move(done)));
+    operation->start(std::move(held));
 }
 
 void adapter::start_inspect(std::string, completion<list_outcome> done)

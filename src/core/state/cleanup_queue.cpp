@@ -2,6 +2,8 @@
 #include "core/state/cleanup_queue.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace colock::detail {
 
@@ -44,14 +46,18 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     record::ptr next;
     if (!shard_.dead && !ending.release_state().is_settling && ending.granted)
         next = shard_.queues.pick_for_hand_over(ending, actions.wakes);
-    if (next && next->acquire.is_listening())
-        actions.ask(deferred_actions::action::cancel_wait, *next);
-    if (next)
-        actions.ask(deferred_actions::action::hand_over, ending, next);
-    else
-        actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
-                                                         : deferred_actions::action::abandon,
-            ending);
+    try {
+        if (next && next->acquire.is_listening())
+            actions.ask(deferred_actions::action::cancel_wait, *next);
+        if (next)
+            actions.ask(deferred_actions::action::hand_over, ending, next);
+        else
+            actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
+                                                             : deferred_actions::action::abandon,
+                ending);
+    } catch (const std::bad_alloc&) {
+        return retry_later(ending, actions);
+    }
     const auto now = lease_clock::now();
     ending.in_flight = operation::release;
     ending.set_sent(now);
@@ -137,7 +143,7 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
 {
     shard_.timers.schedule(ending, time_point::max());
     ending_.erase(ending_.iterator_to(ending));
-    actions.ended.emplace_back(&ending, false);
+    actions.ended.add(ending);
     --shard_.stats.settling;
     if (ending.release_state().is_settling) {
         ++shard_.stats.settled;

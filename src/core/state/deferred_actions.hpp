@@ -5,6 +5,7 @@
 #include "core/state/waiter.hpp"
 
 #include <boost/container/small_vector.hpp>
+#include <boost/intrusive/list.hpp>
 
 #include <memory>
 #include <utility>
@@ -12,6 +13,26 @@
 namespace colock::detail {
 
 struct shard;
+
+/// References to records that were removed from a list of the core, which owned the references. Adding one cannot fail:
+/// the records are linked by the hook of that list.
+class removed_records
+{
+public:
+    removed_records() = default;
+    removed_records(const removed_records&) = delete;
+    removed_records& operator=(const removed_records&) = delete;
+    ~removed_records()
+    {
+        records_.clear_and_dispose([](record* each) { intrusive_ptr_release(each); });
+    }
+
+    /// Takes over the reference of the list that `removed` was in.
+    void add(record& removed) noexcept { records_.push_back(removed); }
+
+private:
+    boost::intrusive::list<record, boost::intrusive::constant_time_size<false>> records_;
+};
 
 /// The actions that a change of state requires, collected under the shard's mutex and carried out after the mutex is
 /// released. Declare it before the lock guard, so that the objects it owns are destroyed without the mutex.
@@ -36,8 +57,7 @@ struct deferred_actions
     wake_list wakes;
     /// Two inline elements, because a hand-over may also cancel a wait.
     boost::container::small_vector<request, 2> requests;
-    /// References to records that were removed from a list of the core, which owned the references.
-    boost::container::small_vector<record::ptr, 1> ended;
+    removed_records ended;
     std::shared_ptr<core> keep;
 
     /// \throws std::bad_alloc Call it before `subject` is changed.

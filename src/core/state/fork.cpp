@@ -53,7 +53,7 @@ void core::context_forked() noexcept
         }
         while (auto ending = cleanup.drop_after_fork(actions)) {
             drop_after_fork(*this, *ending, actions);
-            actions.ended.push_back(std::move(ending));
+            actions.ended.add(*ending.detach());
         }
         // The threads that were inside the backend exist only in the parent.
         quick_releases_ended = quick_releases_begun;

@@ -146,14 +146,15 @@ bool lease_table::shut_down_next(deferred_actions& actions)
 
 void lease_table::start_renewal(record& held, time_point now, deferred_actions& actions)
 {
-    held.plan.forget_renewal();
-    // The operation in flight schedules the next renewal when it ends.
-    if (held.in_flight != operation::none)
-        return;
     const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
-    if (!ttl || is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl)))
+    // The operation in flight schedules the next renewal when it ends.
+    const bool is_possible =
+        held.in_flight == operation::none && ttl && !is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl));
+    if (is_possible)
+        actions.ask(deferred_actions::action::renew, held);
+    held.plan.forget_renewal();
+    if (!is_possible)
         return;
-    actions.ask(deferred_actions::action::renew, held);
     held.in_flight = operation::extend;
     held.extension().ttl = *ttl;
     held.extension().result.reset();

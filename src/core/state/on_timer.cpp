@@ -1,9 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/core.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <new>
+
 namespace colock::detail {
 
 namespace {
+
+/// The delay of a request for which there is no memory.
+constexpr std::chrono::milliseconds delay_without_memory{10};
 
 void on_due(core& self, condition& due, lease_clock::time_point now, deferred_actions& actions)
 {
@@ -53,7 +61,12 @@ void core::on_timer()
             condition* const due = timers.take_due(now);
             if (!due)
                 break;
-            on_due(*this, *due, now, actions);
+            try {
+                on_due(*this, *due, now, actions);
+            } catch (const std::bad_alloc&) {
+                timers.schedule(*due, now + delay_without_memory);
+                break;
+            }
         }
         timers.arm();
     }

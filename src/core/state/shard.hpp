@@ -12,6 +12,7 @@
 #include "core/state/record.hpp"
 #include "core/state/timer_heap.hpp"
 #include "core/state/waiter.hpp"
+#include "util/no_memory.hpp"
 
 #include <boost/intrusive/list.hpp>
 
@@ -93,9 +94,8 @@ struct shard
     const adapter_limits limits;
     const locker_options options;
     const lease_plan::margins margins;
-    /// The failure of a request for which there was no memory. It is made in advance.
-    const failure_ptr no_memory = make_failure(errc::unavailable, "there was no memory to send the request",
-        make_error_code(boost::system::errc::not_enough_memory));
+    /// Made before memory may run out.
+    const failure_ptr no_memory = detail::no_memory();
     /// Whether the end of every lease must be detected, because there is an observer, or because the backend ends no
     /// lease itself.
     const bool watches_all;
