@@ -41,7 +41,8 @@ private:
     std::string digest_;
 };
 
-/// All scripts. The comment above the text of each script documents its arguments and result.
+/// All scripts. The comment above the text of each script begins with its "keys; arguments -> result". Optional keys
+/// are in brackets.
 struct scripts
 {
     script rights;

@@ -3,11 +3,12 @@
 
 #include <string_view>
 
-namespace colock::redis::detail {
+namespace colock::redis::detail::lua {
 
-// Scripts that maintain the index of a group: a sorted set of its holders. Each member is a token followed by the key
-// of its lock. The index is written by the script that grants the lock. An entry lasts a second longer than its lock,
-// so the index may contain expired holders, but it misses no current one.
+// Functions that maintain the index of a group, and the script that acts on its holders. The index is a sorted set of
+// the holders. Each member is a token followed by the key of its lock. The index is written by the script that grants
+// the lock. An entry lasts a second longer than its lock, so the index may contain expired holders, but it misses no
+// current one.
 
 // Prepended, after form_functions, to each script that grants, extends or releases locks of a group.
 // settle: sets the expiry of a sorted set to that of its last member. Returns an error if that member has another form
@@ -45,34 +46,6 @@ local function leave(index, ...)
     local left = redis.pcall('ZREM', index, ...)
     if type(left) == 'number' and left > 0 then settle(index, entry) end
 end
-)lua";
-
-// lock... probe; token index for each lock -> the result of release for each lock
-inline constexpr std::string_view release_members = R"lua(
-local count = #KEYS - 1
-local values = redis.call('MGET', unpack(KEYS, 1, count))
-local answers, held, left = {}, {}, {}
-for i = 1, count do
-    local token, index = ARGV[2 * i - 1], ARGV[2 * i]
-    left[index] = left[index] or {}
-    table.insert(left[index], token .. KEYS[i])
-    if values[i] and string.sub(values[i], 1, 32) == token then
-        held[#held + 1] = KEYS[i]
-        answers[i] = 1
-    else
-        answers[i] = 0
-    end
-end
-if #held < count then held[#held + 1] = KEYS[#KEYS] end
-redis.call('DEL', unpack(held))
-for index, members in pairs(left) do leave(index, unpack(members)) end
-for i = 1, count do
-    if answers[i] == 1 then
-        local heard = redis.pcall('PUBLISH', KEYS[i], '')
-        if type(heard) == 'number' then answers[i] = heard + 1 end
-    end
-end
-return answers
 )lua";
 
 // index probe lock...; what ttl token... -> as inspect, for the locks that are still held
@@ -146,4 +119,4 @@ if #longer > 0 then enter(KEYS[1], unpack(longer)) end
 return found
 )lua";
 
-} // namespace colock::redis::detail
+} // namespace colock::redis::detail::lua

@@ -1,0 +1,70 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <string_view>
+
+namespace colock::redis::detail::lua {
+
+// Scripts by which a holder extends its lock, or asks whether the lock is still held.
+
+// lock probe[ index]; token ttl -> 1 or 0
+// Waiters sleep until the expiry that they know, so an earlier expiry is published.
+inline constexpr std::string_view extend = R"lua(
+local value = redis.pcall('GET', KEYS[1])
+if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
+    local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+    local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
+    local refused = KEYS[3] and enter(KEYS[3], ARGV[1] .. KEYS[1], ARGV[2])
+    return refused or extended
+end
+redis.call('DEL', KEYS[2])
+return 0
+)lua";
+
+// lock probe[ index]; s+token+owner ttl -> 1 or 0
+// DEL comes before ZADD, because Redis allows DEL when the server is out of memory, and then allows the writes after
+// it.
+inline constexpr std::string_view extend_shared = R"lua(
+local function enter_if_grouped()
+    return KEYS[3] and enter(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1], ARGV[2])
+end
+local value = redis.pcall('GET', KEYS[1])
+if value == ARGV[1] then
+    local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+    local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
+    return enter_if_grouped() or extended
+end
+redis.call('DEL', KEYS[2])
+local before = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
+if type(before) ~= 'string' then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+sweep(KEYS[1], now, reader)
+if tonumber(before) <= now then return 0 end
+redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])
+local strangers = settle(KEYS[1], reader)
+if strangers then return strangers end
+if tonumber(before) > now + ARGV[2] then redis.pcall('PUBLISH', KEYS[1], '') end
+return enter_if_grouped() or 1
+)lua";
+
+// lock probe; token -> 1 or 0
+inline constexpr std::string_view valid = R"lua(
+redis.call('DEL', KEYS[2])
+local value = redis.pcall('GET', KEYS[1])
+return type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] and 1 or 0
+)lua";
+
+// lock probe; s+token+owner -> 1 or 0
+inline constexpr std::string_view valid_shared = R"lua(
+redis.call('DEL', KEYS[2])
+local value = redis.pcall('GET', KEYS[1])
+if type(value) ~= 'table' then return value == ARGV[1] and 1 or 0 end
+local score = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
+local time = redis.call('TIME')
+return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
+)lua";
+
+} // namespace colock::redis::detail::lua

@@ -1,0 +1,108 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <string_view>
+
+namespace colock::redis::detail::lua {
+
+// Scripts that act for any client: they list or remove the holders of given keys.
+
+// probe lock...; layout; handling of foreign values -> {key, 'x' or 's', value, remaining ms or -1} per live holder
+// In the layout `plain` every string is a holder. Foreign values are an error for `refuse`, and are skipped otherwise.
+inline constexpr std::string_view inspect = R"lua(
+local plain, refuses = ARGV[1] == 'plain', ARGV[2] == 'refuse'
+redis.call('DEL', KEYS[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+for i = 2, #KEYS do
+    local kind = redis.call('TYPE', KEYS[i]).ok
+    if kind == 'string' then
+        local value = redis.call('GET', KEYS[i])
+        if plain or string.find(value, holder) then
+            local mode = string.byte(value) == 115 and 's' or 'x'
+            found[#found + 1] = {KEYS[i], mode, value, redis.call('PTTL', KEYS[i])}
+        elseif refuses then
+            return redis.error_reply(foreign)
+        end
+    elseif kind == 'zset' and not plain then
+        local strangers = look(KEYS[i], reader)
+        if strangers and refuses then return strangers end
+        local members = strangers and {} or redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
+        for m = 1, #members, 2 do
+            local score = members[m + 1]
+            local remaining = score == 'inf' and -1 or score - now
+            if (score == 'inf' or remaining > 0) and string.find(members[m], reader) then
+                found[#found + 1] = {KEYS[i], 's', members[m], remaining}
+            end
+        end
+    elseif refuses and kind ~= 'none' then
+        return redis.error_reply(foreign)
+    end
+end
+return found
+)lua";
+
+// lock probe; prefix of the index keys, value... -> as inspect, for the holders that were removed
+// Removes only the holders that were listed by inspect before, because the request may be executed long after the
+// listing. A reader that was alone may have become a member of a set since. The group's index must not keep a removed
+// holder: the process of the holder may have ended, and then the entry of a lock without ttl would stay forever.
+inline constexpr std::string_view break_holders = R"lua(
+redis.call('DEL', KEYS[2])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+local function removed(value, mode, remaining)
+    found[#found + 1] = {KEYS[1], mode, value, remaining}
+    local first = mode == 's' and 2 or 1
+    local group = ARGV[1] ~= '' and string.match(value, '%z([^%z]+)$')
+    if group then leave(ARGV[1] .. group, string.sub(value, first, first + 31) .. KEYS[1]) end
+end
+local value = redis.pcall('GET', KEYS[1])
+for i = 2, value and #ARGV or 1 do
+    if value == ARGV[i] then
+        local remaining = redis.call('PTTL', KEYS[1])
+        redis.call('DEL', KEYS[1])
+        removed(value, string.byte(value) == 115 and 's' or 'x', remaining)
+        break
+    elseif type(value) == 'table' and ARGV[1] ~= '' then
+        local score = redis.pcall('ZSCORE', KEYS[1], ARGV[i])
+        if type(score) == 'string' then
+            redis.call('ZREM', KEYS[1], ARGV[i])
+            if score == 'inf' then removed(ARGV[i], 's', -1)
+            elseif tonumber(score) > now then removed(ARGV[i], 's', score - now) end
+        end
+    end
+end
+if #found > 0 then
+    if type(value) == 'table' then
+        sweep(KEYS[1], now, reader)
+        settle(KEYS[1], reader)
+    end
+    redis.pcall('PUBLISH', KEYS[1], '')
+end
+return found
+)lua";
+
+// probe lock...; limit -> as inspect, for the holders that were removed
+inline constexpr std::string_view sweep = R"lua(
+redis.call('DEL', KEYS[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = {}
+for i = 2, #KEYS do
+    local refused, first = look(KEYS[i], reader)
+    if #found < tonumber(ARGV[1]) and not refused and first and tonumber(first) <= now then
+        local members = redis.call('ZRANGEBYSCORE', KEYS[i], '-inf', now, 'LIMIT', 0, ARGV[1] - #found)
+        for m = 1, #members do
+            if string.find(members[m], reader) then
+                redis.call('ZREM', KEYS[i], members[m])
+                found[#found + 1] = {KEYS[i], 's', members[m], 0}
+            end
+        end
+    end
+end
+return found
+)lua";
+
+} // namespace colock::redis::detail::lua

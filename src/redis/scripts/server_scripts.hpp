@@ -1,0 +1,64 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <string_view>
+
+namespace colock::redis::detail::lua {
+
+// Scripts that examine or prepare the server. They concern no single lock.
+
+// probe[ fence] -> {command, error} for each command that was refused
+// Calls each command of the other scripts in a form that changes nothing: the probe key does not exist, and the calls
+// write only to existing keys. The message is published to the channel of a lock with an empty name. The result also
+// contains errors that do not refuse the command.
+inline constexpr std::string_view rights = R"lua(
+local refused = {}
+local function try(command, ...)
+    local answer = redis.pcall(command, ...)
+    if type(answer) == 'table' and answer.err then refused[#refused + 1] = {command, answer.err} end
+end
+local probe = KEYS[1]
+try('DEL', probe)
+try('GET', probe)
+try('MGET', probe)
+try('SET', probe, '', 'XX', 'PX', 1)
+try('PEXPIRE', probe, 1)
+try('PERSIST', probe)
+try('PTTL', probe)
+try('TYPE', probe)
+try('TIME')
+if KEYS[2] then
+    try('PUBLISH', string.sub(probe, 1, -7) .. ':', '')
+    try('INCRBY', KEYS[2], 0)
+    try('ZADD', probe, 'XX', 0, '')
+    try('ZREM', probe, '')
+    try('ZCARD', probe)
+    try('ZSCORE', probe, '')
+    try('ZRANGE', probe, 0, 0)
+    try('ZRANGEBYSCORE', probe, 0, 0)
+    try('PEXPIREAT', probe, 1)
+end
+return refused
+)lua";
+
+// fence; least -> 1
+// Raises the counter to the server's clock in microseconds and to the highest fence that was granted before. PERSIST is
+// the first write, because Redis allows it when the server is out of memory, and then allows the SET after it. A value
+// that is not a number is not written by colock and is left unchanged. A counter at which INCRBY may soon overflow is
+// not raised. The error is that of INCRBY, because the remedy is the same.
+inline constexpr std::string_view anchor = R"lua(
+local known = redis.call('GET', KEYS[1]) or '0'
+if not string.find(known, '^%d+$') then
+    return redis.error_reply('WRONGTYPE the fence counter is a value of another program')
+end
+if tonumber(known) > 2^62 then return redis.error_reply('ERR increment or decrement would overflow') end
+redis.call('PERSIST', KEYS[1])
+local time = redis.call('TIME')
+local least = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[1]))
+if tonumber(known) < least then
+    redis.call('SET', KEYS[1], string.format('%.0f', least))
+end
+return 1
+)lua";
+
+} // namespace colock::redis::detail::lua
