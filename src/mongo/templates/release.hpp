@@ -1,0 +1,27 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "mongo/templates/expressions.hpp"
+
+namespace colock::mongo::detail::templates {
+
+// Texts of the commands and statements that release locks, withdraw requests or remove holders. They are documented at
+// `commands`.
+
+[[nodiscard]] string release_exclusive();
+[[nodiscard]] string release_shared();
+
+/// \param who token of the holder
+[[nodiscard]] string join_release_exclusive(const string& who);
+[[nodiscard]] string join_release_shared();
+/// \param who tokens of the holders
+/// \param count number of the holders
+[[nodiscard]] string join_release_several(const string& who, const string& count);
+
+/// \param refuses also refuses the token
+[[nodiscard]] string withdraw(bool refuses);
+
+[[nodiscard]] string remove_named();
+[[nodiscard]] string remove_expired();
+
+} // namespace colock::mongo::detail::templates

@@ -1,0 +1,23 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "mongo/templates/statements.hpp"
+
+namespace colock::mongo::detail::templates {
+
+string find_and_modify(
+    const string& query, std::initializer_list<string> stages, answer_of when, bool upsert, const string& shown)
+{
+    return R"({"findAndModify":"?c","query":)" + query + R"(,"update":)" + list(stages) + R"(,"upsert":)" +
+           (upsert ? "true" : "false") + R"(,"new":)" + (when == answer_of::after ? "true" : "false") +
+           (shown.empty() ? "" : R"(,"fields":)" + shown) + R"(,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+}
+
+string statement(const string& stage)
+{
+    return R"({"q":)" + by_key + R"(,"u":[)" + stage + R"(],"upsert":true})";
+}
+string done_or_failed(const string& may_be, const string& changes)
+{
+    return statement(replace_with(cond(may_be, with(changes), forced_error)));
+}
+
+} // namespace colock::mongo::detail::templates
