@@ -22,7 +22,7 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-constexpr std::string_view digits = "0123456789abcdef";
+constexpr std::string_view bucket_digits = "0123456789abcdef";
 
 constexpr std::string_view cursor_name = "zookeeper";
 /// Maximum number of keys of a page. The folder of each key is listed, and the node of each holder is read.
@@ -350,7 +350,7 @@ operation_ptr make_page(client& owner, filter which, page_start from, completion
 
 std::string page_start::name_of(std::size_t bucket)
 {
-    return {digits[bucket / digits.size()], digits[bucket % digits.size()]};
+    return {bucket_digits[bucket / bucket_digits.size()], bucket_digits[bucket % bucket_digits.size()]};
 }
 
 std::string page_start::text() const
@@ -365,10 +365,10 @@ std::optional<page_start> page_start::from(std::string_view cursor, std::size_t 
     const auto where = colock::detail::read_cursor(cursor_name, cursor);
     if (!where || where->size() < 2)
         return std::nullopt;
-    const auto high = digits.find((*where)[0]), low = digits.find((*where)[1]);
-    if (high == digits.npos || low == digits.npos)
+    const auto high = bucket_digits.find((*where)[0]), low = bucket_digits.find((*where)[1]);
+    if (high == bucket_digits.npos || low == bucket_digits.npos)
         return std::nullopt;
-    page_start start{high * digits.size() + low, std::string(where->substr(2))};
+    page_start start{high * bucket_digits.size() + low, std::string(where->substr(2))};
     return start.bucket < folders ? std::optional(std::move(start)) : std::nullopt;
 }
 
