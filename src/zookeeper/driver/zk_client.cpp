@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/driver/zk_client.hpp"
 
-#include "zookeeper/driver/codes.hpp"
+#include "zookeeper/driver/conversions.hpp"
+#include "zookeeper/driver/transaction.hpp"
 
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -20,29 +20,6 @@ namespace {
 std::mutex driver_mutex;
 /// The client whose call of the driver is running.
 zk_client* calling = nullptr;
-
-node_stat stat_of(const Stat& from)
-{
-    return {.created_in = from.czxid,
-        .modified_in = from.mzxid,
-        .created_ms = from.ctime,
-        .modified_ms = from.mtime,
-        .ephemeral_owner = from.ephemeralOwner,
-        .version = from.version,
-        .children = from.numChildren,
-        .children_modified_in = from.pzxid};
-}
-
-/// A transaction, with the memory that the driver writes the results to.
-struct transaction final : request
-{
-    using request::request;
-
-    std::vector<zoo_op_t> operations;
-    std::vector<zoo_op_result_t> results;
-    std::vector<std::string> paths;
-    std::vector<Stat> stats;
-};
 
 /// No exception may pass through the driver. A reply that there is no memory for counts as unanswered.
 template <class Fill>
@@ -114,15 +91,7 @@ void on_children(int code, const String_vector* names, const Stat* stat, const v
 
 void on_transaction(int code, const void* data)
 {
-    answer(code, data, [](request& sent) {
-        auto& all = static_cast<transaction&>(sent);
-        all.answer.members.reserve(all.results.size());
-        for (std::size_t i = 0; i < all.results.size(); ++i) {
-            const auto own = all.results[i].err;
-            all.answer.members.push_back(
-                {.what = status_of(own), .code = own, .text = all.paths[i].c_str(), .stat = stat_of(all.stats[i])});
-        }
-    });
+    answer(code, data, [](request& sent) { static_cast<transaction&>(sent).take_results(); });
 }
 
 void on_event(_zhandle*, int type, int, const char* path, void*)
@@ -136,21 +105,6 @@ void on_text(const char* text)
 {
     if (calling)
         calling->on_log(text);
-}
-
-int mode_of(node_kind lifetime)
-{
-    switch (lifetime) {
-    case node_kind::persistent:
-        return ZOO_PERSISTENT;
-    case node_kind::container:
-        return ZOO_CONTAINER;
-    case node_kind::ephemeral:
-        return ZOO_EPHEMERAL;
-    case node_kind::ephemeral_sequential:
-        return ZOO_EPHEMERAL_SEQUENTIAL;
-    }
-    return ZOO_PERSISTENT;
 }
 
 } // namespace
@@ -367,35 +321,9 @@ void zk_client::sync(const std::string& path, std::unique_ptr<request> sent)
 
 void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> sent)
 {
-    // Maximum size of the number that the server appends: at most eleven characters, and a terminating zero.
-    constexpr std::size_t room = 12;
-    auto all = std::make_unique<transaction>(std::move(sent->done), true);
-    all->size = sent->size;
-    all->operations.resize(changes.size());
-    all->results.resize(changes.size());
-    all->paths.resize(changes.size());
-    all->stats.resize(changes.size());
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-        const auto& each = changes[i];
-        auto& operation = all->operations[i];
-        const auto size = static_cast<int>(each.data.size());
-        switch (each.what) {
-        case change::kind::create:
-            all->paths[i].resize(each.path.size() + room);
-            zoo_create_op_init(&operation, each.path.c_str(), each.data.data(), size, &acl_->list,
-                mode_of(each.lifetime), all->paths[i].data(), static_cast<int>(all->paths[i].size()));
-            break;
-        case change::kind::remove:
-            zoo_delete_op_init(&operation, each.path.c_str(), -1);
-            break;
-        case change::kind::write:
-            zoo_set_op_init(&operation, each.path.c_str(), each.data.data(), size, -1, &all->stats[i]);
-            break;
-        }
-    }
+    auto all = std::make_unique<transaction>(*sent, changes, acl_->list);
     const guard lock(*this);
-    const auto code = zoo_amulti(driver_, static_cast<int>(changes.size()), all->operations.data(), all->results.data(),
-        &on_transaction, all.get());
+    const auto code = all->send(driver_, &on_transaction);
     track(code, std::move(all));
 }
 

@@ -3,9 +3,14 @@
 
 #include "zookeeper/driver/reply.hpp"
 
+struct Stat;
+
 namespace colock::zookeeper::detail {
 
 /// Returns what one of the driver's error codes means for a request.
 [[nodiscard]] status status_of(int code) noexcept;
+[[nodiscard]] node_stat stat_of(const Stat& from) noexcept;
+/// Returns the driver's code for the lifetime of a node.
+[[nodiscard]] int mode_of(node_kind lifetime) noexcept;
 
 } // namespace colock::zookeeper::detail
