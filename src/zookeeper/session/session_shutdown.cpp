@@ -1,0 +1,119 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// The end of a session: closed at the server, abandoned, or gone with its context or in the child of a fork.
+#include "zookeeper/session/session.hpp"
+#include "zookeeper/session/session_runtime.hpp"
+
+#include <boost/asio/post.hpp>
+
+#include <utility>
+
+namespace colock::zookeeper::detail {
+
+void session::close(lease_clock::duration deadline, completion<bool> done)
+{
+    if (!runtime_ || phase_ == phase::over || phase_ == phase::closing) {
+        done(phase_ == phase::over);
+        return;
+    }
+    const bool can_ask = connected() && !zk_client_->has_closed_socket();
+    while (requests_.flush()) {
+    }
+    runtime_->on_closed = std::move(done);
+    // Without a session there is nothing to close.
+    const bool has_none = life_.id() == 0;
+    phase_ = phase::closing;
+    if (!can_ask) {
+        asio::post(runtime_->strand, [self = shared_from_this(), has_none] {
+            if (self->runtime_)
+                self->finish_close(has_none);
+        });
+        return;
+    }
+    runtime_->close_timer.expires_after(deadline);
+    runtime_->close_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
+        if (!failed && self->runtime_)
+            self->finish_close(false);
+    });
+    runtime_->turn_timer.cancel();
+    asio::post(runtime_->strand, [self = shared_from_this()] { self->continue_closing(false); });
+}
+
+void session::continue_closing(bool reads)
+{
+    if (!runtime_ || phase_ != phase::closing || !zk_client_)
+        return;
+    auto& run = *runtime_;
+    run.socket.uncork();
+    auto& socket = run.socket.waiter();
+    const auto made = reads ? run.closer.read_rest(socket) : run.closer.flush(*zk_client_, socket);
+    if (made == session_closer::progress::confirmed || made == session_closer::progress::failed)
+        finish_close(made == session_closer::progress::confirmed);
+    else
+        listen(made == session_closer::progress::wants_write);
+}
+
+void session::finish_close(bool proven)
+{
+    const auto self = shared_from_this();
+    runtime_->is_proven = proven;
+    shut_down();
+    deliver();
+}
+
+void session::abandon()
+{
+    if (!runtime_ || phase_ == phase::over)
+        return;
+    const auto self = shared_from_this();
+    shut_down();
+    deliver_rest();
+}
+
+void session::deliver_rest()
+{
+    if (!dispatcher_.empty() || runtime_->on_closed)
+        post_step();
+}
+
+void session::shut_down() noexcept
+{
+    phase_ = phase::over;
+    auto unsent = requests_.take_unsent();
+    dispatcher_.add(unsent);
+    life_.end();
+    if (runtime_) {
+        runtime_->turn_timer.cancel();
+        runtime_->retry_timer.cancel();
+        runtime_->close_timer.cancel();
+        runtime_->resolver.cancel();
+        // On an open connection the driver would wait for a reply.
+        runtime_->socket.waiter().cut();
+        runtime_->socket.waiter().drop();
+    }
+    if (zk_client_) {
+        zk_client_->close();
+        auto rest = zk_client_->take_reports();
+        dispatcher_.add(rest);
+        zk_client_.reset();
+    }
+}
+
+void session::context_shutdown() noexcept
+{
+    const auto self = shared_from_this();
+    shut_down();
+    dispatcher_.drop();
+    runtime_.reset();
+}
+
+void session::context_forked() noexcept
+{
+    if (!runtime_ || phase_ == phase::over)
+        return;
+    // The connection belongs to the parent: nothing may be sent on it, and it may not be shut down.
+    runtime_->socket.waiter().detach_after_fork();
+    shut_down();
+    deliver_rest();
+}
+
+} // namespace colock::zookeeper::detail
