@@ -3,7 +3,7 @@
 
 #include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
-#include "zookeeper/operations/coroutine_operation.hpp"
+#include "zookeeper/operations/folder_operation.hpp"
 #include "zookeeper/operations/names.hpp"
 
 #include <algorithm>
@@ -17,21 +17,17 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// The driver's code for a kind of node that the server does not support.
-constexpr int unimplemented = -6;
 /// Maximum number of attempts to create a node. An attempt fails if the server removes the empty folder before the node
 /// is created in it, which does not happen every time.
 constexpr int max_attempts = 5;
 
-using folder_state = folder_cache::state;
-
 /// Attempts to take the lock with the recipe for locks of ZooKeeper's documentation ("Recipes and Solutions"). The
 /// numbers in the comments of `run` are the steps of the recipe.
-class create_operation final : public coroutine_operation
+class create_operation final : public folder_operation
 {
 public:
     create_operation(client& owner, claim_ptr claim, completion<create_outcome> done)
-        : coroutine_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
+        : folder_operation(owner), claim_(std::move(claim)), done_(std::move(done)),
           folder_(key_folder(config(), claim_->key())), prefix_(claim_prefix(config(), *claim_))
     {
     }
@@ -123,13 +119,13 @@ private:
             by.shared_children(folder_, listed.expect());
 
         const reply& got = co_await created;
-        if (got.what == status::no_node && folder_failure_.what != status::access_denied) {
+        if (got.what == status::no_node && folder_failure().what != status::access_denied) {
             note_folder(folder_state::unknown);
             so_far.needs_folder = true;
             co_return;
         }
         if (!is_ours(got))
-            co_await fail_with(got.what == status::no_node ? folder_failure_ : got);
+            co_await fail_with(got.what == status::no_node ? folder_failure() : got);
         unanswered_in_ = 0;
         state.node = got.text;
         state.fence = static_cast<std::uint64_t>(got.stat.created_in);
@@ -243,45 +239,6 @@ private:
         make_folders(by, bucket_folder(config(), claim_->key()));
         make_container(by, folder_);
     }
-    /// Creates a folder and its parents. Later requests of the same write do not create them again.
-    void make_folders(requests& by, const std::string& folder)
-    {
-        for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1))
-            make_folder(by, folder.substr(0, end));
-        make_folder(by, folder);
-    }
-    void make_folder(requests& by, const std::string& folder)
-    {
-        if (active_sessions().folders().recall(folder) != folder_state::unknown)
-            return;
-        by.create(folder, {}, node_kind::persistent, then(&create_operation::folder_made, folder));
-        active_sessions().folders().note(folder, folder_state::uncontended);
-    }
-    void make_container(requests& by, const std::string& folder)
-    {
-        by.create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
-            then(&create_operation::folder_made, folder));
-    }
-
-    /// Notes the state of a folder by the reply to its own creation, whatever the outcome of the node that follows it.
-    /// A server that delays requests may carry out only the first request of a write, so each attempt has to begin
-    /// where the last one has ended.
-    void folder_made(const reply& got, const std::string& folder)
-    {
-        auto& folders = active_sessions().folders();
-        // If access is denied, the folder exists, or no node of ours can exist in it. Another request would change
-        // neither.
-        const bool exists = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
-        folders.note(folder, exists ? folder_state::uncontended : folder_state::unknown);
-        // Any of its parents may be missing.
-        for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
-            end = folder.rfind('/', end - 1))
-            folders.note(folder.substr(0, end), folder_state::unknown);
-        if (got.what == status::refused && got.code == unimplemented)
-            plain_folders_ = true;
-        else if (!got.ok() && got.what != status::node_exists && folder_failure_.what == status::no_node)
-            folder_failure_ = got;
-    }
     void note_folder(folder_state how)
     {
         auto& folders = active_sessions().folders();
@@ -309,7 +266,7 @@ private:
         reply got = co_await first;
         for (int attempts = 0; !got.ok(); ++attempts) {
             if (attempts == max_attempts)
-                co_await fail_with(got.what == status::node_exists ? folder_failure_ : got);
+                co_await fail_with(got.what == status::node_exists ? folder_failure() : got);
             requests& by = co_await connected();
             if (got.what == status::node_exists) {
                 pending_reply found(*this);
@@ -442,7 +399,7 @@ private:
     [[nodiscard]] stop give_up(bool is_exhausted)
     {
         if (!is_exhausted)
-            return fail_with(folder_failure_);
+            return fail_with(folder_failure());
         end();
         failed(delivery::answered,
             make_failure(errc::unavailable,
@@ -467,13 +424,10 @@ private:
     completion<create_outcome> done_;
     const std::string folder_;
     const std::string prefix_;
-    bool plain_folders_ = false;
     /// Session in which a creation was sent that is not answered; 0: there is none.
     remote::connection_number unanswered_in_ = 0;
     /// Number of creations that were sent.
     unsigned creation_count_ = 0;
-    /// Why the folder cannot be created: the first failure among the folder and its parents.
-    reply folder_failure_{.what = status::no_node};
 };
 
 } // namespace

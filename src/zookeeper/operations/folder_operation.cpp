@@ -1,0 +1,53 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "zookeeper/operations/folder_operation.hpp"
+
+#include <cstddef>
+
+namespace colock::zookeeper::detail {
+
+namespace {
+
+/// The driver's code for a kind of node that the server does not support.
+constexpr int unimplemented = -6;
+
+} // namespace
+
+void folder_operation::make_folders(requests& by, const std::string& folder)
+{
+    for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1))
+        make_folder(by, folder.substr(0, end));
+    make_folder(by, folder);
+}
+
+void folder_operation::make_folder(requests& by, const std::string& folder)
+{
+    if (active_sessions().folders().recall(folder) != folder_state::unknown)
+        return;
+    by.create(folder, {}, node_kind::persistent, then(&folder_operation::folder_made, folder));
+    active_sessions().folders().note(folder, folder_state::uncontended);
+}
+
+void folder_operation::make_container(requests& by, const std::string& folder)
+{
+    by.create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
+        then(&folder_operation::folder_made, folder));
+}
+
+void folder_operation::folder_made(const reply& got, const std::string& folder)
+{
+    auto& folders = active_sessions().folders();
+    // If access is denied, the folder exists, or no node of ours can exist in it. Another request would change
+    // neither.
+    const bool exists = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
+    folders.note(folder, exists ? folder_state::uncontended : folder_state::unknown);
+    // Any of its parents may be missing.
+    for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
+        end = folder.rfind('/', end - 1))
+        folders.note(folder.substr(0, end), folder_state::unknown);
+    if (got.what == status::refused && got.code == unimplemented)
+        plain_folders_ = true;
+    else if (!got.ok() && got.what != status::node_exists && folder_failure_.what == status::no_node)
+        folder_failure_ = got;
+}
+
+} // namespace colock::zookeeper::detail
