@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
+#include "core/operations/group_candidates.hpp"
 #include "core/operations/multi_acquire.hpp"
 #include "core/operations/operations.hpp"
-#include "core/state/acquire_guard.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
@@ -12,8 +12,6 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -21,8 +19,6 @@
 namespace colock::detail::operations {
 
 namespace {
-
-using namespace std::chrono_literals;
 
 bool is_exclusive(const group_member& member) noexcept
 {
@@ -81,20 +77,6 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
         throw_shutting_down(*self, wanted);
 }
 
-/// One lock of a group, from the first attempt until the group is complete or given up.
-struct candidate
-{
-    record::ptr wanted;
-    acquire_guard on_exit;
-    /// The expiry of the lease before it was renewed for completion; zero if it was not renewed.
-    lease_clock::time_point renewed_from{};
-
-    candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), on_exit(owner, wanted)
-    {
-        on_exit.enter_slow_path();
-    }
-};
-
 /// Acquires several locks, all or none.
 ///
 /// If the backend supports it, and no other caller of this locker waits for one of the keys, all locks are first
@@ -124,25 +106,15 @@ private:
     // Each step returns false if the group has to start again, because a lease has ended or a grant arrived too late.
     [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
     [[nodiscard]] asio::awaitable<bool> acquire_in_order();
-    [[nodiscard]] asio::awaitable<bool> acquire_next(candidate& next);
+    [[nodiscard]] asio::awaitable<bool> acquire_next(group_candidate& next);
     [[nodiscard]] asio::awaitable<bool> renew_short_leases();
-    [[nodiscard]] bool complete();
-    /// Releases all locks in the background, newest first.
-    void release_all() noexcept;
     [[nodiscard]] asio::awaitable<void> start_again();
 
-    [[nodiscard]] bool has_lost() const;
-    [[nodiscard]] bool is_short(const candidate& of, lease_clock::time_point now) const;
-    [[nodiscard]] bool is_long_enough(const candidate& of, lease_clock::time_point now) const;
-    /// \returns whether a renewal is still unanswered
-    [[nodiscard]] bool begin_renewals(std::uint32_t& seen);
-    void wait_for(record* next);
     void begin_wait();
     /// Counts a failed attempt. Throws if the policy gives up.
     void count_failure(const record& failed, const last_answer& last);
     [[nodiscard]] asio::awaitable<void> pause_until(
         const record& failed, lease_clock::time_point until, failure_ptr why);
-    [[nodiscard]] lock_group make_group();
 
     const std::shared_ptr<core> core_;
     /// In canonical order, each with its mode.
@@ -154,17 +126,13 @@ private:
     const std::string group_ = token::generate().hex();
     /// One schedule for all keys. A grant is not counted, and does not reset the schedule.
     retry_schedule schedule_;
-    /// Renewal and `max_hold` that apply to the locks when the group is complete.
-    bool renews_ = false;
-    std::chrono::milliseconds max_hold_{0};
     /// Whether the group is counted among the waiting acquires.
     bool waits_ = false;
     /// Number of consecutive attempts in one step whose grants arrived too late.
     unsigned late_grants_ = 0;
     lease_clock::time_point next_check_ = lease_clock::time_point::max();
-    incomplete_group progress_;
-    /// One candidate for each member, in order. The candidates do not move in memory.
-    std::deque<candidate> candidates_;
+    /// One candidate for each member, in order.
+    group_candidates candidates_{core_};
 };
 
 asio::awaitable<lock_group> group_acquire::run()
@@ -177,11 +145,11 @@ asio::awaitable<lock_group> group_acquire::run()
             is_held = co_await acquire_in_order();
         if (is_held)
             is_held = co_await renew_short_leases();
-        if (is_held && complete())
+        if (is_held && candidates_.complete(waits_, schedule_.start()))
             break;
         co_await start_again();
     }
-    auto group = make_group();
+    auto group = core::handles::make_group(core_, group_, candidates_.take_locks());
     if (core_->can.immediate && must_yield(*core_, group.size()))
         co_await asio::post(asio::deferred);
     co_return group;
@@ -202,14 +170,10 @@ void group_acquire::prepare_candidates()
         throw_if_refused(*core_, *wanted);
         prepare_token(*core_, *wanted);
         wanted->started = schedule_.start();
-        renews_ = wanted->plan.renews();
-        max_hold_ = wanted->plan.max_hold();
-        wanted->plan.set_options(wanted->ttl() > 0ms, 0ms);
-        wanted->incomplete = &progress_;
-        candidates_.emplace_back(*core_, std::move(wanted));
+        candidates_.add(std::move(wanted));
     }
     if (core_->closed_to_new)
-        throw_shutting_down(*core_, *candidates_.front().wanted);
+        throw_shutting_down(*core_, *candidates_.first().wanted);
 }
 
 asio::awaitable<bool> group_acquire::attempt_in_one_step()
@@ -219,7 +183,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     const bool counts = lease_clock::now() >= schedule_.next_at();
     std::vector<record::ptr> asked;
-    for (const auto& each : candidates_)
+    for (const auto& each : candidates_.all())
         asked.push_back(each.wanted);
     if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
         co_return true;
@@ -252,7 +216,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     } else {
         // The same claims continue: if they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
-        for (auto& each : candidates_) {
+        for (auto& each : candidates_.all()) {
             if (each.wanted->spent())
                 each.wanted = take_over_from(*core_, each.wanted);
             if (is_unknown)
@@ -260,7 +224,8 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         }
         const auto check = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::check_delay(0))
                                       : lease_clock::time_point::max();
-        co_await pause_until(*candidates_[refused->which].wanted, std::min(check, schedule_.next_at()), answer.error);
+        co_await pause_until(
+            *candidates_.all()[refused->which].wanted, std::min(check, schedule_.next_at()), answer.error);
     }
     co_return true;
 }
@@ -268,7 +233,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
 asio::awaitable<bool> group_acquire::acquire_in_order()
 {
     std::size_t acquired = 0;
-    for (auto& next : candidates_) {
+    for (auto& next : candidates_.all()) {
         if (next.wanted->current_phase() == phase::held)
             continue;
         if (!co_await acquire_next(next))
@@ -276,13 +241,13 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
         if (core_->can.immediate && ++acquired % max_immediate_grants == 0)
             co_await asio::post(asio::deferred);
     }
-    co_return !has_lost();
+    co_return !candidates_.has_lost();
 }
 
-asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
+asio::awaitable<bool> group_acquire::acquire_next(group_candidate& next)
 {
-    wait_for(next.wanted.get());
-    const bool is_first_attempt = &next == &candidates_.front() && schedule_.attempts() == 0;
+    candidates_.wait_for(next.wanted.get());
+    const bool is_first_attempt = &next == &candidates_.first() && schedule_.attempts() == 0;
     if (!is_first_attempt && next.wanted->current_phase() == phase::acquiring &&
         lease_clock::now() >= schedule_.deadline())
         throw_retries_ended(*core_, *next.wanted, schedule_, {.is_answered = true});
@@ -291,7 +256,7 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
     for (;;) {
         std::uint32_t seen = 0;
         const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
-        if (has_lost())
+        if (candidates_.has_lost())
             co_return false;
         if (reached == step::granted)
             co_return true;
@@ -310,12 +275,12 @@ asio::awaitable<bool> group_acquire::acquire_next(candidate& next)
 /// granted. A renewal that fails is repeated like any other renewal.
 asio::awaitable<bool> group_acquire::renew_short_leases()
 {
-    const timer_guard on_exit{*core_, progress_};
-    wait_for(nullptr);
+    const timer_guard on_exit{*core_, candidates_.progress()};
+    candidates_.wait_for(nullptr);
     wait_state suspension;
     suspension.ends_when_closed = true;
-    for (std::uint32_t seen = 0; begin_renewals(seen);) {
-        const record& first = *candidates_.front().wanted;
+    for (std::uint32_t seen = 0; candidates_.begin_renewals(schedule_.deadline(), seen);) {
+        const record& first = *candidates_.first().wanted;
         throw_if_from_parent(*core_, first);
         if (core_->closed_to_new)
             throw_shutting_down(*core_, first);
@@ -324,85 +289,18 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
             throw_retries_ended(*core_, first, schedule_, {.is_answered = true, .error = std::move(why)});
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->async_wait(progress_, suspension, seen);
+        co_await core_->async_wait(candidates_.progress(), suspension, seen);
     }
-    co_return !has_lost();
-}
-
-bool group_acquire::begin_renewals(std::uint32_t& seen)
-{
-    deferred_actions actions;
-    bool is_unanswered = false;
-    {
-        const std::lock_guard guard(core_->mutex);
-        if (progress_.has_lost)
-            return false;
-        const auto now = lease_clock::now();
-        for (auto& each : candidates_) {
-            record& held = *each.wanted;
-            // The timer may be late.
-            if (held.lease().has_ended(now))
-                static_cast<void>(core_->leases.report_loss(held, actions));
-            if (!is_short(each, now) ||
-                (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
-                continue;
-            is_unanswered = true;
-            if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
-                core_->leases.start_renewal(held, now, actions);
-        }
-        is_unanswered = is_unanswered && !progress_.has_lost;
-        core_->timers.schedule(progress_, schedule_.deadline());
-        seen = progress_.version;
-    }
-    actions.run(*core_);
-    return is_unanswered;
-}
-
-bool group_acquire::complete()
-{
-    deferred_actions actions;
-    {
-        const std::lock_guard guard(core_->mutex);
-        const auto now = lease_clock::now();
-        if (core_->closed_to_new || progress_.has_lost ||
-            !std::ranges::all_of(candidates_, [&](const candidate& each) { return is_long_enough(each, now); }))
-            return false;
-        for (auto& each : candidates_)
-            core_->leases.hand_out(*each.wanted, renews_, max_hold_, now);
-        if (std::exchange(waits_, false))
-            core_->leases.end_wait(schedule_.start());
-    }
-    actions.run(*core_);
-    return true;
-}
-
-lock_group group_acquire::make_group()
-{
-    std::vector<lock> locks;
-    locks.reserve(candidates_.size());
-    for (auto& each : candidates_) {
-        each.on_exit.dismiss();
-        locks.push_back(record::make_lock(std::move(each.wanted), std::shared_ptr(core_)));
-    }
-    return core::handles::make_group(core_, group_, std::move(locks));
-}
-
-void group_acquire::release_all() noexcept
-{
-    wait_for(nullptr);
-    while (!candidates_.empty())
-        candidates_.pop_back();
-    const std::lock_guard guard(core_->mutex);
-    progress_.has_lost = false;
+    co_return !candidates_.has_lost();
 }
 
 /// Releases all locks, counts a failed attempt, and waits until the next attempt is due.
 asio::awaitable<void> group_acquire::start_again()
 {
-    const auto failed = candidates_.front().wanted;
-    const auto requests_for = [](const candidate& each) { return each.wanted->attempts_made.load(); };
-    const std::size_t max_requests = std::ranges::max(candidates_ | std::views::transform(requests_for));
-    release_all();
+    const auto failed = candidates_.first().wanted;
+    const auto requests_for = [](const group_candidate& each) { return each.wanted->attempts_made.load(); };
+    const std::size_t max_requests = std::ranges::max(candidates_.all() | std::views::transform(requests_for));
+    candidates_.release_all();
     throw_if_from_parent(*core_, *failed);
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
@@ -419,42 +317,11 @@ asio::awaitable<void> group_acquire::start_again()
 
 group_acquire::~group_acquire()
 {
-    release_all();
+    candidates_.release_all();
     if (!waits_)
         return;
     const std::lock_guard guard(core_->mutex);
     --core_->stats.waiting;
-}
-
-bool group_acquire::has_lost() const
-{
-    const std::lock_guard guard(core_->mutex);
-    return progress_.has_lost;
-}
-
-/// Whether less than two thirds of the TTL are left.
-bool group_acquire::is_short(const candidate& of, lease_clock::time_point now) const
-{
-    const auto ends = of.wanted->lease().ttl_bound();
-    const auto min_left = std::max<lease_clock::duration>(
-        of.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
-    return ends != lease_clock::time_point::max() && ends - now < min_left;
-}
-
-/// Applies the same requirement as to a grant that arrives from a backend whose answers take time.
-bool group_acquire::is_long_enough(const candidate& of, lease_clock::time_point now) const
-{
-    if (of.wanted->lease().has_ended(now))
-        return false;
-    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
-    const auto ends = of.wanted->lease().ttl_bound();
-    return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= min_left;
-}
-
-void group_acquire::wait_for(record* next)
-{
-    const std::lock_guard guard(core_->mutex);
-    progress_.waits_for = next;
 }
 
 void group_acquire::begin_wait()

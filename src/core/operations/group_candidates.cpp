@@ -1,0 +1,116 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/group_candidates.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace colock::detail::operations {
+
+using namespace std::chrono_literals;
+
+void group_candidates::add(record::ptr wanted)
+{
+    renews_ = wanted->plan.renews();
+    max_hold_ = wanted->plan.max_hold();
+    wanted->plan.set_options(wanted->ttl() > 0ms, 0ms);
+    wanted->incomplete = &progress_;
+    all_.emplace_back(*core_, std::move(wanted));
+}
+
+void group_candidates::wait_for(record* next)
+{
+    const std::lock_guard guard(core_->mutex);
+    progress_.waits_for = next;
+}
+
+bool group_candidates::has_lost() const
+{
+    const std::lock_guard guard(core_->mutex);
+    return progress_.has_lost;
+}
+
+bool group_candidates::begin_renewals(lease_clock::time_point until, std::uint32_t& seen)
+{
+    deferred_actions actions;
+    bool is_unanswered = false;
+    {
+        const std::lock_guard guard(core_->mutex);
+        if (progress_.has_lost)
+            return false;
+        const auto now = lease_clock::now();
+        for (auto& each : all_) {
+            record& held = *each.wanted;
+            // The timer may be late.
+            if (held.lease().has_ended(now))
+                static_cast<void>(core_->leases.report_loss(held, actions));
+            if (!is_short(each, now) ||
+                (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
+                continue;
+            is_unanswered = true;
+            if (std::exchange(each.renewed_from, held.lease().ttl_bound()) == lease_clock::time_point())
+                core_->leases.start_renewal(held, now, actions);
+        }
+        is_unanswered = is_unanswered && !progress_.has_lost;
+        core_->timers.schedule(progress_, until);
+        seen = progress_.version;
+    }
+    actions.run(*core_);
+    return is_unanswered;
+}
+
+bool group_candidates::complete(bool& waits, lease_clock::time_point started)
+{
+    deferred_actions actions;
+    {
+        const std::lock_guard guard(core_->mutex);
+        const auto now = lease_clock::now();
+        if (core_->closed_to_new || progress_.has_lost ||
+            !std::ranges::all_of(all_, [&](const group_candidate& each) { return is_long_enough(each, now); }))
+            return false;
+        for (auto& each : all_)
+            core_->leases.hand_out(*each.wanted, renews_, max_hold_, now);
+        if (std::exchange(waits, false))
+            core_->leases.end_wait(started);
+    }
+    actions.run(*core_);
+    return true;
+}
+
+std::vector<lock> group_candidates::take_locks()
+{
+    std::vector<lock> locks;
+    locks.reserve(all_.size());
+    for (auto& each : all_) {
+        each.on_exit.dismiss();
+        locks.push_back(record::make_lock(std::move(each.wanted), std::shared_ptr(core_)));
+    }
+    return locks;
+}
+
+void group_candidates::release_all() noexcept
+{
+    wait_for(nullptr);
+    while (!all_.empty())
+        all_.pop_back();
+    const std::lock_guard guard(core_->mutex);
+    progress_.has_lost = false;
+}
+
+bool group_candidates::is_short(const group_candidate& of, lease_clock::time_point now) const
+{
+    const auto ends = of.wanted->lease().ttl_bound();
+    const auto min_left = std::max<lease_clock::duration>(
+        of.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
+    return ends != lease_clock::time_point::max() && ends - now < min_left;
+}
+
+bool group_candidates::is_long_enough(const group_candidate& of, lease_clock::time_point now) const
+{
+    if (of.wanted->lease().has_ended(now))
+        return false;
+    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
+    const auto ends = of.wanted->lease().ttl_bound();
+    return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= min_left;
+}
+
+} // namespace colock::detail::operations
