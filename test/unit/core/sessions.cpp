@@ -20,19 +20,19 @@ struct counting_watcher final : session_bound::watcher
     int ends = 0;
 };
 
-struct fixture
+struct watched_session
 {
     virtual_clock clock;
     const lease_clock::time_point start = lease_clock::now();
     std::shared_ptr<session_bound> session = std::make_shared<session_bound>(start + 10s);
     std::shared_ptr<counting_watcher> watcher = std::make_shared<counting_watcher>();
 
-    fixture() { session->watch(watcher); }
+    watched_session() { session->watch(watcher); }
 };
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(session_bounds, fixture)
+BOOST_FIXTURE_TEST_SUITE(session_bounds, watched_session)
 
 BOOST_AUTO_TEST_CASE(a_lease_ends_with_the_nearer_bound)
 {

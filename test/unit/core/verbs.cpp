@@ -13,13 +13,6 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-namespace {
-
-using std::chrono::milliseconds;
-constexpr milliseconds ten_years = std::chrono::hours(24 * 3650);
-
-} // namespace
-
 BOOST_AUTO_TEST_SUITE(handles)
 
 BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
@@ -235,6 +228,8 @@ BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_request)
 
 BOOST_AUTO_TEST_CASE(extend_refuses_bad_ttls)
 {
+    using std::chrono::milliseconds;
+    constexpr milliseconds ten_years = std::chrono::hours(24 * 3650);
     rig on(behind::scripted);
     auto held = on.acquire("k");
     auto endless = on.acquire("endless", {.ttl = 0ms});

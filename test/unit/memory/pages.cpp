@@ -21,7 +21,7 @@ namespace {
 /// Maximum number of locks in a page, so that a page does not block the event loop.
 constexpr std::size_t small = 300;
 
-struct store_fixture : virtual_clock
+struct filled_store : virtual_clock
 {
     std::shared_ptr<memory::store> locks = std::make_shared<memory::store>(memory::options{});
     std::vector<claim_ptr> claims{};
@@ -37,7 +37,7 @@ struct store_fixture : virtual_clock
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(memory_pages, store_fixture)
+BOOST_FIXTURE_TEST_SUITE(memory_pages, filled_store)
 
 BOOST_AUTO_TEST_CASE(pages_are_small_and_contain_each_lock_once)
 {

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A store whose operations use times that the test chooses.
-struct store_fixture : virtual_clock
+struct timed_store : virtual_clock
 {
     const std::shared_ptr<memory::store> locks = std::make_shared<memory::store>(memory::options{});
     const lease_clock::time_point start = lease_clock::now();
@@ -36,7 +36,7 @@ struct store_fixture : virtual_clock
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(memory_store_times, store_fixture)
+BOOST_FIXTURE_TEST_SUITE(memory_store_times, timed_store)
 
 BOOST_AUTO_TEST_CASE(lock_is_expired_at_exactly_its_ttl)
 {
