@@ -12,7 +12,7 @@
 namespace colock::testing {
 namespace {
 
-constexpr auto session = 2s;
+constexpr auto short_session = 2s;
 
 /// A server that dies while lockers use it, and lockers with a short timeout of operations.
 struct server_away : locker_fixture
@@ -25,7 +25,7 @@ struct server_away : locker_fixture
 
     [[nodiscard]] locker add_impatient()
     {
-        auto how = options(session);
+        auto how = options(short_session);
         how.operation_timeout = 500ms;
         return locker(make_adapter(how), {.observer = events});
     }
@@ -86,8 +86,8 @@ BOOST_AUTO_TEST_CASE(release_is_settled_without_proof_after_the_session_timeout)
     const auto dead = lease_clock::now();
     held.reset();
     until([&] { return ours.stats().settling == 0; });
-    BOOST_TEST((lease_clock::now() - dead >= session - 100ms));
-    BOOST_TEST((lease_clock::now() - dead < session + 5s));
+    BOOST_TEST((lease_clock::now() - dead >= short_session - 100ms));
+    BOOST_TEST((lease_clock::now() - dead < short_session + 5s));
     BOOST_TEST(ours.stats().unproven == 1U);
     // The lock is free only when the server has ended the old session.
     server->start();
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(release_is_proven_while_the_session_can_be_resumed)
 BOOST_AUTO_TEST_CASE(error_names_the_server_and_the_cause)
 {
     const auto why = [&](std::string url) {
-        auto how = options(session, std::move(url));
+        auto how = options(short_session, std::move(url));
         how.operation_timeout = 1s;
         const locker ours(make_adapter(how));
         const auto failed = thrown_by<create_error>(
