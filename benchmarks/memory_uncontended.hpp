@@ -1,0 +1,18 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "options.hpp"
+#include "report.hpp"
+
+namespace bench {
+
+/// Measures an acquire and release with the memory adapter, with few and many keys, locks and waiters for other keys.
+void measure_uncontended(const options& settings, report& found);
+
+/// Measures the forms of a lock, and the same work of Asio without a lock.
+void measure_verbs(const options& settings, report& found);
+
+/// Counts the heap allocations of an acquire and release, and of a try_acquire of a busy key.
+void measure_allocations(report& found);
+
+} // namespace bench
