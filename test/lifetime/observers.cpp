@@ -1,0 +1,134 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// The events that an observer receives, and that no mutex is held meanwhile.
+#include "support/rig.hpp"
+
+#include <colock/observer.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(observers)
+
+namespace {
+
+/// Records every event, and uses the locker in each. This would deadlock if a mutex were held.
+struct recorder : observer
+{
+    std::optional<colock::locker> subject;
+    std::vector<std::string> recorded;
+
+    void note(std::string what)
+    {
+        if (subject) {
+            static_cast<void>(subject->stats());
+            static_cast<void>(subject->held_locks());
+        }
+        recorded.push_back(std::move(what));
+    }
+    [[nodiscard]] auto count(std::string_view what) const { return std::ranges::count(recorded, what); }
+
+    void ready(std::string_view) noexcept override { note("ready"); }
+    void suspended(std::string_view, const error_code&) noexcept override { note("suspended"); }
+    void reconnected(std::string_view) noexcept override { note("reconnected"); }
+    void warning(std::string_view, std::string_view) noexcept override { note("warning"); }
+    void waiting(std::string_view key) noexcept override { note("waiting " + std::string(key)); }
+    void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override
+    {
+        BOOST_TEST(fence > 0U);
+        BOOST_TEST(waited.count() >= 0);
+        note("granted " + std::string(key));
+    }
+    void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept override
+    {
+        BOOST_TEST((valid_for > 0s));
+        note("renewed " + std::string(key));
+    }
+    void at_risk(std::string_view key, const error_code& why) noexcept override
+    {
+        BOOST_TEST(!!why);
+        note("at_risk " + std::string(key));
+    }
+    void lost(std::string_view key, lost_reason reason) noexcept override
+    {
+        note("lost " + std::string(key) + " " + to_string(reason));
+    }
+    void released(std::string_view key) noexcept override { note("released " + std::string(key)); }
+    void settled(std::string_view key, bool proven) noexcept override
+    {
+        note("settled " + std::string(key) + (proven ? "" : " without proof"));
+    }
+};
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        const auto observed = std::make_shared<recorder>();
+        rig on(kind, {.observer = observed});
+        observed->subject = *on.locker;
+        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        auto waiting = on.start(on.locker->acquire("k"));
+        on.ready();
+        BOOST_TEST(observed->count("granted k") == 1);
+        BOOST_TEST(observed->count("waiting k") == 1);
+        on.advance_by_steps(25s, 1s);
+        BOOST_TEST(observed->count("renewed k") == 2);
+        held = {};
+        auto next = waiting.get(on.io());
+        BOOST_TEST(observed->count("released k") == 1);
+        BOOST_TEST(observed->count("granted k") == 2);
+        on.run(on.locker->break_lock("k"));
+        on.wind_down();
+        BOOST_TEST(observed->count("lost k broken") == 1);
+        BOOST_TEST(observed->count("settled k") == 1);
+        // With an observer, the end of the lease must be detected: a local timer finds the expiry.
+        auto expiring = on.acquire("e", {.ttl = 10s});
+        on.advance(11s);
+        BOOST_TEST(observed->count("lost e expired") == 1);
+        on.wind_down();
+        if (on.script) {
+            on.script->notify_ready();
+            on.script->notify_suspended(errc::unavailable);
+            on.script->notify_reconnected();
+            on.script->notify_warning("look here");
+            for (const auto* event : {"ready", "suspended", "reconnected", "warning"})
+                BOOST_TEST(observed->count(event) == 1);
+            BOOST_TEST(on.locker->stats().reconnects == 1U);
+            auto risky = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
+            on.script->next(operation::extend, step::fail(errc::unavailable));
+            on.advance_by_steps(11s, 1s);
+            BOOST_TEST(observed->count("at_risk r") == 1);
+            risky = {};
+            on.ready();
+            asio::cancellation_signal cancel;
+            on.script->next(operation::create, step::hold());
+            on.locker->async_acquire("s", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+            on.ready();
+            cancel.emit(asio::cancellation_type::terminal);
+            on.ready();
+            on.script->deliver();
+            on.ready();
+            BOOST_TEST(observed->count("settled s") == 1);
+        }
+        on.check_clean();
+        // The locker must not keep itself alive through its observer.
+        observed->subject.reset();
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
