@@ -4,9 +4,11 @@
 set(colock_contract_sources
     test/contract/adapter_grants.cpp
     test/contract/adapter_groups.cpp
+    test/contract/adapter_keys.cpp
     test/contract/adapter_listing.cpp
     test/contract/adapter_moving.cpp
     test/contract/adapter_queues.cpp
+    test/contract/adapter_removal.cpp
     test/contract/adapter_several.cpp
     test/contract/contract.cpp
     test/contract/locker_admin.cpp

@@ -323,4 +323,33 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_across_processes, &capabilities::fence
     }
 }
 
+// Other processes, and properties of the adapter.
+
+COLOCK_CONTRACT_CASE(adapter, processes_exclude_each_other)
+{
+    const auto other = on.another();
+    const auto mine = on.exclusive("k"), others = on.exclusive("k");
+    on.grant(mine);
+    other.refuse(others);
+    on.give_back(mine);
+    other.grant(others);
+    on.refuse(on.one_attempt("k"));
+    other.give_back(others);
+}
+
+COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
+{
+    BOOST_TEST(!on.backend().name().empty());
+    const auto limits = on.backend().limits();
+    BOOST_TEST(limits.max_key >= 512U);
+    BOOST_TEST((limits.min_ttl > 0ms && limits.min_ttl <= 1s));
+    BOOST_TEST((limits.max_ttl >= 24h));
+    BOOST_TEST((!on.able().semaphore || on.able().shared));
+    run_coro(on.io(), on.backend().close(1s));
+    // The adapter stays usable after a close.
+    const auto claim = on.exclusive("k");
+    on.grant(claim);
+    on.give_back(claim);
+}
+
 } // namespace colock::contract

@@ -1,0 +1,57 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Unusual keys: each is one key, in a lock and in a list.
+#include "contract.hpp"
+
+#include <string>
+#include <vector>
+
+namespace colock::contract {
+
+COLOCK_CONTRACT_CASE(adapter, any_key_is_one_key)
+{
+    const std::vector<std::string> odd{"with space", " leading", "trailing ", "a/b/c", "/", "//", ".", "..", "../up",
+        "a*", "*", "a?", "[a-z]", "a\\*", "{tag}", "{", "}", "{}", "%s%n", "%00", "$key", "a.b", "a:b", "a|b", "a'b",
+        "a\"b", "tab\tnew\nline\r", "\x01\x1f\x7f", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92", "\xff\xfe", "0", "-1",
+        "zookeeper", "_id", std::string(512, 'k'), std::string(511, 'k'), std::string(512, '/')};
+    std::vector<claim_ptr> claims;
+    for (const auto& key : odd) {
+        BOOST_TEST_CONTEXT("key " << key)
+        {
+            claims.push_back(on.exclusive(key));
+            on.grant(claims.back());
+            on.refuse(on.one_attempt(key));
+        }
+    }
+    if (on.able().list) {
+        for (const auto& key : odd) {
+            BOOST_TEST_CONTEXT("key " << key)
+            {
+                CHECK_KEYS(on.inspect(key), {key});
+                CHECK_KEYS(on.list({.key = key}), {key});
+                BOOST_TEST(keys_of(on.list({.key_prefix = key})).contains(key));
+                for (const auto& found : on.list({.key_prefix = key}))
+                    BOOST_TEST(found.key.starts_with(key));
+            }
+        }
+        BOOST_TEST(on.list().size() == odd.size());
+    }
+    for (const auto& claim : claims)
+        on.give_back(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, any_key_can_be_shared, &capabilities::shared)
+{
+    for (const auto& key : {"a/b c", "{tag}*", "\xc3\xa4", "%"}) {
+        BOOST_TEST_CONTEXT("key " << key)
+        {
+            const auto first = on.shared(key), second = on.shared(key);
+            on.grant(first);
+            on.grant(second);
+            on.refuse(on.one_attempt(key));
+            on.give_back(first);
+            on.give_back(second);
+        }
+    }
+}
+
+} // namespace colock::contract
