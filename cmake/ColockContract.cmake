@@ -13,9 +13,12 @@ set(colock_contract_sources
     test/contract/contract.cpp
     test/contract/locker_admin.cpp
     test/contract/locker_expiry.cpp
+    test/contract/locker_group_order.cpp
     test/contract/locker_groups.cpp
+    test/contract/locker_groups_by_id.cpp
     test/contract/locker_locks.cpp
     test/contract/locker_moving.cpp
+    test/contract/locker_shared.cpp
     test/contract/remote.cpp
     test/contract/remote_holders.cpp
     test/contract/remote_late.cpp
