@@ -1,55 +1,19 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// The life of a session: how it is opened, keeps its server informed, and outlives its connections.
 #include "fixture.hpp"
+#include "max_handler_time.hpp"
 #include "support/localhost.hpp"
-#include "support/peer.hpp"
 #include "support/process.hpp"
 #include "support/sockets.hpp"
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <vector>
 
 namespace colock::testing {
-namespace {
-
-using namespace std::string_literals;
-
-/// Returns the duration of the longest handler until `reached` returns true. Polls the event loop, so that waiting
-/// times do not count.
-std::chrono::steady_clock::duration max_handler_time(client& of, const std::function<bool()>& reached)
-{
-    using clock = std::chrono::steady_clock;
-    clock::duration longest{};
-    for (const auto limit = clock::now() + 30s; !reached();) {
-        const auto before = clock::now();
-        BOOST_TEST_REQUIRE((before < limit));
-        of.io->restart();
-        if (of.io->poll_one() == 0)
-            std::this_thread::sleep_for(1ms);
-        else
-            longest = std::max(longest, clock::now() - before);
-    }
-    return longest;
-}
-
-/// A greeting with a timeout of 10 s, for session 1, with a password.
-const std::string whole_greeting =
-    "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\0"s;
-
-std::shared_ptr<session> start_session(
-    client& other, std::uint16_t port, const std::shared_ptr<session_event_log>& events)
-{
-    auto made = session::make(asio::make_strand(other.io->get_executor()),
-        {.where = {.servers = {{"127.0.0.1", std::to_string(port)}}}, .session_timeout = 2s}, events);
-    made->start();
-    return made;
-}
-
-} // namespace
 
 BOOST_AUTO_TEST_SUITE(zookeeper_sessions)
 
@@ -326,67 +290,6 @@ BOOST_AUTO_TEST_CASE(resumed_session_whose_bound_has_ended_gets_another_bound)
     BOOST_TEST(!one.zk_session->life().bound()->has_ended(lease_clock::now()));
 }
 
-BOOST_AUTO_TEST_CASE(closed_session_leaves_no_nodes)
-{
-    client one(shared_zookeeper());
-    one.connect();
-    one.make("closed", node_kind::ephemeral);
-    client other(shared_zookeeper());
-    other.connect();
-    BOOST_TEST(!other.is_gone("closed"));
-    BOOST_TEST(one.close(5s));
-    BOOST_TEST(other.is_gone("closed"));
-    BOOST_TEST(!one.zk_session->connected());
-}
-
-BOOST_AUTO_TEST_CASE(requests_before_a_close_are_sent_first)
-{
-    client one(shared_zookeeper());
-    one.connect();
-    int completed = 0;
-    for (int i = 0; i < 2000; ++i)
-        one.zk_session->ask().write(one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++completed; });
-    one.zk_session->ask().create(one.path("last"), "", node_kind::persistent, [&](const reply&) { ++completed; });
-    BOOST_TEST(one.close(10s));
-    BOOST_TEST(completed == 2001);
-    client other(shared_zookeeper());
-    other.connect();
-    BOOST_TEST(!other.is_gone("last"));
-    BOOST_TEST(other.remove("last").ok());
-    other.zk_session->ask().write(other.path(".clock"), "", replied());
-}
-
-BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_blocks_nothing)
-{
-    relay link(shared_zookeeper());
-    client one(link.port());
-    one.connect();
-    one.make("unclosed", node_kind::ephemeral);
-    link.silence(true);
-    bool unanswered = false;
-    one.zk_session->ask().create(one.path("late"), "", node_kind::ephemeral,
-        [&](const reply& got) { unanswered = got.what == status::unanswered; });
-    std::optional<bool> proven;
-    const auto begun = std::chrono::steady_clock::now();
-    one.zk_session->close(300ms, [&](bool got) { proven = got; });
-    const auto longest = max_handler_time(one, [&] { return proven.has_value(); });
-    BOOST_TEST(!*proven);
-    BOOST_TEST(unanswered);
-    BOOST_TEST((std::chrono::steady_clock::now() - begun >= 300ms));
-    BOOST_TEST((longest < 100ms), std::chrono::duration<double>(longest).count() << " s");
-}
-
-BOOST_AUTO_TEST_CASE(a_close_whose_answer_is_lost_is_not_proven)
-{
-    relay link(shared_zookeeper());
-    client one(link.port());
-    one.connect();
-    // The xid of the closing request.
-    link.cut_at_bytes("\x7f\xff\xff\xfe", loss::reply);
-    BOOST_TEST(!one.close(5s));
-    BOOST_TEST(link.cuts() == 1);
-}
-
 BOOST_AUTO_TEST_CASE(no_call_blocks_while_the_server_is_away)
 {
     zookeeper_server server;
@@ -403,119 +306,6 @@ BOOST_AUTO_TEST_CASE(no_call_blocks_while_the_server_is_away)
     BOOST_TEST(!*proven);
     // A blocking call takes at least a second.
     BOOST_TEST((longest < 100ms), std::chrono::duration<double>(longest).count() << " s");
-}
-
-BOOST_AUTO_TEST_CASE(close_without_a_session_ends_at_once)
-{
-    client one(free_port());
-    one.until([&] { return !one.events->unreachable.empty(); });
-    BOOST_TEST(one.close(10s));
-}
-
-BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_recognized)
-{
-    client one(free_port());
-    const peer other_server(*one.io, [](peer::talk& with) -> asio::awaitable<void> {
-        co_await with.hear();
-        co_await with.say("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: "
-                          "close\r\n\r\n400 Bad Request");
-        while (co_await with.hear()) {
-        }
-    });
-    one.zk_session->abandon();
-    const auto events = std::make_shared<session_event_log>();
-    const auto lost = start_session(one, other_server.port(), events);
-    one.until([&] { return !events->unreachable.empty(); });
-    BOOST_TEST(events->unreachable.front() == "the peer is not a ZooKeeper server");
-    BOOST_TEST(events->connections == 0);
-    lost->abandon();
-}
-
-BOOST_AUTO_TEST_CASE(a_greeting_may_come_in_pieces)
-{
-    for (const std::size_t first : {1U, 3U, 4U, 17U, 24U, 40U}) {
-        client one(free_port());
-        const peer server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
-            co_await with.hear();
-            co_await with.say(whole_greeting.substr(0, first));
-            asio::steady_timer pause(co_await asio::this_coro::executor, 20ms);
-            co_await pause.async_wait();
-            co_await with.say(whole_greeting.substr(first));
-            while (co_await with.hear()) {
-            }
-        });
-        const auto events = std::make_shared<session_event_log>();
-        const auto opened = start_session(one, server.port(), events);
-        one.until([&] { return events->connections == 1; });
-        BOOST_TEST(server.connections() == 1U);
-        BOOST_TEST(events->unreachable.empty());
-        opened->abandon();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(incomplete_greeting_ends_the_connection)
-{
-    for (const bool ends : {false, true}) {
-        client one(free_port());
-        int connection_count = 0;
-        const peer server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
-            const bool is_first = ++connection_count == 1;
-            co_await with.hear();
-            co_await with.say(is_first ? whole_greeting.substr(0, 30) : whole_greeting);
-            if (is_first && ends)
-                co_return;
-            while (co_await with.hear()) {
-            }
-        });
-        const auto events = std::make_shared<session_event_log>();
-        const auto opened = start_session(one, server.port(), events);
-        BOOST_TEST((max_handler_time(one, [&] { return events->connections == 1; }) < 100ms));
-        BOOST_TEST(connection_count == 2);
-        for (const auto& why : events->unreachable)
-            BOOST_TEST(why != "the peer is not a ZooKeeper server");
-        opened->abandon();
-    }
-}
-
-/// The driver first connects to a server of another protocol, and to a ZooKeeper server at a later attempt.
-BOOST_AUTO_TEST_CASE(server_is_found_after_servers_of_other_protocols)
-{
-    const std::string nonsense[] = {
-        std::string(41, '\0'),
-        // A greeting without a timeout and a session id means that the session has expired. A new session cannot have
-        // expired.
-        "\0\0\0\x25"s + std::string(19, '\0') + "\x10"s + std::string(17, '\0'),
-        // A read-only server.
-        "\0\0\0\x25\0\0\0\0\0\0\x27\x10\0\0\0\0\0\0\0\x01\0\0\0\x10"s + std::string(16, 'p') + "\x01"s,
-        "+OK ready, but not for clients of ZooKeeper, of any version",
-        "220 ready",
-    };
-    for (const auto& text : nonsense) {
-        for (const std::size_t piece : {5U, 100U}) {
-            client one(free_port());
-            relay link(shared_zookeeper());
-            peer other_server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
-                co_await with.hear();
-                for (std::size_t at = 0; at < text.size(); at += piece) {
-                    co_await with.say(text.substr(at, piece));
-                    asio::steady_timer pause(co_await asio::this_coro::executor, 5ms);
-                    co_await pause.async_wait();
-                }
-            });
-            link.lead_to(other_server.port());
-            const auto events = std::make_shared<session_event_log>();
-            const auto opened = start_session(one, link.port(), events);
-            one.until([&] { return !events->unreachable.empty(); });
-            BOOST_TEST(events->unreachable.front() == "the peer is not a ZooKeeper server");
-            BOOST_TEST(events->connections == 0);
-            link.lead_to(shared_zookeeper());
-            BOOST_TEST((max_handler_time(one, [&] { return events->connections == 1; }) < 100ms));
-            std::optional<bool> proven;
-            opened->close(10s, [&](bool got) { proven = got; });
-            one.until([&] { return proven.has_value(); });
-            BOOST_TEST(*proven);
-        }
-    }
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_go_before_its_session)
@@ -547,32 +337,6 @@ BOOST_AUTO_TEST_CASE(child_of_a_fork_does_not_end_its_parents_session)
     BOOST_TEST(wait_for(child) == 0);
     BOOST_TEST(!one.is_gone("forked"));
     BOOST_TEST(one.events->suspensions == 0);
-}
-
-BOOST_AUTO_TEST_CASE(close_completes_in_the_child_of_a_fork)
-{
-    relay link(shared_zookeeper());
-    client one(link.port());
-    one.connect();
-    link.silence(true);
-    std::optional<bool> proven;
-    one.zk_session->close(30s, [&](bool got) { proven = got; });
-    one.io->restart();
-    one.io->run_for(50ms);
-    BOOST_TEST(!proven.has_value());
-    one.io->notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        one.io->notify_fork(asio::execution_context::fork_child);
-        one.io->restart();
-        one.io->run_for(10s);
-        if (!one.io->stopped() || proven != false)
-            throw std::runtime_error("the child waits for the end of its parent's session");
-    });
-    one.io->notify_fork(asio::execution_context::fork_parent);
-    BOOST_TEST(wait_for(child) == 0);
-    link.silence(false);
-    one.until([&] { return proven.has_value(); });
-    BOOST_TEST(*proven);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
