@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Bodies of with_lock: where they run, what ends them, and what their caller receives.
 #include "support/rig.hpp"
 #include "support/undoing_adapter.hpp"
-#include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -395,140 +395,6 @@ BOOST_AUTO_TEST_CASE(the_body_runs_on_a_strand)
         BOOST_TEST_REQUIRE((strand != nullptr));
         BOOST_TEST(strand->running_in_this_thread());
     }));
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(ends)
-
-BOOST_AUTO_TEST_CASE(destroyed_locker_ends_its_waiters)
-{
-    for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
-        colock::locker other_locker(on.memory);
-        auto held = on.run(other_locker.acquire("k", endless));
-        auto first = on.start(on.locker->acquire("k"));
-        auto second = on.start(on.locker->acquire("k", shared));
-        auto with = on.start(on.locker->with_lock("k", [] {}));
-        auto all = on.start(on.locker->acquire_all({"a", "k"}));
-        error_code front;
-        on.locker->async_acquire("k", [&](error_code code, lock) { front = code; });
-        on.ready();
-        colock::locker copy = *on.locker;
-        on.locker.reset();
-        on.ready();
-        BOOST_TEST(!first.done());
-        {
-            const auto last = std::move(copy);
-        }
-        on.ready();
-        COLOCK_THROWS(create_error, errc::shutting_down, first.get(on.io()));
-        COLOCK_THROWS(create_error, errc::shutting_down, second.get(on.io()));
-        COLOCK_THROWS(create_error, errc::shutting_down, with.get(on.io()));
-        COLOCK_THROWS(create_error, errc::shutting_down, all.get(on.io()));
-        BOOST_TEST((front == errc::shutting_down));
-        BOOST_TEST(on.stored().size() == 1U);
-        held = {};
-        on.wind_down();
-        on.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(locks_outlive_their_locker)
-{
-    for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
-        auto held = on.acquire("k");
-        auto renewed = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
-        auto dropped = on.acquire("d");
-        auto lost = on.start(renewed.lost());
-        on.locker.reset();
-        on.script.reset();
-        on.advance_by_steps(20s, 1s);
-        BOOST_TEST(held.held());
-        on.run(held.extend(1h));
-        BOOST_TEST(on.run(held.is_locked()));
-        on.advance_by_steps(1min, 1s);
-        BOOST_TEST(renewed.held());
-        BOOST_TEST(!lost.done());
-        dropped = {};
-        on.run(held.release(on_failure::raise));
-        renewed = {};
-        on.ready();
-        BOOST_TEST((lost.get(on.io()) == lost_reason::released));
-        on.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(the_clean_up_outlives_locker_and_handle)
-{
-    rig on(behind::scripted);
-    auto held = on.acquire("k");
-    on.script->next(operation::release, step::fail(errc::unavailable));
-    on.script->next(operation::release, step::fail(errc::unavailable));
-    held = {};
-    on.locker.reset();
-    on.ready();
-    BOOST_TEST(on.stored().size() == 1U);
-    on.wind_down();
-    BOOST_TEST(on.script->unused() == 0U);
-    on.check_clean();
-}
-
-BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_lost_lock)
-{
-    for (const bool tries : {false, true}) {
-        rig on(behind::scripted);
-        const auto acquire = [](locker by, bool single) -> asio::awaitable<lock> {
-            if (!single)
-                co_return co_await by.acquire("k");
-            auto granted = co_await by.try_acquire("k");
-            co_return std::move(granted.value());
-        };
-        auto granted = on.start(acquire(*on.locker, tries));
-        on.io().restart();
-        while (on.locker->stats().held == 0)
-            BOOST_TEST_REQUIRE(on.io().poll_one() == 1U);
-        BOOST_TEST_REQUIRE(!granted.done());
-        on.memory->start_break("k", [](const list_outcome&) {});
-        const auto held = granted.get(on.io(), std::source_location::current(), {.handlers = 1000});
-        BOOST_TEST(!held.held());
-        BOOST_TEST((on.run(held.lost()) == lost_reason::broken));
-        on.check_clean();
-    }
-}
-
-BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
-{
-    for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
-        // A held lock keeps nothing running if nobody waits for its end.
-        auto held = on.acquire("k");
-        BOOST_TEST(on.idle());
-        // The same is true after a wait for its end was cancelled.
-        asio::cancellation_signal cancel;
-        held.async_lost(asio::bind_cancellation_slot(cancel.slot(), [](error_code, lost_reason) {}));
-        BOOST_TEST(!on.idle());
-        cancel.emit(asio::cancellation_type::terminal);
-        BOOST_TEST(on.idle());
-        on.run(held.extend(20s));
-        BOOST_TEST(on.idle());
-        BOOST_TEST(on.run(held.is_locked()));
-        BOOST_TEST(on.idle());
-        // Nor do acquires keep anything running that have ended by their policy, by cancellation, or by a grant.
-        auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
-        on.advance_by_steps(3s, 500ms);
-        BOOST_TEST(timed.done());
-        BOOST_TEST(on.idle());
-        on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
-        BOOST_TEST(!on.idle());
-        cancel.emit(asio::cancellation_type::terminal);
-        BOOST_TEST(on.idle());
-        on.run(on.locker->with_lock("other", [] {}));
-        BOOST_TEST(on.idle());
-        on.run(held.release());
-        BOOST_TEST(on.idle());
-    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -170,6 +170,29 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
     }
 }
 
+BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_lost_lock)
+{
+    for (const bool tries : {false, true}) {
+        rig on(behind::scripted);
+        const auto acquire = [](locker by, bool single) -> asio::awaitable<lock> {
+            if (!single)
+                co_return co_await by.acquire("k");
+            auto granted = co_await by.try_acquire("k");
+            co_return std::move(granted.value());
+        };
+        auto granted = on.start(acquire(*on.locker, tries));
+        on.io().restart();
+        while (on.locker->stats().held == 0)
+            BOOST_TEST_REQUIRE(on.io().poll_one() == 1U);
+        BOOST_TEST_REQUIRE(!granted.done());
+        on.memory->start_break("k", [](const list_outcome&) {});
+        const auto held = granted.get(on.io(), std::source_location::current(), {.handlers = 1000});
+        BOOST_TEST(!held.held());
+        BOOST_TEST((on.run(held.lost()) == lost_reason::broken));
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_processed_ends_the_lock)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {

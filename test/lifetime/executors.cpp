@@ -202,6 +202,39 @@ BOOST_AUTO_TEST_CASE(waiting_handler_keeps_its_context_at_work_though_no_timer_i
     }
 }
 
+BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        rig on(kind);
+        // A held lock keeps nothing running if nobody waits for its end.
+        auto held = on.acquire("k");
+        BOOST_TEST(on.idle());
+        // The same is true after a wait for its end was cancelled.
+        asio::cancellation_signal cancel;
+        held.async_lost(asio::bind_cancellation_slot(cancel.slot(), [](error_code, lost_reason) {}));
+        BOOST_TEST(!on.idle());
+        cancel.emit(asio::cancellation_type::terminal);
+        BOOST_TEST(on.idle());
+        on.run(held.extend(20s));
+        BOOST_TEST(on.idle());
+        BOOST_TEST(on.run(held.is_locked()));
+        BOOST_TEST(on.idle());
+        // Nor do acquires keep anything running that have ended by their policy, by cancellation, or by a grant.
+        auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
+        on.advance_by_steps(3s, 500ms);
+        BOOST_TEST(timed.done());
+        BOOST_TEST(on.idle());
+        on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+        BOOST_TEST(!on.idle());
+        cancel.emit(asio::cancellation_type::terminal);
+        BOOST_TEST(on.idle());
+        on.run(on.locker->with_lock("other", [] {}));
+        BOOST_TEST(on.idle());
+        on.run(held.release());
+        BOOST_TEST(on.idle());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(handler_with_a_type_erased_executor_is_invoked_there)
 {
     rig on;
