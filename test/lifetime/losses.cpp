@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "backend_failures.hpp"
 #include "support/rig.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -12,39 +13,18 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(losses_of_bodies)
+
 namespace {
 
 /// Records losses.
-struct event_recorder : observer
+struct loss_recorder : observer
 {
     std::vector<lost_reason> losses;
     void lost(std::string_view, lost_reason reason) noexcept override { losses.push_back(reason); }
 };
 
 using reasons = std::vector<lost_reason>;
-
-step fails()
-{
-    return step::fail(errc::unavailable, "nobody listens");
-}
-
-/// Delivers everything that the script holds back, and waits for the clean-up.
-void finish_cleanup(rig& on)
-{
-    if (on.script) {
-        on.script->reset();
-        while (on.script->deliver())
-            on.ready();
-    }
-    on.wind_down();
-    on.check_clean();
-}
-
-} // namespace
-
-BOOST_AUTO_TEST_SUITE(losses_of_bodies)
-
-namespace {
 
 asio::awaitable<void> works_forever()
 {
@@ -91,7 +71,7 @@ BOOST_AUTO_TEST_CASE(each_loss_is_counted_and_reported_to_the_observer)
             for (const bool observed : {false, true}) {
                 BOOST_TEST_CONTEXT(each.name << " " << kind << ", observed: " << observed)
                 {
-                    const auto listener = std::make_shared<event_recorder>();
+                    const auto listener = std::make_shared<loss_recorder>();
                     rig on(kind, {.observer = observed ? listener : nullptr});
                     auto working = on.start(on.locker->with_lock("k", each.options, works_forever));
                     on.ready();
@@ -116,7 +96,7 @@ BOOST_AUTO_TEST_CASE(each_loss_is_counted_and_reported_to_the_observer)
 BOOST_AUTO_TEST_CASE(late_value_is_a_loss_and_value_in_time_is_none)
 {
     for (const bool late : {false, true}) {
-        const auto listener = std::make_shared<event_recorder>();
+        const auto listener = std::make_shared<loss_recorder>();
         rig on(behind::memory, {.observer = listener});
         const auto work = [&] { on.clock.skip(late ? 20s : 5s); };
         auto working = on.start(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, work));

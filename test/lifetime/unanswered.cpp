@@ -1,12 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Requests for a lock that wait for each other, and requests that are not answered.
+#include "backend_failures.hpp"
 #include "support/rig.hpp"
 
 #include <boost/asio/error.hpp>
-
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 using namespace colock;
@@ -291,6 +294,100 @@ BOOST_AUTO_TEST_CASE(raising_release_reports_why_it_was_not_answered)
         on.script->deliver();
         on.wind_down();
         on.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
+{
+    enum class asks : unsigned char
+    {
+        locker,
+        list,
+        lock,
+        breaks,
+        purges,
+        extends,
+    };
+    for (const auto what : {asks::locker, asks::list, asks::lock, asks::breaks, asks::purges, asks::extends}) {
+        for (const bool known : {false, true}) {
+            for (const bool silent : {false, true}) {
+                BOOST_TEST_CONTEXT(
+                    "question " << static_cast<int>(what) << ", known: " << known << ", silent: " << silent)
+                {
+                    rig on(behind::scripted);
+                    auto held = on.acquire("k");
+                    for (const auto each : {operation::inspect, operation::list, operation::is_valid,
+                             operation::break_key, operation::purge, operation::extend})
+                        on.script->next(each, silent ? step::hold() : step::lose_request());
+                    if (known)
+                        on.script->notify_unreachable(no_connection(), "here:1");
+                    std::optional<error> thrown;
+                    const auto ask = [&](auto verb) {
+                        auto asking = on.start(std::move(verb));
+                        on.advance_by_steps(6s, 500ms);
+                        BOOST_TEST_REQUIRE(asking.done());
+                        thrown = thrown_by<error>([&] { static_cast<void>(asking.get(on.io())); });
+                    };
+                    switch (what) {
+                    case asks::locker:
+                        ask(on.locker->is_locked("k"));
+                        break;
+                    case asks::list:
+                        ask(on.locker->list());
+                        break;
+                    case asks::lock:
+                        ask(held.is_locked());
+                        break;
+                    case asks::breaks:
+                        ask(on.locker->break_lock("k"));
+                        break;
+                    case asks::purges:
+                        ask(on.locker->purge());
+                        break;
+                    case asks::extends:
+                        ask([](lock& of) -> asio::awaitable<int> {
+                            co_await of.extend(20s);
+                            co_return 1;
+                        }(held));
+                        break;
+                    }
+                    BOOST_TEST_REQUIRE(thrown.has_value());
+                    const bool reads = what == asks::locker || what == asks::list || what == asks::lock;
+                    // A lost request is in doubt, whatever is known about the connection afterwards.
+                    const bool certain = reads || (known && silent);
+                    BOOST_TEST((thrown->code() == (certain ? errc::unavailable : errc::outcome_unknown)));
+                    const error_code cause = known ? connection_refused : error_code(asio::error::timed_out);
+                    BOOST_TEST((thrown->cause() == (silent ? cause : error_code())));
+                    BOOST_TEST(!thrown->detail().empty());
+                    held = {};
+                    finish_cleanup(on);
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(not_held_answer_ends_the_lock)
+{
+    for (const bool renews : {false, true}) {
+        const auto listener = std::make_shared<event_recorder>();
+        rig on(behind::scripted, {.observer = listener});
+        auto held = on.acquire("k", {.renewal = renews ? renewal::automatic : renewal::manual});
+        auto lost = on.start(held.lost());
+        on.ready();
+        on.script->next(operation::is_valid, step::not_held());
+        BOOST_TEST(!on.run(held.is_locked()));
+        BOOST_TEST(!held.held());
+        BOOST_TEST(lost.get(on.io()) == lost_reason::taken);
+        BOOST_TEST((listener->take() == words{"lost: taken"}));
+        BOOST_TEST(on.locker->held_locks().empty());
+        BOOST_TEST(on.locker->stats().lost(lost_reason::taken) == 1U);
+        COLOCK_THROWS(extend_error, errc::not_held, on.run([](lock& of) -> asio::awaitable<int> {
+            co_await of.extend(20s);
+            co_return 1;
+        }(held)));
+        BOOST_TEST(on.script->count(operation::extend) == 0U);
+        finish_cleanup(on);
     }
 }
 

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Whether an acquire that fails reports a busy lock, a backend that is down, or an unknown outcome.
+#include "backend_failures.hpp"
 #include "support/rig.hpp"
 #include "usual_options.hpp"
 
-#include <boost/asio/error.hpp>
-#include <boost/asio/this_coro.hpp>
-
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,9 +14,9 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-namespace {
+BOOST_AUTO_TEST_SUITE(busy_or_down)
 
-const error_code refused = make_error_code(boost::system::errc::connection_refused);
+namespace {
 
 /// The result of an acquire as text: a code, followed by a cause and a detail, if any.
 std::string result_of(rig& on, running<lock>& acquiring)
@@ -32,59 +32,14 @@ std::string result_of(rig& on, running<lock>& acquiring)
                              : failed.code() == errc::unavailable     ? "unavailable"
                              : failed.code() == errc::outcome_unknown ? "unknown"
                                                                       : failed.code().message();
-        if (failed.cause() == refused)
+        if (failed.cause() == connection_refused)
             result += ", refused";
         return result + (failed.detail().empty() ? "" : ": " + failed.detail());
     }
     return "granted";
 }
 
-/// Delivers everything that the script holds back, and waits for the clean-up.
-void finish_cleanup(rig& on)
-{
-    on.script->reset();
-    while (on.script->deliver())
-        on.ready();
-    on.wind_down();
-    on.check_clean();
-}
-
-step fails()
-{
-    return step::fail(errc::unavailable, "nobody listens", refused);
-}
-failure_ptr no_connection()
-{
-    return make_failure(errc::unavailable, "no connection", refused);
-}
-
-/// Records events of the backend, waits and losses.
-struct event_recorder : observer
-{
-    std::vector<std::string> events;
-
-    void ready(std::string_view) noexcept override { events.emplace_back("ready"); }
-    void reconnected(std::string_view) noexcept override { events.emplace_back("reconnected"); }
-    void suspended(std::string_view, const error_code&) noexcept override { events.emplace_back("suspended"); }
-    void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
-    {
-        events.push_back((why == refused ? "refused by " : "no ") + std::string(address));
-    }
-    void waiting(std::string_view key) noexcept override { events.push_back("waiting for " + std::string(key)); }
-    void lost(std::string_view, lost_reason reason) noexcept override
-    {
-        events.push_back(std::string("lost: ") + to_string(reason));
-    }
-    [[nodiscard]] std::vector<std::string> take() { return std::exchange(events, {}); }
-};
-
-using words = std::vector<std::string>;
-
 } // namespace
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(words)
-
-BOOST_AUTO_TEST_SUITE(busy_or_down)
 
 BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
 {
@@ -139,7 +94,7 @@ BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_c
         const auto thrown = thrown_by<create_error>([&] { static_cast<void>(acquiring.get(on.io())); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST((thrown->code() == (known ? errc::unavailable : errc::outcome_unknown)));
-        BOOST_TEST((thrown->cause() == (known ? refused : error_code())));
+        BOOST_TEST((thrown->cause() == (known ? connection_refused : error_code())));
         BOOST_TEST(thrown->attempts() == 1U);
         BOOST_TEST((thrown->elapsed() >= 3s));
         finish_cleanup(on);
@@ -158,7 +113,7 @@ BOOST_AUTO_TEST_CASE(loss_and_return_of_a_connection_change_the_reported_error)
             on.ready();
         return result;
     };
-    on.script->notify_suspended(refused);
+    on.script->notify_suspended(connection_refused);
     BOOST_TEST(end_of_one() == "unavailable, refused: the connection was lost");
     on.script->notify_reconnected();
     BOOST_TEST(end_of_one().starts_with("unknown"));
@@ -198,7 +153,7 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
     on.script->notify_reconnected();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    BOOST_TEST(listener->take() == words({"ready", "refused by here:1", "reconnected"}));
+    BOOST_TEST((listener->take() == words{"ready", "refused by here:1", "reconnected"}));
     finish_cleanup(on);
 }
 
@@ -213,7 +168,7 @@ BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
         on.ready();
         BOOST_TEST(on.script->count(operation::create) == attempts);
         BOOST_TEST(!acquiring.done());
-        on.script->notify_suspended(refused);
+        on.script->notify_suspended(connection_refused);
         on.script->notify_reconnected();
     }
     acquiring.get(on.io()) = {};
@@ -229,7 +184,7 @@ BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
     auto acquiring = on.start(on.locker->acquire("k", {.retry = every_second}));
     on.advance_by_steps(2s, 100ms);
     BOOST_TEST(on.script->count(operation::create) == 2U);
-    on.script->notify_suspended(refused);
+    on.script->notify_suspended(connection_refused);
     on.script->notify_reconnected();
     on.ready();
     BOOST_TEST(on.script->count(operation::create) == 2U);
@@ -250,7 +205,7 @@ BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless
         on.script->next(operation::create, step::busy());
         auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h)}));
         on.ready();
-        on.script->notify_suspended(refused);
+        on.script->notify_suspended(connection_refused);
         on.script->notify_reconnected();
         on.ready();
         BOOST_TEST(acquiring.done() == !fifo);
@@ -330,7 +285,7 @@ BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
         on.run(on.locker->acquire_all({"k", "z"}, {.retry = retry_policy::never()})));
     BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
     // A known cause of failure is reported nevertheless.
-    on.script->notify_suspended(refused);
+    on.script->notify_suspended(connection_refused);
     COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.retry = retry_policy::never()}));
     on.script->notify_reconnected();
     on.script->reset();
@@ -449,168 +404,13 @@ BOOST_AUTO_TEST_CASE(try_behind_a_failing_head_is_not_reported_as_busy)
     const auto thrown = thrown_by<create_error>([&] { try_it(); });
     BOOST_TEST_REQUIRE(thrown.has_value());
     BOOST_TEST((thrown->code() == errc::unavailable));
-    BOOST_TEST((thrown->cause() == refused));
+    BOOST_TEST((thrown->cause() == connection_refused));
     on.script->always(operation::create, step::busy());
     on.advance(2s);
     BOOST_TEST(try_it() == "busy");
     on.locker.reset();
     COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
     finish_cleanup(on);
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(unreachable_backends)
-
-BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
-{
-    const auto listener = std::make_shared<event_recorder>();
-    rig on(behind::scripted, {.observer = listener});
-    // An observer of two lockers is notified once.
-    const colock::locker second(on.backend(), {.observer = listener});
-    const auto fail = [&](std::string_view address) { on.script->notify_unreachable(no_connection(), address); };
-    fail("a:1");
-    fail("a:1");
-    on.script->notify_unreachable(make_failure(errc::unavailable, "it is loading"), "a:1");
-    fail("a:1");
-    fail("b:1");
-    BOOST_TEST((listener->take() == words{"refused by a:1", "no a:1", "refused by b:1"}));
-    // An observer that is attached later is notified, too.
-    const auto late = std::make_shared<event_recorder>();
-    const colock::locker third(on.backend(), {.observer = late});
-    fail("b:1");
-    BOOST_TEST((listener->take() == words{}));
-    BOOST_TEST((late->take() == words{"refused by b:1"}));
-    on.script->notify_ready();
-    fail("a:1");
-    on.script->notify_reconnected();
-    fail("a:1");
-    BOOST_TEST((listener->take() == words{"ready", "refused by a:1", "reconnected", "refused by a:1"}));
-}
-
-BOOST_AUTO_TEST_CASE(wait_for_a_backend_is_not_reported_as_a_wait_for_a_lock)
-{
-    const auto listener = std::make_shared<event_recorder>();
-    rig on(behind::scripted, {.observer = listener});
-    on.script->always(operation::wait, step::hold());
-    on.script->next(operation::create, step::hold());
-    auto first = on.start(on.locker->acquire("k", {.retry = every_second}));
-    on.advance(5s);
-    on.script->always(operation::create, fails());
-    on.script->discard();
-    on.advance_by_steps(5s, 500ms);
-    BOOST_TEST((listener->take() == words{}));
-    // A later caller waits for the callers before it.
-    auto second = on.start(on.locker->acquire("k"));
-    on.advance(2s);
-    BOOST_TEST((listener->take() == words{"waiting for k"}));
-    // Now both wait for the lock. Each wait is reported once.
-    on.script->always(operation::create, step::busy());
-    on.advance_by_steps(5s, 500ms);
-    BOOST_TEST((listener->take() == words{"waiting for k"}));
-    on.script->reset();
-    on.advance(2s);
-    first.get(on.io()) = {};
-    second.get(on.io()) = {};
-    finish_cleanup(on);
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(unanswered)
-
-BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
-{
-    enum class asks : unsigned char
-    {
-        locker,
-        list,
-        lock,
-        breaks,
-        purges,
-        extends,
-    };
-    for (const auto what : {asks::locker, asks::list, asks::lock, asks::breaks, asks::purges, asks::extends}) {
-        for (const bool known : {false, true}) {
-            for (const bool silent : {false, true}) {
-                BOOST_TEST_CONTEXT(
-                    "question " << static_cast<int>(what) << ", known: " << known << ", silent: " << silent)
-                {
-                    rig on(behind::scripted);
-                    auto held = on.acquire("k");
-                    for (const auto each : {operation::inspect, operation::list, operation::is_valid,
-                             operation::break_key, operation::purge, operation::extend})
-                        on.script->next(each, silent ? step::hold() : step::lose_request());
-                    if (known)
-                        on.script->notify_unreachable(no_connection(), "here:1");
-                    std::optional<error> thrown;
-                    const auto ask = [&](auto verb) {
-                        auto asking = on.start(std::move(verb));
-                        on.advance_by_steps(6s, 500ms);
-                        BOOST_TEST_REQUIRE(asking.done());
-                        thrown = thrown_by<error>([&] { static_cast<void>(asking.get(on.io())); });
-                    };
-                    switch (what) {
-                    case asks::locker:
-                        ask(on.locker->is_locked("k"));
-                        break;
-                    case asks::list:
-                        ask(on.locker->list());
-                        break;
-                    case asks::lock:
-                        ask(held.is_locked());
-                        break;
-                    case asks::breaks:
-                        ask(on.locker->break_lock("k"));
-                        break;
-                    case asks::purges:
-                        ask(on.locker->purge());
-                        break;
-                    case asks::extends:
-                        ask([](lock& of) -> asio::awaitable<int> {
-                            co_await of.extend(20s);
-                            co_return 1;
-                        }(held));
-                        break;
-                    }
-                    BOOST_TEST_REQUIRE(thrown.has_value());
-                    const bool reads = what == asks::locker || what == asks::list || what == asks::lock;
-                    // A lost request is in doubt, whatever is known about the connection afterwards.
-                    const bool certain = reads || (known && silent);
-                    BOOST_TEST((thrown->code() == (certain ? errc::unavailable : errc::outcome_unknown)));
-                    const error_code cause = known ? refused : error_code(asio::error::timed_out);
-                    BOOST_TEST((thrown->cause() == (silent ? cause : error_code())));
-                    BOOST_TEST(!thrown->detail().empty());
-                    held = {};
-                    finish_cleanup(on);
-                }
-            }
-        }
-    }
-}
-
-BOOST_AUTO_TEST_CASE(not_held_answer_ends_the_lock)
-{
-    for (const bool renews : {false, true}) {
-        const auto listener = std::make_shared<event_recorder>();
-        rig on(behind::scripted, {.observer = listener});
-        auto held = on.acquire("k", {.renewal = renews ? renewal::automatic : renewal::manual});
-        auto lost = on.start(held.lost());
-        on.ready();
-        on.script->next(operation::is_valid, step::not_held());
-        BOOST_TEST(!on.run(held.is_locked()));
-        BOOST_TEST(!held.held());
-        BOOST_TEST(lost.get(on.io()) == lost_reason::taken);
-        BOOST_TEST((listener->take() == words{"lost: taken"}));
-        BOOST_TEST(on.locker->held_locks().empty());
-        BOOST_TEST(on.locker->stats().lost(lost_reason::taken) == 1U);
-        COLOCK_THROWS(extend_error, errc::not_held, on.run([](lock& of) -> asio::awaitable<int> {
-            co_await of.extend(20s);
-            co_return 1;
-        }(held)));
-        BOOST_TEST(on.script->count(operation::extend) == 0U);
-        finish_cleanup(on);
-    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,69 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// The events of a backend that cannot be reached, and of callers that wait for it.
+#include "backend_failures.hpp"
+#include "support/rig.hpp"
+#include "usual_options.hpp"
+
+#include <memory>
+#include <string_view>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(unreachable_backends)
+
+BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
+{
+    const auto listener = std::make_shared<event_recorder>();
+    rig on(behind::scripted, {.observer = listener});
+    // An observer of two lockers is notified once.
+    const colock::locker second(on.backend(), {.observer = listener});
+    const auto fail = [&](std::string_view address) { on.script->notify_unreachable(no_connection(), address); };
+    fail("a:1");
+    fail("a:1");
+    on.script->notify_unreachable(make_failure(errc::unavailable, "it is loading"), "a:1");
+    fail("a:1");
+    fail("b:1");
+    BOOST_TEST((listener->take() == words{"refused by a:1", "no a:1", "refused by b:1"}));
+    // An observer that is attached later is notified, too.
+    const auto late = std::make_shared<event_recorder>();
+    const colock::locker third(on.backend(), {.observer = late});
+    fail("b:1");
+    BOOST_TEST((listener->take() == words{}));
+    BOOST_TEST((late->take() == words{"refused by b:1"}));
+    on.script->notify_ready();
+    fail("a:1");
+    on.script->notify_reconnected();
+    fail("a:1");
+    BOOST_TEST((listener->take() == words{"ready", "refused by a:1", "reconnected", "refused by a:1"}));
+}
+
+BOOST_AUTO_TEST_CASE(wait_for_a_backend_is_not_reported_as_a_wait_for_a_lock)
+{
+    const auto listener = std::make_shared<event_recorder>();
+    rig on(behind::scripted, {.observer = listener});
+    on.script->always(operation::wait, step::hold());
+    on.script->next(operation::create, step::hold());
+    auto first = on.start(on.locker->acquire("k", {.retry = every_second}));
+    on.advance(5s);
+    on.script->always(operation::create, fails());
+    on.script->discard();
+    on.advance_by_steps(5s, 500ms);
+    BOOST_TEST((listener->take() == words{}));
+    // A later caller waits for the callers before it.
+    auto second = on.start(on.locker->acquire("k"));
+    on.advance(2s);
+    BOOST_TEST((listener->take() == words{"waiting for k"}));
+    // Now both wait for the lock. Each wait is reported once.
+    on.script->always(operation::create, step::busy());
+    on.advance_by_steps(5s, 500ms);
+    BOOST_TEST((listener->take() == words{"waiting for k"}));
+    on.script->reset();
+    on.advance(2s);
+    first.get(on.io()) = {};
+    second.get(on.io()) = {};
+    finish_cleanup(on);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
