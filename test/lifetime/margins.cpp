@@ -1,4 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// How long a lease lasts after changes of its TTL, when a body stops, and what a late grant is worth.
+#include "lease_ends.hpp"
 #include "support/abilities.hpp"
 #include "support/rig.hpp"
 
@@ -7,6 +9,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include <chrono>
+#include <optional>
 #include <stdexcept>
 
 using namespace colock;
@@ -134,6 +138,64 @@ BOOST_AUTO_TEST_CASE(no_body_begins_after_a_cancellation_that_was_only_recorded)
     BOOST_TEST(!begun);
     BOOST_TEST((result == asio::error::operation_aborted));
     on.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
+{
+    // By default, a tenth of the TTL must be left when the grant arrives.
+    struct row
+    {
+        std::optional<std::chrono::milliseconds> least;
+        std::chrono::milliseconds late;
+        bool granted;
+    };
+    for (const auto& [least, late_by, granted] : {row{{}, 20s, true}, row{{}, 27s, false}, row{10s, 18s, true},
+             row{10s, 20s, false}, row{0ms, 28s, true}, row{0ms, 31s, false}})
+    {
+        rig on(behind::scripted, {.minimum_validity = least});
+        check_late_grant(on, late_by, granted);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_grant_without_ttl_never_comes_too_late)
+{
+    rig on(behind::scripted);
+    on.script->next(operation::create, step::pass().after([&] { on.clock.skip(24h); }));
+    const auto held = on.acquire("k", {.ttl = 0ms, .retry = retry_policy::never()});
+    BOOST_TEST(held.held());
+    BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
+}
+
+BOOST_AUTO_TEST_CASE(configured_stop_margin_decides_when_a_body_stops)
+{
+    struct row
+    {
+        std::optional<std::chrono::milliseconds> margin;
+        std::chrono::milliseconds ttl;
+        lease_clock::duration stops;
+    };
+    // The default margin is a tenth of the TTL, at most a second.
+    for (const auto& [margin, ttl, stops] :
+        {row{{}, 30s, 28698ms}, row{{}, 5s, 4448ms}, row{8s, 30s, 21698ms}, row{0ms, 30s, 29698ms}})
+    {
+        rig on(behind::memory, {.stop_margin = margin});
+        const auto start = lease_clock::now();
+        lease_clock::time_point stopped;
+        auto working = on.start(
+            on.locker->with_lock("k", {.ttl = ttl, .renewal = renewal::manual}, [&stopped]() -> asio::awaitable<void> {
+                try {
+                    co_await sleep_for(1h);
+                } catch (const boost::system::system_error&) {
+                    stopped = lease_clock::now();
+                }
+            }));
+        on.advance_by_steps(31s, 50ms);
+        BOOST_TEST_REQUIRE(working.done());
+        COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+        BOOST_TEST(about(stopped, start + stops));
+        on.wind_down();
+        on.check_clean();
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
