@@ -76,7 +76,7 @@ COLOCK_CONTRACT_CASE(locker, shared_locks_expire_each_for_itself, &capabilities:
     run_coro(on.io(), writer.get(on.io()).release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, an_expired_holder_frees_its_place_in_a_semaphore, &capabilities::semaphore)
+COLOCK_CONTRACT_CASE(locker, a_semaphore_waiter_is_granted_after_a_holders_expiry, &capabilities::semaphore)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     const acquire_options place{.mode = lock_mode::shared, .max_holders = 2};
