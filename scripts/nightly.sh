@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the checks that take too long for every change: both commands of README.md in a minimal Debian 12 and 13.
+# Runs the checks that take too long for every change: clang-tidy on the sources that changed last, and both commands of
+# README.md in a minimal Debian 12 and 13.
 #
 #   scripts/nightly.sh
 #
@@ -7,6 +8,9 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+echo "nightly: clang-tidy"
+scripts/tidy.sh
 
 for debian in 12 13; do
     for command in demo test; do

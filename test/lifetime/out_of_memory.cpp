@@ -6,16 +6,24 @@ namespace {
 /// Number of allocations by aligned_alloc of this thread that succeed before one fails; negative: all succeed.
 constinit thread_local long aligned_allocations_left = -1;
 
+/// Counts an allocation. Returns whether it must fail.
+bool fails_now(long& allocations_left)
+{
+    if (allocations_left < 0)
+        return false;
+    return allocations_left-- == 0;
+}
+
 } // namespace
 
 // With --wrap, the linker redirects the program's calls of aligned_alloc to the second function.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
 extern "C" void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size)
 {
-    if (aligned_allocations_left >= 0 && aligned_allocations_left-- == 0)
-        return nullptr;
-    return __real_aligned_alloc(alignment, size);
+    return fails_now(aligned_allocations_left) ? nullptr : __real_aligned_alloc(alignment, size);
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 // ThreadSanitizer brings its own operators, which cannot be replaced. A test with one thread has nothing to show it.
 #if defined(__has_feature)
@@ -44,7 +52,7 @@ constinit thread_local long allocations_left = -1;
 
 void* operator new(std::size_t size)
 {
-    if (allocations_left >= 0 && allocations_left-- == 0)
+    if (fails_now(allocations_left))
         throw std::bad_alloc();
     if (void* const memory = std::malloc(size == 0 ? 1 : size))
         return memory;
@@ -143,7 +151,8 @@ public:
     {
         fail_once(operation::hand_over);
         if (has_default_hand_over)
-            return adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
+            return adapter::start_hand_over( // NOLINT(bugprone-parent-virtual-call)
+                std::move(held), std::move(next), std::move(done));
         scripted_adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
     }
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override

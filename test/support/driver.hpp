@@ -30,7 +30,7 @@ using plain_claim_ptr = boost::intrusive_ptr<plain_claim>;
 
 /// Sets the send time of a claim, as the core does before it calls the adapter.
 template <class Claim>
-const Claim& sent_now(const Claim& claim)
+Claim sent_now(Claim claim)
 {
     claim->set_sent(lease_clock::now());
     return claim;
