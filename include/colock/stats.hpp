@@ -32,7 +32,7 @@ struct locker_stats
     std::uint64_t renewal_errors = 0;
     /// Number of losses by lost_reason, whether they are reported to a handle, to an observer or to a `with_lock`.
     /// `released` is not a loss, and its number is always 0.
-    std::array<std::uint64_t, 7> losses{};
+    std::array<std::uint64_t, lost_reason_count> losses{};
     std::uint64_t releases = 0;
     /// Acquires that were cleaned up in the background.
     std::uint64_t settled = 0;

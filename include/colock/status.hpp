@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ enum class lost_reason : unsigned char
     /// The process was forked, and this process is the child. The parent continues to hold the lock.
     forked,
 };
+/// The number of reasons.
+inline constexpr std::size_t lost_reason_count = static_cast<std::size_t>(lost_reason::forked) + 1;
 
 /// Returns a word for each reason: "released", "expired", ...
 [[nodiscard]] const char* to_string(lost_reason reason) noexcept;
