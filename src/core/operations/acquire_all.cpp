@@ -66,7 +66,7 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
             const std::lock_guard guard(self->mutex);
             if (self->closed_to_new || lease_clock::now() >= until)
                 break;
-            self->timers.schedule(self->pausing, std::min(self->pausing.due, until));
+            self->timers.schedule_wait(self->pausing, std::min(self->pausing.due, until));
             seen = self->pausing.version;
         }
         throw_if_from_parent(*self, wanted);

@@ -138,7 +138,7 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
 {
     switch (next.what) {
     case acquire_plan::action::await_answer:
-        self_.timers.schedule(*wanted_, next.until);
+        self_.timers.schedule_wait(*wanted_, next.until);
         return step::await_answer;
     case acquire_plan::action::send:
         return send(next.counts);
@@ -160,7 +160,7 @@ step acquire_step::carry_out(const acquire_plan::decision& next)
 /// Sends an attempt. Its answer is awaited like any other change; an immediate answer is processed without a wait.
 step acquire_step::send(bool counts)
 {
-    self_.timers.schedule(*wanted_, schedule_.deadline());
+    self_.timers.schedule_wait(*wanted_, schedule_.deadline());
     if (counts && schedule_.attempts() > 0)
         ++self_.stats.retries;
     const bool listens = begin_attempt(*wanted_, now_, counts);
@@ -177,7 +177,7 @@ step acquire_step::wait(const acquire_plan::decision& next)
     const bool fails = subject.place.is_head && subject.acquire.was_sent() && subject.outcome().error;
     if (self_.options.observer && !fails && !std::exchange(subject.place.waiting_reported, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
-    self_.timers.schedule(subject, next.until);
+    self_.timers.schedule_wait(subject, next.until);
     const std::uint32_t number = subject.acquire.begin_wait(next.listen);
     // Counted after all calls that may throw, because the end of the wait decrements the counter.
     if (counts) {

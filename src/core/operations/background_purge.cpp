@@ -67,7 +67,7 @@ asio::awaitable<bool> pause_for(std::shared_ptr<core> self, lease_clock::duratio
                 co_return false;
             if (lease_clock::now() >= until)
                 co_return true;
-            self->timers.schedule(timeout, until);
+            self->timers.schedule_wait(timeout, until);
             seen = timeout.version;
         }
         co_await self->async_wait(timeout, suspension, seen);

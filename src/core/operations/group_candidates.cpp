@@ -51,7 +51,7 @@ bool group_candidates::begin_renewals(lease_clock::time_point until, std::uint32
                 core_->leases.start_renewal(held, now, actions);
         }
         is_unanswered = is_unanswered && !progress_.has_lost;
-        core_->timers.schedule(progress_, until);
+        core_->timers.schedule_wait(progress_, until);
         seen = progress_.version;
     }
     actions.run(*core_);

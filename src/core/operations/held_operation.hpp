@@ -47,7 +47,7 @@ bool await_result(
     if (held.current_phase() == phase::held)
         self.leases.reschedule(held);
     else
-        self.timers.schedule(held, std::min(held.release_state().retry_at, held.answer_by));
+        self.timers.schedule_wait(held, std::min(held.release_state().retry_at, held.answer_by));
     seen = held.version;
     return true;
 }

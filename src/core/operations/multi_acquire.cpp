@@ -71,7 +71,7 @@ bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, st
             return false;
         if (now >= schedule.deadline())
             last = answer_to(self, asked, now);
-        self.timers.schedule(asked, schedule.deadline());
+        self.timers.schedule_wait(asked, schedule.deadline());
         seen = asked.version;
     }
     if (self.closed_to_new.load(std::memory_order_relaxed))

@@ -59,7 +59,7 @@ template <class Outcome>
                 answer = std::move(state->outcome);
                 break;
             }
-            self->timers.schedule(*state, until);
+            self->timers.schedule_wait(*state, until);
             seen = state->version;
         }
         co_await self->async_wait(*state, suspension, seen);

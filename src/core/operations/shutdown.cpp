@@ -55,7 +55,7 @@ asio::awaitable<void> close_backend(
             const std::lock_guard guard(self->mutex);
             if (state->over || self->dead || lease_clock::now() >= until)
                 co_return;
-            self->timers.schedule(*state, until);
+            self->timers.schedule_wait(*state, until);
             seen = state->version;
         }
         co_await self->async_wait(*state, suspension, seen);
@@ -140,7 +140,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
                 break;
             const auto ends_at = others_call ? std::max(until, calls_end_by) : until;
             if (lease_clock::now() < ends_at && !self->dead) {
-                self->timers.schedule(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
+                self->timers.schedule_wait(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
             } else if (!is_notifying && !(self->dead && others_call)) {
                 unfinished_calls = calls_in_flight(*self);
                 break;

@@ -219,7 +219,7 @@ adoption proceed(
             throw_failed(*unanswered(self), context_of(self, subject));
         }
         if (subject.in_flight != operation::none || now < schedule.next_at()) {
-            self.timers.schedule(
+            self.timers.schedule_wait(
                 subject, subject.in_flight != operation::none ? schedule.deadline() : schedule.next_at());
             return adoption::waits;
         }

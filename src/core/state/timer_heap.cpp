@@ -3,23 +3,37 @@
 
 #include <boost/asio/post.hpp>
 
+#include <new>
 #include <utility>
 
 namespace colock::detail {
 
-void timer_heap::schedule(condition& source, time_point due)
+void timer_heap::move(condition& source, time_point due) noexcept
 {
-    if (source.due == due)
-        return;
     if (source.due != time_point::max())
         due_.erase(due_.iterator_to(source));
     source.due = due;
     if (due != time_point::max())
         due_.insert(source);
+}
+
+void timer_heap::schedule(condition& source, time_point due) noexcept
+{
+    if (source.due == due)
+        return;
+    move(source, due);
     arm();
 }
 
-void timer_heap::keep_armed(bool keep)
+void timer_heap::schedule_wait(condition& source, time_point due)
+{
+    if (source.due == due)
+        return;
+    move(source, due);
+    arm_or_throw();
+}
+
+void timer_heap::keep_armed(bool keep) noexcept
 {
     keeps_armed_ = keep;
     if (!keep)
@@ -31,17 +45,20 @@ condition* timer_heap::take_due(time_point now)
     if (due_.empty() || due_.begin()->due > now)
         return nullptr;
     condition& first = *due_.begin();
-    remove(first);
+    move(first, time_point::max());
     return &first;
 }
 
-void timer_heap::remove(condition& first) noexcept
+void timer_heap::arm() noexcept
 {
-    due_.erase(due_.iterator_to(first));
-    first.due = time_point::max();
+    try {
+        arm_or_throw();
+    } catch (const std::bad_alloc&) {
+        // It counts as not armed, so the next call tries again.
+    }
 }
 
-void timer_heap::arm()
+void timer_heap::arm_or_throw()
 {
     if (stopped_)
         return;
@@ -107,7 +124,7 @@ std::optional<lease_timer> timer_heap::stop() noexcept
 {
     stopped_ = true;
     while (!due_.empty())
-        remove(*due_.begin());
+        move(*due_.begin(), time_point::max());
     return std::exchange(timer_, std::nullopt);
 }
 

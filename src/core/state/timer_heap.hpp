@@ -39,18 +39,23 @@ public:
         unused_ = [](void* alive) { (static_cast<Owner*>(alive)->*Unused)(); };
     }
 
-    /// `time_point::max()` removes `source` from the timers.
-    void schedule(condition& source, time_point due);
+    /// `time_point::max()` removes `source` from the timers. If there is no memory to arm the timer, the next call
+    /// tries again; see docs/guide.md.
+    void schedule(condition& source, time_point due) noexcept;
+    /// Schedules a condition for a caller that is about to wait.
+    /// \throws std::bad_alloc There is no memory to arm the timer. `source` is scheduled all the same.
+    void schedule_wait(condition& source, time_point due);
     /// Keeps an unused timer armed, which prevents io_context::run() from returning. While there are waiters, this is
     /// intended, and the next waiter need not arm the timer again.
-    void keep_armed(bool keep);
+    void keep_armed(bool keep) noexcept;
 
     /// Must be called by the owner when the timer has fired. The owner then takes the due conditions, and arms the
     /// timer again.
     void mark_fired() noexcept { armed_for_ = time_point::max(); }
     /// Removes and returns the next condition that is due; null if there is none.
     [[nodiscard]] condition* take_due(time_point now);
-    void arm();
+    /// If there is no memory to arm the timer, the next call tries again.
+    void arm() noexcept;
     /// Cancels the timer if nothing is scheduled.
     void disarm_if_unused();
 
@@ -62,7 +67,10 @@ private:
         boost::intrusive::base_hook<
             boost::intrusive::set_base_hook<boost::intrusive::tag<timer_tag>, boost::intrusive::optimize_size<true>>>>;
 
-    void remove(condition& first) noexcept;
+    /// Changes when `source` is due, without arming the timer.
+    void move(condition& source, time_point due) noexcept;
+    /// \throws std::bad_alloc
+    void arm_or_throw();
     void disarm_soon();
 
     const adapter& backend_;

@@ -54,11 +54,7 @@ void shard::wake_later(waiter& suspended_again) noexcept
     intrusive_ptr_add_ref(&suspended_again);
     late_wakes.waiters.push_back(suspended_again);
     suspended.push_back(suspended_again);
-    try {
-        timers.schedule(late_wakes, lease_clock::now());
-    } catch (const std::bad_alloc&) {
-        // The condition is processed when the timer fires next.
-    }
+    timers.schedule(late_wakes, lease_clock::now());
 }
 
 void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& target)
