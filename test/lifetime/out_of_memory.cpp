@@ -325,6 +325,39 @@ BOOST_AUTO_TEST_CASE(wait_that_runs_out_of_memory_ends_and_leaves_nothing)
     }
 }
 
+BOOST_AUTO_TEST_CASE(acquire_all_that_runs_out_of_memory_ends_and_leaves_nothing)
+{
+    have_had_threads();
+    for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
+        BOOST_TEST_REQUIRE(n < 1000);
+        rig on(behind::memory);
+        bool failed = false;
+        auto acquiring = on.start([](rig& by, long at, bool& fails) -> asio::awaitable<lock_group> {
+            allocations_left = at;
+            try {
+                co_return co_await by.locker->acquire_all({"a", "b", "c"}, {.renewal = renewal::automatic});
+            } catch (const std::bad_alloc&) {
+                fails = true;
+            } catch (const boost::system::system_error& error) {
+                BOOST_TEST((error.code() == boost::system::errc::not_enough_memory), error.what());
+                fails = true;
+            }
+            co_return lock_group();
+        }(on, n, failed));
+        on.io().restart();
+        static_cast<void>(on.io().poll());
+        is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
+        on.advance(10s);
+        BOOST_TEST_REQUIRE(acquiring.done(), "allocation " << n);
+        {
+            const lock_group all = acquiring.get(on.io());
+            BOOST_TEST(all.held() == !failed);
+        }
+        on.wind_down();
+        on.check_clean();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(waiter_is_granted_after_a_release_that_runs_out_of_memory)
 {
     have_had_threads();
