@@ -128,7 +128,7 @@ double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
     return static_cast<double>(pairs) / taken.count();
 }
 
-/// Has to run last: colock does not lock its mutexes until the process has started a thread.
+/// This part must run last, because colock locks its mutexes only after the process has started a thread.
 void measure_threads(const options& settings, report& found)
 {
     std::vector<double> one;
@@ -147,7 +147,7 @@ void measure_threads(const options& settings, report& found)
 
 void run_memory(const options& settings, report& found)
 {
-    // First, because the heap gives larger blocks than necessary after measurements that have fragmented it.
+    // This part runs first, because a heap that other measurements have fragmented gives larger blocks than necessary.
     if (settings.wants("waiters"))
         measure_waiters(found);
     if (settings.wants("uncontended"))

@@ -29,7 +29,7 @@ namespace {
 namespace mg = colock::mongo::detail;
 
 /// The default number of connections of colock.
-constexpr std::size_t most_connections = 8;
+constexpr std::size_t max_connections = 8;
 
 double cpu_us()
 {
@@ -58,7 +58,7 @@ void update(mongoc_client_t& over, const mg::settings& config, const mg::command
         throw std::runtime_error("a statement of the driver's loop was refused");
 }
 
-/// Returns a number that grows with each call, for all keys.
+/// Returns the system time in microseconds, so that the fence of each key grows.
 std::int64_t next_fence()
 {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -84,10 +84,10 @@ void drive(const workload& load, shared_counts& counted, std::size_t first, std:
     std::size_t key = first;
     while (!counted.stopping) {
         const auto at = "raw:" + workload::name(key);
-        update(*client, config, all.join_first_exclusive.with_ttl,
+        update(*client, config, all.batched_first_exclusive.with_ttl,
             {{"k", mg::bytes{at}}, {"t", token}, {"x", load.ttl.count()}, {"l", never}, {"e", std::int64_t{1}},
                 {"f", next_fence()}, {"o", &owner}});
-        update(*client, config, all.join_release_exclusive, {{"k", mg::bytes{at}}, {"t", token}});
+        update(*client, config, all.batched_release_exclusive, {{"k", mg::bytes{at}}, {"t", token}});
         counted.pairs.fetch_add(1, std::memory_order_relaxed);
         key = key + step < load.keys ? key + step : first;
     }
@@ -99,7 +99,7 @@ rate run_driver_threads(const workload& load)
 {
     mg::start_driver();
     shared_counts counted;
-    const auto count = std::min(load.in_flight, most_connections);
+    const auto count = std::min(load.in_flight, max_connections);
     std::vector<std::jthread> threads;
     for (std::size_t each = 0; each < count; ++each)
         threads.emplace_back([&, each] { drive(load, counted, each, count); });
@@ -110,11 +110,11 @@ rate run_driver_threads(const workload& load)
     std::this_thread::sleep_for(load.time);
     const auto pairs = static_cast<double>(counted.pairs.load() - before);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-    const auto spent = cpu_us() - cpu;
+    const auto cpu_used = cpu_us() - cpu;
     counted.stopping = true;
     threads.clear();
     return {.pairs_per_second = pairs / took.count(),
-        .cpu_us_per_pair = spent / std::max(pairs, 1.0),
+        .cpu_us_per_pair = cpu_used / std::max(pairs, 1.0),
         .pairs = static_cast<double>(counted.pairs.load())};
 }
 

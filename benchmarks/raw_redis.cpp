@@ -35,7 +35,7 @@ public:
     {
         const auto& release = colock::redis::detail::scripts::get().release;
         expect(connection_.ask({"SCRIPT", "LOAD", release.text()}) == "$40", "SCRIPT LOAD with an error");
-        digest_ = connection_.line();
+        digest_ = connection_.read_line();
     }
 
     rate run()
@@ -51,8 +51,8 @@ public:
         const auto used = static_cast<double>((thread_cpu_time() - cpu).count());
         const auto elapsed = static_cast<double>((std::chrono::steady_clock::now() - start).count());
         stopping_ = true;
-        while (!flying_.empty())
-            turn();
+        while (!in_flight_.empty())
+            exchange();
         return {pairs * 1e9 / elapsed, used / 1e3 / std::max(pairs, 1.0), static_cast<double>(pairs_)};
     }
 
@@ -60,12 +60,12 @@ private:
     void run_until(std::chrono::steady_clock::time_point end)
     {
         while (std::chrono::steady_clock::now() < end)
-            turn();
+            exchange();
     }
-    void turn()
+    void exchange()
     {
         connection_.flush();
-        connection_.lines([this](std::string_view answer) { answered(answer); });
+        connection_.read_lines([this](std::string_view answer) { handle_reply(answer); });
     }
 
     void acquire(pair_in_flight next)
@@ -74,15 +74,15 @@ private:
         std::uint64_t number = ++tokens_;
         for (std::size_t digit = 0; digit < 16; ++digit, number >>= 4)
             next.value[digit] = "0123456789abcdef"[number & 15];
-        connection_.command({"SET", locked(next.key), next.value, "NX", "PX", ttl_});
-        connection_.command({"INCR", "{colock}#fence"});
+        connection_.add_command({"SET", lock_key(next.key), next.value, "NX", "PX", ttl_});
+        connection_.add_command({"INCR", "{colock}#fence"});
         next.waits_for = pair_in_flight::step::set;
-        flying_.push_back(std::move(next));
+        in_flight_.push_back(std::move(next));
     }
-    void answered(std::string_view answer)
+    void handle_reply(std::string_view answer)
     {
         using enum pair_in_flight::step;
-        auto& first = flying_.front();
+        auto& first = in_flight_.front();
         if (first.waits_for == set) {
             expect(answer == "+OK", answer);
             first.waits_for = count;
@@ -90,12 +90,12 @@ private:
         }
         expect(answer.starts_with(':'), answer);
         auto pair = std::move(first);
-        flying_.pop_front();
+        in_flight_.pop_front();
         if (pair.waits_for == count) {
-            connection_.command({"EVALSHA", digest_, "2", locked(pair.key), "{colock}#probe",
+            connection_.add_command({"EVALSHA", digest_, "2", lock_key(pair.key), "{colock}#probe",
                 std::string_view(pair.value).substr(0, 32)});
             pair.waits_for = release;
-            flying_.push_back(std::move(pair));
+            in_flight_.push_back(std::move(pair));
             return;
         }
         expect(answer == ":1", answer);
@@ -104,7 +104,7 @@ private:
         if (!stopping_)
             acquire(std::move(pair));
     }
-    const std::string& locked(std::size_t key) { return name_ = "{colock}:" + workload::name(key); }
+    const std::string& lock_key(std::size_t key) { return name_ = "{colock}:" + workload::name(key); }
 
     const workload& load_;
     const std::string& value_;
@@ -112,7 +112,7 @@ private:
     redis_connection connection_;
     std::string digest_;
     /// Pairs in the order of their last commands, which is the order of the replies.
-    std::deque<pair_in_flight> flying_;
+    std::deque<pair_in_flight> in_flight_;
     std::string name_;
     std::uint64_t tokens_ = 0;
     std::uint64_t pairs_ = 0;
@@ -130,19 +130,19 @@ std::string stored_at(const workload& load, const std::string& key)
 {
     redis_connection connection(load.host, load.port);
     expect(connection.ask({"GET", key}).starts_with('$'), "GET with an error");
-    return connection.line();
+    return connection.read_line();
 }
 
 double server_cpu_us(const workload& load)
 {
     redis_connection connection(load.host, load.port);
-    connection.command({"INFO", "cpu"});
+    connection.add_command({"INFO", "cpu"});
     connection.flush();
     double seconds = 0.0;
     for (const std::string_view name : {"used_cpu_sys:", "used_cpu_user:"}) {
-        std::string line = connection.line();
+        std::string line = connection.read_line();
         while (!line.starts_with(name))
-            line = connection.line();
+            line = connection.read_line();
         seconds += std::stod(line.substr(name.size()));
     }
     return seconds * 1e6;

@@ -32,7 +32,7 @@ class ignored_events final : public zk::session_events
     void on_connected() noexcept override {}
     void on_suspended() noexcept override {}
     void on_unreachable(const colock::zookeeper::detail::trouble&) noexcept override {}
-    void on_outlived() noexcept override {}
+    void on_bound_ended() noexcept override {}
     void on_expired() noexcept override {}
     void on_denied() noexcept override {}
     void on_changed(std::string_view) noexcept override {}
@@ -45,7 +45,8 @@ asio::awaitable<zk::reply> answer_of(Start start)
 {
     return asio::async_initiate<const asio::use_awaitable_t<>, void(zk::reply)>(
         [](auto handler, Start begin) {
-            begin(zk::replied([then = std::move(handler)](zk::reply got) mutable { std::move(then)(std::move(got)); }));
+            begin(zk::reply_handler(
+                [then = std::move(handler)](zk::reply got) mutable { std::move(then)(std::move(got)); }));
         },
         asio::use_awaitable, std::move(start));
 }
@@ -67,7 +68,7 @@ std::string folder_of(std::size_t key)
 
 asio::awaitable<void> make_folder(zk::requests& by, std::size_t key)
 {
-    expect(co_await answer_of([&by, folder = folder_of(key)](zk::replied done) {
+    expect(co_await answer_of([&by, folder = folder_of(key)](zk::reply_handler done) {
         by.create(folder, {}, zk::node_kind::container, std::move(done));
     }),
         true);
@@ -78,7 +79,7 @@ asio::awaitable<void> drive(zk::requests& by, const workload& load, progress& co
     for (std::size_t each = key; each < load.keys; each += load.in_flight)
         co_await make_folder(by, each);
     for (; !counted.stopping; key = load.next(key)) {
-        const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + as_name](zk::replied done) {
+        const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + as_name](zk::reply_handler done) {
             by.create(path, as_data, zk::node_kind::ephemeral_sequential, std::move(done));
         });
         // The server deletes empty containers once a minute.
@@ -87,7 +88,8 @@ asio::awaitable<void> drive(zk::requests& by, const workload& load, progress& co
             continue;
         }
         expect(made);
-        expect(co_await answer_of([&by, &path = made.text](zk::replied done) { by.remove(path, std::move(done)); }));
+        expect(
+            co_await answer_of([&by, &path = made.text](zk::reply_handler done) { by.remove(path, std::move(done)); }));
         ++counted.pairs;
     }
 }
@@ -103,8 +105,8 @@ asio::awaitable<void> connect(zk::session& talk)
         co_await timer.async_wait();
     }
     for (const char* const folder : {"/colock", "/colock/raw"})
-        expect(co_await answer_of([&talk, folder](zk::replied done) {
-            talk.ask().create(folder, {}, zk::node_kind::persistent, std::move(done));
+        expect(co_await answer_of([&talk, folder](zk::reply_handler done) {
+            talk.get_requests().create(folder, {}, zk::node_kind::persistent, std::move(done));
         }),
             true);
 }
@@ -137,7 +139,8 @@ asio::awaitable<void> time_writes(zk::requests& by, std::size_t wanted, std::vec
     using clock = std::chrono::steady_clock;
     while (taken.size() < wanted) {
         const auto start = clock::now();
-        expect(co_await answer_of([&by](zk::replied done) { by.write("/colock/raw", as_data, std::move(done)); }));
+        expect(
+            co_await answer_of([&by](zk::reply_handler done) { by.write("/colock/raw", as_data, std::move(done)); }));
         taken.push_back(std::chrono::duration<double, std::milli>(clock::now() - start).count());
     }
 }
@@ -148,14 +151,14 @@ rate run_raw_nodes(const workload& load)
 {
     raw_session raw(load);
     return run_workers(raw.io, load,
-        [&](progress& counted, std::size_t number) { return drive(raw.talk->ask(), load, counted, number); });
+        [&](progress& counted, std::size_t number) { return drive(raw.talk->get_requests(), load, counted, number); });
 }
 
 std::vector<double> time_raw_writes(const workload& at, std::size_t count)
 {
     raw_session raw(at);
     std::vector<double> times;
-    run_until_done(raw.io, time_writes(raw.talk->ask(), count, times));
+    run_until_done(raw.io, time_writes(raw.talk->get_requests(), count, times));
     return times;
 }
 

@@ -11,13 +11,13 @@
 
 namespace bench {
 
-/// Runs the selected parts. Returns a chart of the rates as parts of the raw rate. Returns nothing if the URL does not
+/// Runs the selected parts. Returns a chart of the rates relative to the raw rate. Returns nothing if the URL does not
 /// name a Redis server without a password.
 [[nodiscard]] std::optional<chart> run_redis(const options& settings, report& found);
 constexpr std::string_view redis_scheme = "redis";
 
 /// Measures colock, the same commands on a raw socket, a plain loop with the driver, and programs of other libraries,
-/// in turn and round by round. Returns a chart of the rates as parts of the raw rate.
+/// in turn and round by round. Returns a chart of the rates relative to the raw rate.
 [[nodiscard]] chart measure_redis_uncontended(const options& settings, report& found);
 
 constexpr std::string_view driver_program = "driver-program";
@@ -36,14 +36,14 @@ void measure_redis_contended(const options& settings, report& found);
 /// Returns the CPU time that the server has used since its start.
 [[nodiscard]] double server_cpu_us(const workload& load);
 
-/// Sends the same commands in a loop, with the driver that colock uses.
+/// Sends the commands of run_raw() in a loop, with the driver that colock uses.
 [[nodiscard]] rate run_driver(const workload& load, const std::string& value);
 
 /// Compares one `acquire_all` of several keys to acquires of the same keys one after the other.
 void measure_redis_groups(const options& settings, report& found);
 
 /// Measures the hand-off from a release to the next waiter in another process, over a connection with a delay of 1 ms,
-/// in round trips. The other process is this program with `--part` and this name.
+/// in round trips. The other process is this program with `--part hand-off-partner`.
 void measure_redis_hand_off(const workload& at, const options& settings, report& found);
 constexpr std::string_view hand_off_partner = "hand-off-partner";
 [[noreturn]] void run_redis_hand_off_partner(const options& settings);

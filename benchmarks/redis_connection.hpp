@@ -28,7 +28,8 @@ public:
         socket_.set_option(tcp::no_delay(true));
     }
 
-    void command(std::initializer_list<std::string_view> words)
+    /// Appends a command to the buffer that `flush` sends.
+    void add_command(std::initializer_list<std::string_view> words)
     {
         ((out_ += '*') += std::to_string(words.size())) += "\r\n";
         for (const std::string_view word : words) {
@@ -41,16 +42,16 @@ public:
         boost::asio::write(socket_, boost::asio::buffer(out_));
         out_.clear();
     }
-    std::string line()
+    std::string read_line()
     {
         const auto size = boost::asio::read_until(socket_, boost::asio::dynamic_buffer(rest_), "\r\n");
         std::string found = rest_.substr(0, size - 2);
         rest_.erase(0, size);
         return found;
     }
-    /// Waits for at least one line, and calls `use` with each line that has arrived.
+    /// Waits for data, and calls `use` with each line that is complete.
     template <class Use>
-    void lines(Use use)
+    void read_lines(Use use)
     {
         const auto size = socket_.read_some(boost::asio::buffer(chunk_));
         rest_.append(chunk_.data(), size);
@@ -64,9 +65,9 @@ public:
     /// Sends a command and reads the first line of its reply.
     std::string ask(std::initializer_list<std::string_view> words)
     {
-        command(words);
+        add_command(words);
         flush();
-        return line();
+        return read_line();
     }
 
 private:
@@ -77,9 +78,9 @@ private:
     std::array<char, 65536> chunk_{};
 };
 
-inline void expect(bool as_it_should_be, std::string_view answer)
+inline void expect(bool condition, std::string_view answer)
 {
-    if (!as_it_should_be)
+    if (!condition)
         throw std::runtime_error("the server answered " + std::string(answer));
 }
 

@@ -45,7 +45,7 @@ public:
     {
         redis_connection(at_.host, at_.port).ask({"ECHO", "end of count"});
         for (bool ended = false; !ended;)
-            monitor_.lines([&](std::string_view line) {
+            monitor_.read_lines([&](std::string_view line) {
                 ended = ended || line.find("\"end of count\"") != line.npos;
                 if (!ended && line.find("] \"PING\"") == line.npos)
                     ++(line.find(" lua] ") == line.npos ? by_clients : in_scripts);
@@ -65,9 +65,9 @@ std::size_t subscribers(const workload& at)
     redis_connection connection(at.host, at.port);
     expect(
         connection.ask({"PUBSUB", "NUMSUB", "{colock}:" + std::string(contended_key)}) == "*2", "PUBSUB with an error");
-    connection.line();
-    connection.line();
-    return std::stoul(connection.line().substr(1));
+    connection.read_line();
+    connection.read_line();
+    return std::stoul(connection.read_line().substr(1));
 }
 
 void measure_commands(const workload& at, const options& settings, report& found)

@@ -57,8 +57,9 @@ asio::awaitable<void> time_pairs(colock::locker by, std::size_t count, times& fo
     }
 }
 
-/// The other locker waits whenever this one holds the lock.
-asio::awaitable<void> take_turns(colock::locker by, std::string key, std::size_t count, times& found)
+/// Acquires and releases the key `count` times, and records the times from the previous release to the grant. The
+/// other coroutine waits whenever this one holds the lock.
+asio::awaitable<void> acquire_alternately(colock::locker by, std::string key, std::size_t count, times& found)
 {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (std::size_t i = 0; i < count; ++i) {
@@ -79,7 +80,7 @@ double typical_hand_off(
     times found;
     std::size_t running = both.size();
     for (const colock::locker& each : both)
-        asio::co_spawn(io, take_turns(each, key, count, found), [&](std::exception_ptr failed) {
+        asio::co_spawn(io, acquire_alternately(each, key, count, found), [&](std::exception_ptr failed) {
             if (--running == 0 || failed)
                 io.stop();
             if (failed)
@@ -110,7 +111,7 @@ void measure_zookeeper_round_trips(const workload& at, const options& settings, 
     const auto apart = typical_hand_off(io, {one, other}, "apart", count);
     const auto unit = median(time_raw_writes(through, count));
 
-    // The fraction of a round trip is the overhead of the connection and the machine.
+    // One round trip, and half of one for the overhead of the connection and the machine.
     constexpr double one_trip = 1.5;
     found.begin("ZooKeeper: through a link of " + std::to_string(link_ms) + " ms, medians");
     found.add({"a write", unit, "ms"});

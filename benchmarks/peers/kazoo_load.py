@@ -16,9 +16,9 @@ parser.add_argument("--keys", type=int, default=6400)
 parser.add_argument("--concurrency", type=int, default=64)
 parser.add_argument("--seconds", type=float, default=2.0)
 parser.add_argument("--begins", type=int)
-asked = parser.parse_args()
+args = parser.parse_args()
 
-client = KazooClient(hosts="{}:{}".format(asked.host, asked.port), timeout=15)
+client = KazooClient(hosts="{}:{}".format(args.host, args.port), timeout=15)
 client.start()
 stopping = False
 
@@ -27,10 +27,10 @@ class Worker(threading.Thread):
     def __init__(self, number):
         super().__init__()
         # If there are fewer keys than workers, each worker uses one key, which it shares with others.
-        keys = range(number % asked.keys, asked.keys, asked.concurrency)
+        keys = range(number % args.keys, args.keys, args.concurrency)
         self.locks = [client.Lock("/kazoo/load:{}".format(key)) for key in keys]
         self.pairs = 0
-        self.longest_turn = 0.0
+        self.max_pair_time = 0.0
 
     def run(self):
         while not stopping:
@@ -39,21 +39,21 @@ class Worker(threading.Thread):
             lock.acquire()
             lock.release()
             self.pairs += 1
-            self.longest_turn = max(self.longest_turn, time.monotonic() - start)
+            self.max_pair_time = max(self.max_pair_time, time.monotonic() - start)
 
 
 def pairs():
     return sum(each.pairs for each in workers)
 
 
-workers = [Worker(number) for number in range(asked.concurrency)]
+workers = [Worker(number) for number in range(args.concurrency)]
 for each in workers:
     each.start()
-time.sleep(max(0.0, asked.begins - time.time()) if asked.begins else asked.seconds)
+time.sleep(max(0.0, args.begins - time.time()) if args.begins else args.seconds)
 for each in workers:
-    each.longest_turn = 0.0
+    each.max_pair_time = 0.0
 before, cpu, start = pairs(), time.process_time(), time.monotonic()
-time.sleep(asked.seconds)
+time.sleep(args.seconds)
 counted = pairs() - before
 cpu, elapsed = time.process_time() - cpu, time.monotonic() - start
 stopping = True
@@ -63,7 +63,7 @@ answer = {
     "pairs_per_second": counted / elapsed,
     "cpu_us_per_pair": cpu * 1e6 / max(counted, 1),
     "pairs": pairs(),
-    "longest_turn_ms": max(each.longest_turn for each in workers) * 1000,
+    "longest_turn_ms": max(each.max_pair_time for each in workers) * 1000,
 }
 client.stop()
 print(json.dumps(answer))

@@ -18,33 +18,33 @@ def options():
     return parser.parse_args()
 
 
-async def main(asked):
+async def main(args):
     # A connection of redis-py carries one command at a time. The pool opens a connection for each pair in flight.
-    client = Redis(host=asked.host, port=asked.port)
+    client = Redis(host=args.host, port=args.port)
     pairs = 0
     stopping = False
-    longest_turn = 0.0
+    max_pair_time = 0.0
 
     # Each worker acquires and releases its own keys in turn, so there is no contention. If there are fewer keys than
     # workers, each worker uses one key, which it shares with others.
     async def work(first):
-        nonlocal pairs, longest_turn
-        key = first % asked.keys
+        nonlocal pairs, max_pair_time
+        key = first % args.keys
         while not stopping:
             start = time.monotonic()
-            lock = client.lock(f"load:{key}", timeout=asked.ttl / 1000, thread_local=False)
+            lock = client.lock(f"load:{key}", timeout=args.ttl / 1000, thread_local=False)
             if not await lock.acquire():
                 raise RuntimeError("not acquired")
             await lock.release()
             pairs += 1
-            longest_turn = max(longest_turn, time.monotonic() - start)
-            key = key + asked.concurrency if key + asked.concurrency < asked.keys else first % asked.keys
+            max_pair_time = max(max_pair_time, time.monotonic() - start)
+            key = key + args.concurrency if key + args.concurrency < args.keys else first % args.keys
 
-    workers = [asyncio.create_task(work(first)) for first in range(asked.concurrency)]
-    await asyncio.sleep(min(asked.seconds, 0.5))
-    longest_turn = 0.0
+    workers = [asyncio.create_task(work(first)) for first in range(args.concurrency)]
+    await asyncio.sleep(min(args.seconds, 0.5))
+    max_pair_time = 0.0
     before, cpu, start = pairs, time.process_time(), time.monotonic()
-    await asyncio.sleep(asked.seconds)
+    await asyncio.sleep(args.seconds)
     counted = pairs - before
     cpu, elapsed = time.process_time() - cpu, time.monotonic() - start
     stopping = True
@@ -54,7 +54,7 @@ async def main(asked):
         "pairs_per_second": counted / elapsed,
         "cpu_us_per_pair": cpu * 1e6 / max(counted, 1),
         "pairs": pairs,
-        "longest_turn_ms": longest_turn * 1000,
+        "longest_turn_ms": max_pair_time * 1000,
     }
     print(json.dumps(answer))
 

@@ -121,16 +121,16 @@ public:
     }
 
 private:
-    void give_back(claim_ptr claim, promise given, completion<release_outcome> done) override
+    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
     {
-        if (auto* const state = given == promise::for_good ? find_state(*claim) : nullptr) {
+        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
             state->source.reset();
             if (!state->granted && !state->is_waiting_writer && state->in_doubt_until == 0) {
                 done({release_status::not_held, nullptr});
                 return;
             }
         }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), given));
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override

@@ -26,8 +26,8 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)),
-          current_primary(strand, owner, owner.config_, told, [&owner] { owner.queue_.flush_soon(); }),
-          releases(strand, owner, owner.config_, told, current_primary, owner.sources(), owner.waiting_),
+          current_primary(strand, owner, owner.config_, reporter, [&owner] { owner.queue_.flush_soon(); }),
+          releases(strand, owner, owner.config_, reporter, current_primary, owner.sources(), owner.waiting_),
           batch_timer(strand)
     {
         requests = &current_primary;
@@ -74,7 +74,7 @@ std::shared_ptr<client> client::make(
 
 client::parts& client::run() const noexcept
 {
-    return static_cast<parts&>(*running());
+    return static_cast<parts&>(*runtime_if_open());
 }
 
 primary& client::get_primary() noexcept
@@ -87,7 +87,7 @@ primary& client::get_primary() noexcept
 bool client::can_start(const remote::operation& next)
 {
     auto& all = run();
-    if (next.joins() && !all.batch_members.empty())
+    if (next.is_batchable() && !all.batch_members.empty())
         return true;
     // A reader that joins a shared read needs no connection of its own.
     if (static_cast<const command_operation&>(next).shares_read() && open_read())
@@ -96,7 +96,7 @@ bool client::can_start(const remote::operation& next)
     send_batch();
     if (!all.current_primary.has_capacity())
         return false;
-    if (!next.joins() || all.is_wait_over)
+    if (!next.is_batchable() || all.is_wait_over)
         return true;
     const auto operations = operation_count();
     // Only batches in flight are a reason to wait: other commands may take long, and their operations do not return to
@@ -121,7 +121,7 @@ void client::add_to_batch(batchable_operation& added)
 std::shared_ptr<shared_read> client::open_read() const
 {
     auto last = run().last_read.lock();
-    return last && last->takes_more() ? last : nullptr;
+    return last && last->accepts_readers() ? last : nullptr;
 }
 
 void client::read(key_reader& added)
@@ -170,7 +170,7 @@ std::size_t client::operation_count() noexcept
         return false;
     });
     const auto commands = all.current_primary.in_flight();
-    return queue_.waiting() + all.batch_members.size() + joined + commands -
+    return queue_.waiting_count() + all.batch_members.size() + joined + commands -
            std::min(commands, all.batches_in_flight.size());
 }
 
@@ -209,7 +209,7 @@ client::usage client::current_usage() const noexcept
     auto now = queue_.current_usage();
     now.others_open = all.releases.connected();
     if (all.releases.polls())
-        now.pace = std::min<lease_clock::duration>(now.pace, config_.poll_interval);
+        now.timer_interval = std::min<lease_clock::duration>(now.timer_interval, config_.poll_interval);
     return now;
 }
 
@@ -225,9 +225,9 @@ void client::listen()
     run().releases.on(release_events::event::wanted);
 }
 
-void client::sweep(lease_clock::duration stood_still)
+void client::sweep(lease_clock::duration stall_time)
 {
-    queue_.end_overdue(stood_still);
+    queue_.end_overdue(stall_time);
     run().releases.sweep();
 }
 
@@ -241,7 +241,7 @@ void client::give_up_all()
 
 void client::context_forked() noexcept
 {
-    if (!running())
+    if (!runtime_if_open())
         return;
     run().current_primary.forked();
     run().releases.forked();

@@ -64,11 +64,11 @@ location parse_url(std::string_view url)
         from.refuse("the URL's scheme is not mongodb");
 
     location where;
-    auto [user, password] = from.who();
+    auto [user, password] = from.credentials();
     where.user = std::move(user);
     where.password = password.value_or("");
     where.hosts = from.hosts("27017");
-    where.database = from.decoded(from.path(), "database");
+    where.database = from.decode(from.path(), "database");
 
     auto parameters = from.parameters();
     if (parameters.starts_with('#') || parameters.find('#') != std::string_view::npos)
@@ -82,7 +82,7 @@ location parse_url(std::string_view url)
         const auto equals = each.find('=');
         if (equals == std::string_view::npos)
             from.refuse("the URL has a parameter without a value; a '?' in a password is written %3F");
-        const auto value = from.decoded(each.substr(equals + 1), "parameter");
+        const auto value = from.decode(each.substr(equals + 1), "parameter");
         parse_parameter(from, where, each.substr(0, equals), value);
         auto name = remote::lower_case(each.substr(0, equals));
         if (name == "ssl")

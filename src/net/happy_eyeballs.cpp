@@ -18,11 +18,11 @@ constexpr std::chrono::milliseconds attempt_delay{250};
 
 happy_eyeballs::happy_eyeballs(asio::any_io_executor strand) : strand_(std::move(strand)), next_start_(strand_) {}
 
-void happy_eyeballs::run(std::vector<endpoint> endpoints, handler ended)
+void happy_eyeballs::run(std::vector<endpoint> endpoints, handler on_end)
 {
     endpoints_ = std::move(endpoints);
     sockets_.reserve(endpoints_.size());
-    ended_ = std::move(ended);
+    handler_ = std::move(on_end);
     if (stopped_ || endpoints_.size() < 2)
         end(0);
     else
@@ -32,13 +32,13 @@ void happy_eyeballs::run(std::vector<endpoint> endpoints, handler ended)
 void happy_eyeballs::stop()
 {
     stopped_ = true;
-    if (ended_)
+    if (handler_)
         end(0);
 }
 
 void happy_eyeballs::start_next()
 {
-    // A failure may have started the last attempt before the timer.
+    // A failed attempt may have started the last one before the timer fired.
     if (sockets_.size() == endpoints_.size())
         return;
     const auto which = sockets_.size();
@@ -50,18 +50,18 @@ void happy_eyeballs::start_next()
         return;
     next_start_.expires_after(attempt_delay);
     next_start_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
-        if (!cancelled && self->ended_)
+        if (!cancelled && self->handler_)
             self->start_next();
     });
 }
 
 void happy_eyeballs::on_connected(std::size_t which, const boost::system::error_code& failed)
 {
-    if (!ended_)
+    if (!handler_)
         return;
     if (!failed)
         end(which);
-    else if (++failed_ == endpoints_.size())
+    else if (++failure_count_ == endpoints_.size())
         end(0);
     else
         start_next();
@@ -74,7 +74,7 @@ void happy_eyeballs::end(std::size_t winner)
         boost::system::error_code ignored;
         each.close(ignored);
     }
-    asio::post(strand_, asio::append(std::exchange(ended_, nullptr), winner));
+    asio::post(strand_, asio::append(std::exchange(handler_, nullptr), winner));
 }
 
 } // namespace colock::remote

@@ -14,10 +14,10 @@
 
 namespace colock::remote {
 
-/// Finds the address of a name that accepts connections. Tries the addresses in order, as RFC 8305 describes: each
-/// attempt starts a short time after the previous one, or at once when the previous one has failed. The driver itself
-/// would try them one after the other within a single time limit, so one address that does not respond would use up the
-/// whole limit.
+/// Finds an address of a host name that accepts connections. Tries the addresses in order, as RFC 8305 describes: each
+/// attempt starts a short time after the previous one, or at once when an attempt has failed. Boost.Redis itself would
+/// try them one after the other within a single time limit, so one address that does not respond would use up the whole
+/// limit.
 ///
 /// Thread safety: none; everything runs on `strand`. Pending operations keep the object alive.
 class happy_eyeballs : public std::enable_shared_from_this<happy_eyeballs>
@@ -31,7 +31,7 @@ public:
 
     /// Starts the attempts. Must be called once. A single address is not tried, because there is nothing to choose. All
     /// connections are closed when the attempts end.
-    void run(std::vector<endpoint> endpoints, handler ended);
+    void run(std::vector<endpoint> endpoints, handler on_end);
     /// Ends the attempts without a winner. If `run` has not been called yet, its attempts end as soon as `run` is
     /// called.
     void stop();
@@ -45,9 +45,9 @@ private:
     lease_timer next_start_;
     std::vector<endpoint> endpoints_;
     std::vector<asio::ip::tcp::socket> sockets_;
-    std::size_t failed_ = 0;
+    std::size_t failure_count_ = 0;
     bool stopped_ = false;
-    handler ended_;
+    handler handler_;
 };
 
 } // namespace colock::remote

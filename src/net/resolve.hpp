@@ -31,8 +31,8 @@ namespace asio = boost::asio;
 
 namespace colock::remote {
 
-/// The executor of a connection's sockets. It is the same executor as elsewhere, but a different type, so that the
-/// driver resolves names with the resolver below.
+/// The executor of a connection's sockets. It is the same executor as elsewhere, but a different type. Boost.Redis
+/// derives the type of its resolver from the executor, and therefore uses the resolver below.
 class socket_executor : public asio::any_io_executor
 {
 public:
@@ -57,7 +57,7 @@ using addresses = asio::ip::tcp::resolver::results_type;
 using resolve_handler = asio::any_completion_handler<void(boost::system::error_code, addresses)>;
 
 /// Returns the same addresses, rotated so that the address with that index is the first.
-[[nodiscard]] inline addresses beginning_with(std::size_t first, const addresses& found)
+[[nodiscard]] inline addresses rotated_to(std::size_t first, const addresses& found)
 {
     if (first == 0)
         return found;
@@ -69,7 +69,7 @@ using resolve_handler = asio::any_completion_handler<void(boost::system::error_c
 }
 
 /// Completes with the addresses in `found`. The address that accepted a connection first becomes the first element.
-inline void run_for(happy_eyeballs& attempts, const addresses& found, resolve_handler resolved)
+inline void complete_reachable_first(happy_eyeballs& attempts, const addresses& found, resolve_handler resolved)
 {
     std::vector<asio::ip::tcp::endpoint> endpoints;
     for (const auto& each : found)
@@ -77,7 +77,7 @@ inline void run_for(happy_eyeballs& attempts, const addresses& found, resolve_ha
     attempts.run(std::move(endpoints), [found, resolved = std::move(resolved)](std::size_t winner) mutable {
         if (auto slot = asio::get_associated_cancellation_slot(resolved); slot.is_connected())
             slot.clear();
-        std::move(resolved)(boost::system::error_code(), beginning_with(winner, found));
+        std::move(resolved)(boost::system::error_code(), rotated_to(winner, found));
     });
 }
 
@@ -99,9 +99,9 @@ public:
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
     void cancel()
     {
-        if (names_)
-            names_->cancel();
-        if (const auto running = under_way_.lock())
+        if (name_resolver_)
+            name_resolver_->cancel();
+        if (const auto running = attempts_.lock())
             running->stop();
     }
 
@@ -116,8 +116,8 @@ public:
                                                      results_type::create(*known, name, port)));
                     return;
                 }
-                if (!names_)
-                    names_.emplace(executor_);
+                if (!name_resolver_)
+                    name_resolver_.emplace(executor_);
                 resolve_name(name, port, std::move(handler));
             },
             token, std::string(host), std::string(service));
@@ -128,29 +128,29 @@ private:
 
     void resolve_name(const std::string& name, const std::string& port, colock::remote::resolve_handler resolved)
     {
-        const auto begun = std::make_shared<happy_eyeballs>(executor_);
-        under_way_ = begun;
+        const auto attempts = std::make_shared<happy_eyeballs>(executor_);
+        attempts_ = attempts;
         // A weak reference, to avoid a cycle: the handler keeps the slot alive, and the attempts keep the handler
         // alive.
         if (auto slot = boost::asio::get_associated_cancellation_slot(resolved); slot.is_connected()) {
-            // The driver cancels when the time limit for resolving a name has passed. The attempts then end without a
+            // Boost.Redis cancels when its time limit for resolving a name has passed. The attempts then end without a
             // winner, and the addresses keep their order.
-            slot.assign([weak = under_way_](boost::asio::cancellation_type) {
+            slot.assign([weak = attempts_](boost::asio::cancellation_type) {
                 if (const auto running = weak.lock())
                     running->stop();
             });
         }
-        names_->async_resolve(name, port,
-            [begun, resolved = std::move(resolved)](
+        name_resolver_->async_resolve(name, port,
+            [attempts, resolved = std::move(resolved)](
                 const boost::system::error_code& failed, const results_type& found) mutable {
                 if (failed)
                     std::move(resolved)(failed, found);
                 else
-                    colock::remote::run_for(*begun, found, std::move(resolved));
+                    colock::remote::complete_reachable_first(*attempts, found, std::move(resolved));
             });
     }
 
     const executor_type executor_;
-    std::weak_ptr<happy_eyeballs> under_way_;
-    std::optional<boost::asio::ip::basic_resolver<boost::asio::ip::tcp, boost::asio::any_io_executor>> names_;
+    std::weak_ptr<happy_eyeballs> attempts_;
+    std::optional<boost::asio::ip::basic_resolver<boost::asio::ip::tcp, boost::asio::any_io_executor>> name_resolver_;
 };

@@ -33,7 +33,7 @@ void check(const error_code& code, const char* what)
 }
 
 /// Returns the file in which OpenSSL looks for certificate authorities by default.
-std::string system_authorities()
+std::string system_ca_file()
 {
     const char* const named = std::getenv(X509_get_default_cert_file_env());
     return named ? named : X509_get_default_cert_file();
@@ -41,7 +41,7 @@ std::string system_authorities()
 
 std::vector<std::string> names_of(const tls_options& files)
 {
-    std::vector<std::string> names{files.ca_file.empty() ? system_authorities() : files.ca_file};
+    std::vector<std::string> names{files.ca_file.empty() ? system_ca_file() : files.ca_file};
     if (!files.certificate_file.empty())
         names.insert(names.end(), {files.certificate_file, files.key_file});
     return names;
@@ -121,12 +121,13 @@ tls_material::stamp::stamp(std::string of) : name(std::move(of))
     struct ::stat seen{};
     if (::stat(name.c_str(), &seen) != 0)
         return;
-    node = seen.st_ino;
+    inode = seen.st_ino;
     size = seen.st_size;
-    changed = seen.st_mtim.tv_sec * std::int64_t{1'000'000'000} + seen.st_mtim.tv_nsec;
+    modified = seen.st_mtim.tv_sec * std::int64_t{1'000'000'000} + seen.st_mtim.tv_nsec;
 }
 
-tls_material::tls_material(const tls_options& files) : read_(stamps_of(files)), context_(asio::ssl::context::tls_client)
+tls_material::tls_material(const tls_options& files)
+    : stamps_(stamps_of(files)), context_(asio::ssl::context::tls_client)
 {
     error_code code;
     context_.set_options(
@@ -158,7 +159,7 @@ asio::ssl::context tls_material::share()
 
 bool tls_material::is_outdated() const
 {
-    return std::ranges::any_of(read_, [](const stamp& each) { return stamp(each.name) != each; });
+    return std::ranges::any_of(stamps_, [](const stamp& each) { return stamp(each.name) != each; });
 }
 
 tls_files::tls_files(tls_options given) : given_(std::move(given))
@@ -170,12 +171,12 @@ tls_files::tls_files(tls_options given) : given_(std::move(given))
 
 std::optional<std::string> tls_files::refresh()
 {
-    if (read_ && !read_->is_outdated())
+    if (material_ && !material_->is_outdated())
         return std::nullopt;
     try {
-        read_ = tls_material(given_);
+        material_ = tls_material(given_);
     } catch (const error& refused) {
-        if (!read_)
+        if (!material_)
             throw;
         return "the TLS files have changed and cannot be used, so those from before still are (" + refused.detail() +
                ")";
@@ -185,7 +186,7 @@ std::optional<std::string> tls_files::refresh()
 
 asio::ssl::context tls_files::context()
 {
-    return read_ ? read_->share() : asio::ssl::context(asio::ssl::context::tls_client);
+    return material_ ? material_->share() : asio::ssl::context(asio::ssl::context::tls_client);
 }
 
 } // namespace colock::remote

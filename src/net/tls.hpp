@@ -39,7 +39,7 @@ public:
     /// \throws colock::error `invalid_options` for a file that cannot be used.
     explicit tls_material(const tls_options& files);
 
-    /// Returns a new context that uses the same authorities and certificate.
+    /// Returns a context that shares the OpenSSL context of this object, with its authorities and its certificate.
     [[nodiscard]] asio::ssl::context share();
     /// Returns whether a file has changed since it was read. A renewed certificate is usually stored under the name of
     /// the old one.
@@ -53,15 +53,15 @@ private:
         friend bool operator==(const stamp&, const stamp&) = default;
 
         std::string name;
-        ::ino_t node = 0;
+        ::ino_t inode = 0;
         std::int64_t size = 0;
-        std::int64_t changed = 0;
+        std::int64_t modified = 0;
     };
 
     [[nodiscard]] static std::vector<stamp> stamps_of(const tls_options& files);
 
     /// Recorded before the files are read, so that a change during the reading is detected later.
-    std::vector<stamp> read_;
+    std::vector<stamp> stamps_;
     asio::ssl::context context_;
 };
 
@@ -82,7 +82,7 @@ public:
 
 private:
     const tls_options given_;
-    std::optional<tls_material> read_;
+    std::optional<tls_material> material_;
 };
 
 } // namespace colock::remote

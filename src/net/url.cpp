@@ -37,8 +37,8 @@ std::optional<int> number_in(std::string_view text, int from, int to)
 
 bool is_in_host_name(char c)
 {
-    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    return is_letter || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) > 127;
+    const bool is_alphanumeric = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    return is_alphanumeric || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) > 127;
 }
 
 } // namespace
@@ -100,15 +100,15 @@ void url::refuse(std::string why) const
     colock::detail::refuse_options(backend_, std::move(why));
 }
 
-url::identity url::who() const
+url::identity url::credentials() const
 {
     if (credentials_.empty())
         return {};
     const auto text = credentials_.substr(0, credentials_.size() - 1);
     const auto colon = text.find(':');
-    identity found{decoded(text.substr(0, colon), "user"), std::nullopt};
+    identity found{decode(text.substr(0, colon), "user"), std::nullopt};
     if (colon != std::string_view::npos)
-        found.password = decoded(text.substr(colon + 1), "password");
+        found.password = decode(text.substr(colon + 1), "password");
     return found;
 }
 
@@ -153,7 +153,7 @@ endpoint url::parse_host(std::string_view text, std::string_view default_port) c
     }
     if (host.empty())
         refuse("the URL names no host");
-    const auto name = lower_case(decoded(host, "host"));
+    const auto name = lower_case(decode(host, "host"));
     boost::system::error_code no_address;
     if (text.starts_with('['))
         static_cast<void>(boost::asio::ip::make_address_v6(name, no_address));
@@ -170,19 +170,19 @@ endpoint url::parse_host(std::string_view text, std::string_view default_port) c
     return {name, std::to_string(*number)};
 }
 
-std::vector<std::string> url::of_each_host(std::string_view scheme) const
+std::vector<std::string> url::split_by_host(std::string_view scheme) const
 {
     std::vector<std::string> urls;
-    const auto behind = rest_.substr(credentials_.size() + hosts_.size());
+    const auto suffix = rest_.substr(credentials_.size() + hosts_.size());
     for (const auto host : split(hosts_, ',')) {
-        std::string one(scheme);
-        ((((one += "://") += credentials_) += host) += behind);
-        urls.push_back(std::move(one));
+        std::string one_url(scheme);
+        ((((one_url += "://") += credentials_) += host) += suffix);
+        urls.push_back(std::move(one_url));
     }
     return urls;
 }
 
-std::string url::decoded(std::string_view text, std::string_view what) const
+std::string url::decode(std::string_view text, std::string_view what) const
 {
     const auto piece = [what] { return "the URL's " + std::string(what); };
     std::string plain;
@@ -204,7 +204,7 @@ std::string url::decoded(std::string_view text, std::string_view what) const
     return plain;
 }
 
-int url::number(std::string_view text, int to, std::string_view what) const
+int url::parse_number(std::string_view text, int to, std::string_view what) const
 {
     if (text.empty())
         return 0;

@@ -48,18 +48,19 @@ public:
     /// Returns the first '?' or '#' and everything after it.
     [[nodiscard]] std::string_view parameters() const noexcept { return parameters_; }
 
-    [[nodiscard]] identity who() const;
+    /// Returns the decoded user and password; the user is empty if there is none.
+    [[nodiscard]] identity credentials() const;
     /// Returns the hosts, at least one. A name is in lower case; a port is a number from 1 to 65535. Rejects a path
     /// that may be a misplaced part of the hosts or credentials.
     [[nodiscard]] std::vector<endpoint> hosts(std::string_view default_port) const;
     [[nodiscard]] std::size_t host_count() const;
     /// Returns one URL for each host; all other parts are repeated.
-    [[nodiscard]] std::vector<std::string> of_each_host(std::string_view scheme) const;
+    [[nodiscard]] std::vector<std::string> split_by_host(std::string_view scheme) const;
 
     /// Percent-decodes a text. `what` names the part in an error message.
-    [[nodiscard]] std::string decoded(std::string_view text, std::string_view what) const;
+    [[nodiscard]] std::string decode(std::string_view text, std::string_view what) const;
     /// Parses a number up to `to`. An empty text is 0.
-    [[nodiscard]] int number(std::string_view text, int to, std::string_view what) const;
+    [[nodiscard]] int parse_number(std::string_view text, int to, std::string_view what) const;
 
     [[noreturn]] void refuse(std::string why) const;
 

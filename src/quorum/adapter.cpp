@@ -61,7 +61,8 @@ void add_pages(std::shared_ptr<adapter> node, filter which, list_outcome known, 
         });
 }
 
-claim_request request_like(const claim& of)
+/// Returns the request for the claim on one node.
+claim_request make_node_request(const claim& of)
 {
     return {.key = of.key(),
         .mode = of.mode(),
@@ -73,7 +74,7 @@ claim_request request_like(const claim& of)
 
 /// Returns a completion that counts the answer of a node in `votes`.
 template <class Outcome>
-completion<Outcome> counting(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(vote_count&, const Outcome&))
+completion<Outcome> make_counter(const std::shared_ptr<vote<Outcome>>& votes, void (*note)(vote_count&, const Outcome&))
 {
     return
         [votes, note](const Outcome& outcome) { votes->count([&](vote_count& counted) { note(counted, outcome); }); };
@@ -88,7 +89,7 @@ public:
     }
 
     /// Takes the adapters of the nodes and forwards the events that they report.
-    void adopt(const std::vector<std::shared_ptr<adapter>>& nodes)
+    void attach_nodes(const std::vector<std::shared_ptr<adapter>>& nodes)
     {
         const std::weak_ptr<quorum_adapter> self = std::static_pointer_cast<quorum_adapter>(shared_from_this());
         listener_ = std::make_shared<node_observer>(self, static_cast<std::ptrdiff_t>(nodes.size() / 2 + 1));
@@ -148,7 +149,7 @@ public:
         };
         const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_create, std::move(on_decided));
         for (const auto& each : current->node_claims)
-            each->create(claim->sent(), counting(votes, count_create));
+            each->create(claim->sent(), make_counter(votes, count_create));
     }
 
     [[nodiscard]] std::string export_ticket(const claim& held) const override
@@ -179,7 +180,7 @@ public:
         };
         const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_adopt, std::move(on_decided));
         for (std::size_t i = 0; i < parts->size(); ++i)
-            current->node_claims[i]->adopt(claim->sent(), std::move((*parts)[i]), counting(votes, count_create));
+            current->node_claims[i]->adopt(claim->sent(), std::move((*parts)[i]), make_counter(votes, count_create));
     }
 
     void start_release(claim_ptr claim, completion<release_outcome> done) override
@@ -200,7 +201,7 @@ public:
         }
         auto on_decided = [claim, done = std::move(done)](extension answer) mutable {
             if (answer.outcome.status == extend_status::extended) {
-                // Only a late request to the majority that has extended the lock can shorten it.
+                // Only a late request to one of the nodes that have extended the lock can shorten it.
                 claim->clear_late();
                 claim->may_arrive_late(answer.late_ttl);
             }
@@ -208,7 +209,7 @@ public:
         };
         const auto votes = std::make_shared<vote<extension>>(nodes_.size(), decide_extend, std::move(on_decided));
         for (const auto& each : held->node_claims)
-            each->extend(claim->sent(), ttl, counting(votes, count_extend));
+            each->extend(claim->sent(), ttl, make_counter(votes, count_extend));
     }
 
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override
@@ -220,7 +221,7 @@ public:
         }
         const auto votes = std::make_shared<vote<valid_outcome>>(nodes_.size(), decide_valid, std::move(done));
         for (const auto& each : held->node_claims)
-            each->is_valid(counting(votes, count_valid));
+            each->is_valid(make_counter(votes, count_valid));
     }
 
     void start_inspect(std::string key, completion<list_outcome> done) override
@@ -332,7 +333,7 @@ private:
             found->retire();
         auto fresh = std::make_shared<round>();
         for (const auto& each : nodes_) {
-            const claim_ptr part(new claim(request_like(wanted)));
+            const claim_ptr part(new claim(make_node_request(wanted)));
             // All tokens are generated before the first request is sent, because a later one may fail for lack of
             // randomness.
             static_cast<void>(part->token());
@@ -362,7 +363,7 @@ private:
         const auto votes =
             std::make_shared<vote<release_outcome>>(nodes_.size(), decide_release, std::move(on_decided));
         for (const auto& each : ending->node_claims)
-            each->abandon(counting(votes, count_release));
+            each->abandon(make_counter(votes, count_release));
     }
 
     /// The delay is random, so that two clients that have each won a minority do not collide again and again.
@@ -382,7 +383,7 @@ std::shared_ptr<adapter> make_adapter(
     asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings chosen)
 {
     auto made = std::make_shared<quorum_adapter>(std::move(executor), std::move(chosen));
-    made->adopt(nodes);
+    made->attach_nodes(nodes);
     return made;
 }
 

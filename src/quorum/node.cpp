@@ -53,14 +53,14 @@ void node::end_attempt()
     close_if_done();
 }
 
-void node::keep(std::shared_ptr<node_claim> left, std::uint64_t epoch)
+void node::keep(std::shared_ptr<node_claim> unreleased, std::uint64_t epoch)
 {
     {
         const std::lock_guard guard(mutex_);
         if (is_shut_down_)
             return;
         if (epoch == epoch_) {
-            kept_.push_back(std::move(left));
+            kept_.push_back(std::move(unreleased));
             arm();
             return;
         }
@@ -87,7 +87,7 @@ void node::start_round()
         // Adds one, which the call of `on_attempt_ended` at the end of this function removes. The round cannot end
         // before all attempts have begun.
         in_round_ = now_due.size() + 1;
-        any_succeeded_ = given_up == max_given_up;
+        skips_delay_ = given_up == max_given_up;
     }
     if (given_up > 0)
         on_given_up_(given_up);
@@ -99,15 +99,15 @@ void node::start_round()
     on_attempt_ended(false);
 }
 
-void node::on_attempt_ended(bool proven)
+void node::on_attempt_ended(bool was_answered)
 {
     {
         const std::lock_guard guard(mutex_);
-        any_succeeded_ = any_succeeded_ || proven;
+        skips_delay_ = skips_delay_ || was_answered;
         if (--in_round_ > 0)
             return;
         const auto executor = backend_->executor();
-        if (any_succeeded_ && !kept_.empty() && executor) {
+        if (skips_delay_ && !kept_.empty() && executor) {
             // The node answers, so the remaining claims are tried without a delay.
             round_due_ = true;
             asio::post(executor, [self = shared_from_this()] { self->start_round(); });
@@ -133,7 +133,7 @@ void node::arm()
     }
     armed_for_ = due;
     timer_->expires_at(due);
-    timer_->async_wait([weak = weak_from_this(), number = ++armed_](const error_code& failed) {
+    timer_->async_wait([weak = weak_from_this(), number = ++wait_number_](const error_code& failed) {
         const auto self = weak.lock();
         if (self && !failed)
             self->on_timer(number);
@@ -148,18 +148,18 @@ void node::disarm()
 
 void node::on_timer(std::uint64_t number)
 {
-    bool over = false;
+    bool is_time_over = false;
     {
         const std::lock_guard guard(mutex_);
-        if (number != armed_)
+        if (number != wait_number_)
             return;
         armed_for_ = time_point::max();
-        over = !closing_.empty() && lease_clock::now() >= give_up_by_;
-        if (!over && (kept_.empty() || in_round_ > 0 || round_due_))
+        is_time_over = !closing_.empty() && lease_clock::now() >= give_up_by_;
+        if (!is_time_over && (kept_.empty() || in_round_ > 0 || round_due_))
             return arm();
-        round_due_ = round_due_ || !over;
+        round_due_ = round_due_ || !is_time_over;
     }
-    if (over)
+    if (is_time_over)
         finish_close();
     else
         start_round();
@@ -211,7 +211,7 @@ void node::close_if_done()
 void node::finish_close()
 {
     std::vector<completion<closed>> closing;
-    node_claims left;
+    node_claims unreleased;
     lease_clock::duration rest{};
     {
         const std::lock_guard guard(mutex_);
@@ -219,13 +219,13 @@ void node::finish_close()
             return;
         disarm();
         closing.swap(closing_);
-        left.swap(kept_);
+        unreleased.swap(kept_);
         ++epoch_;
         rest =
             std::max(std::exchange(close_by_, time_point::max()) - lease_clock::now(), lease_clock::duration::zero());
     }
-    if (!left.empty())
-        on_given_up_(left.size());
+    if (!unreleased.empty())
+        on_given_up_(unreleased.size());
     backend_->start_close(rest, [closing = std::move(closing)](closed) mutable {
         for (auto& each : closing)
             each(closed{});
@@ -234,22 +234,22 @@ void node::finish_close()
 
 void node::context_shutdown() noexcept
 {
-    node_claims left;
+    node_claims unreleased;
     std::vector<completion<closed>> closing;
     const std::lock_guard guard(mutex_);
     is_shut_down_ = true;
     timer_.reset();
     armed_for_ = time_point::max();
-    left.swap(kept_);
+    unreleased.swap(kept_);
     closing.swap(closing_);
 }
 
 void node::context_forked() noexcept
 {
-    node_claims left;
+    node_claims unreleased;
     const std::lock_guard guard(mutex_);
     // The parent releases its own claims.
-    left.swap(kept_);
+    unreleased.swap(kept_);
     ++epoch_;
 }
 

@@ -44,8 +44,9 @@ public:
     [[nodiscard]] std::uint64_t begin_attempt();
     void end_attempt();
     /// Keeps a claim for which the attempt has failed, to try again later. Gives the claim up if the node was closed
-    /// after `epoch`, in which the attempt has begun.
-    void keep(std::shared_ptr<node_claim> left, std::uint64_t epoch);
+    /// since `epoch`.
+    /// \param epoch result of `begin_attempt` when the release of the claim began
+    void keep(std::shared_ptr<node_claim> unreleased, std::uint64_t epoch);
 
     /// Tries the remaining claims for as long as the backend may take to answer, gives up the rest, and then closes the
     /// backend.
@@ -59,7 +60,7 @@ private:
     using node_claims = std::deque<std::shared_ptr<node_claim>>;
 
     void start_round();
-    void on_attempt_ended(bool proven);
+    void on_attempt_ended(bool was_answered);
     void arm();
     void disarm();
     void on_timer(std::uint64_t number);
@@ -75,14 +76,17 @@ private:
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();
     /// Number of the wait that is valid. The handler of an earlier wait has another number and does nothing.
-    std::uint64_t armed_ = 0;
+    std::uint64_t wait_number_ = 0;
+    /// Number of attempts that have begun with `begin_attempt` and not ended.
     std::size_t attempts_ = 0;
     /// Number of times that the node was closed. An attempt of an earlier epoch is given up if it fails, not kept.
     std::uint64_t epoch_ = 0;
     /// Number of unanswered attempts of the current round, plus one while they are being started.
     std::size_t in_round_ = 0;
     bool round_due_ = false;
-    bool any_succeeded_ = false;
+    /// True if the next round starts without a delay: the node has answered an attempt of this round, or the round has
+    /// given up as many claims as one round may.
+    bool skips_delay_ = false;
     std::vector<completion<closed>> closing_;
     time_point close_by_ = time_point::max();
     time_point give_up_by_ = time_point::max();

@@ -82,24 +82,25 @@ void node_claim::refuse(request asked)
     std::visit(refuser(), asked);
 }
 
-/// Token of the operation that is in flight. If it is destroyed without an answer, the context has been shut down. Then
-/// the waiting requests are dropped, because they and the claim would keep each other alive forever.
+/// Member of the completion of the operation in flight. If the completion is destroyed without being called, the
+/// context has been shut down. Then this object drops the pending request and the release handlers, because they and
+/// the claim would keep each other alive forever.
 class node_claim::in_flight_guard
 {
 public:
-    explicit in_flight_guard(node_claim& by) : by_(by.shared_from_this()) {}
+    explicit in_flight_guard(node_claim& owner) : owner_(owner.shared_from_this()) {}
     in_flight_guard(in_flight_guard&&) noexcept = default;
     in_flight_guard& operator=(in_flight_guard&&) = delete;
     ~in_flight_guard()
     {
-        if (by_)
-            by_->drop_pending();
+        if (owner_)
+            owner_->drop_pending();
     }
 
-    [[nodiscard]] std::shared_ptr<node_claim> answered() noexcept { return std::move(by_); }
+    [[nodiscard]] std::shared_ptr<node_claim> answered() noexcept { return std::move(owner_); }
 
 private:
-    std::shared_ptr<node_claim> by_;
+    std::shared_ptr<node_claim> owner_;
 };
 
 void node_claim::drop_pending() noexcept
@@ -116,9 +117,9 @@ void node_claim::begin(create_request asked)
     const bool was_possibly_held = note_possible_hold(claim_->ttl());
     set_creating(true);
     claim_->set_sent(asked.sent);
-    auto on_created = [by = in_flight_guard(*this), was_possibly_held, done = std::move(asked.done)](
+    auto on_created = [in_flight = in_flight_guard(*this), was_possibly_held, done = std::move(asked.done)](
                           create_outcome outcome) mutable {
-        const auto self = by.answered();
+        const auto self = in_flight.answered();
         const bool unknown = may_arrive(outcome.error);
         if (unknown) {
             self->claim_->mark_in_doubt();
@@ -146,8 +147,9 @@ void node_claim::begin(extend_request asked)
     note_possible_hold(asked.ttl);
     claim_->set_sent(asked.sent);
     node_->backend().start_extend(claim_, asked.ttl,
-        [by = in_flight_guard(*this), ttl = asked.ttl, done = std::move(asked.done)](extend_outcome outcome) mutable {
-            const auto self = by.answered();
+        [in_flight = in_flight_guard(*this), ttl = asked.ttl, done = std::move(asked.done)](
+            extend_outcome outcome) mutable {
+            const auto self = in_flight.answered();
             if (may_arrive(outcome.error))
                 self->claim_->may_arrive_late(ttl);
             done({std::move(outcome), self->claim_->late_ttl()});
@@ -163,8 +165,8 @@ void node_claim::begin(valid_request asked)
         return;
     }
     node_->backend().start_is_valid(
-        claim_, [by = in_flight_guard(*this), done = std::move(asked.done)](valid_outcome outcome) mutable {
-            const auto self = by.answered();
+        claim_, [in_flight = in_flight_guard(*this), done = std::move(asked.done)](valid_outcome outcome) mutable {
+            const auto self = in_flight.answered();
             done(std::move(outcome));
             self->start_next();
         });
@@ -187,14 +189,14 @@ void node_claim::start_next()
         send_abandon();
 }
 
-node_claim::release_state node_claim::retire_locked(bool attempts) noexcept
+node_claim::release_state node_claim::retire_locked(bool must_release) noexcept
 {
     release_state deferred;
     is_retired_ = true;
     // No caller waits for the create any more, so no connection need be made for it.
     claim_->cancel();
     deferred.refused.swap(pending_);
-    if (attempts) {
+    if (must_release) {
         deferred.sends_now = !is_in_flight_;
         is_in_flight_ = is_abandoning_ = true;
     }
@@ -214,10 +216,10 @@ void node_claim::abandon(completion<release_outcome> done)
     release_state deferred;
     {
         const std::lock_guard guard(mutex_);
-        const bool attempts = is_in_flight_ || may_be_held_;
-        if (attempts)
+        const bool must_release = is_in_flight_ || may_be_held_;
+        if (must_release)
             abandon_handlers_.push_back(std::move(done));
-        deferred = retire_locked(attempts);
+        deferred = retire_locked(must_release);
     }
     run_deferred(std::move(deferred));
     if (done)
@@ -228,7 +230,7 @@ void node_claim::retry_abandon(completion<release_outcome> done)
 {
     {
         const std::lock_guard guard(mutex_);
-        kept_ = false;
+        is_kept_ = false;
     }
     abandon(std::move(done));
 }
@@ -237,17 +239,17 @@ void node_claim::abandon_in_background()
 {
     const auto epoch = node_->begin_attempt();
     release_state deferred;
-    bool attempts = false;
+    bool must_release = false;
     {
         const std::lock_guard guard(mutex_);
         if (!std::exchange(is_abandoned_, true)) {
             epoch_ = epoch;
-            attempts = is_counted_ = is_in_flight_ || (may_be_held_ && !has_failed_);
+            must_release = is_counted_ = is_in_flight_ || (may_be_held_ && !has_failed_);
         }
-        deferred = retire_locked(attempts);
+        deferred = retire_locked(must_release);
     }
     run_deferred(std::move(deferred));
-    if (!attempts) {
+    if (!must_release) {
         keep_if_needed();
         node_->end_attempt();
     }
@@ -271,9 +273,9 @@ void node_claim::send_abandon()
         return;
     }
     claim_->set_sent(lease_clock::now());
-    node_->backend().start_abandon(claim_, [by = in_flight_guard(*this)](const release_outcome& outcome) mutable {
-        by.answered()->on_abandoned(outcome);
-    });
+    node_->backend().start_abandon(
+        claim_, [in_flight = in_flight_guard(*this)](
+                    const release_outcome& outcome) mutable { in_flight.answered()->on_abandoned(outcome); });
 }
 
 void node_claim::on_abandoned(const release_outcome& outcome)
@@ -302,7 +304,7 @@ void node_claim::keep_if_needed()
     std::uint64_t epoch = 0;
     {
         const std::lock_guard guard(mutex_);
-        if (!is_abandoned_ || is_in_flight_ || !may_be_held_ || std::exchange(kept_, true))
+        if (!is_abandoned_ || is_in_flight_ || !may_be_held_ || std::exchange(is_kept_, true))
             return;
         epoch = epoch_;
     }

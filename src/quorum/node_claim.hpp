@@ -16,8 +16,8 @@ namespace colock::quorum {
 struct extension
 {
     extend_outcome outcome;
-    /// `late_ttl` of the node's claim. Once a majority has answered, the other answers are not waited for, so a shorter
-    /// extension may still be on its way to some nodes.
+    /// `late_ttl` of the node's claim: the smallest ttl that a request without an answer may still set on this node.
+    /// The quorum does not wait for the answers of all nodes, so an earlier extension may still be on its way.
     std::chrono::milliseconds late_ttl;
 };
 
@@ -97,7 +97,8 @@ private:
         /// True if the release has to be sent now, because no operation is in flight.
         bool sends_now = false;
     };
-    [[nodiscard]] release_state retire_locked(bool attempts) noexcept;
+    /// Ends the use of the claim. The mutex must be locked.
+    [[nodiscard]] release_state retire_locked(bool must_release) noexcept;
     void run_deferred(release_state deferred);
     void send_abandon();
     void drop_pending() noexcept;
@@ -134,7 +135,7 @@ private:
     /// True if the node counts the attempt in flight.
     bool is_counted_ = false;
     /// True while the node keeps the claim for the next attempt.
-    bool kept_ = false;
+    bool is_kept_ = false;
 };
 
 } // namespace colock::quorum

@@ -49,9 +49,9 @@ verdict judge_held(const tally& so_far) noexcept
         return verdict::yes;
     if (so_far.nodes - so_far.no < so_far.needed())
         return verdict::no;
-    const bool may_reach = so_far.yes + so_far.missing() >= so_far.needed();
-    const bool may_fail_to = so_far.no + so_far.missing() >= so_far.needed();
-    return so_far.missing() > 0 && (may_reach || may_fail_to) ? verdict::open : verdict::failed;
+    const bool may_get_yes = so_far.yes + so_far.missing() >= so_far.needed();
+    const bool may_get_no = so_far.no + so_far.missing() >= so_far.needed();
+    return so_far.missing() > 0 && (may_get_yes || may_get_no) ? verdict::open : verdict::failed;
 }
 
 verdict judge_release(const tally& so_far) noexcept

@@ -187,16 +187,16 @@ public:
 private:
     [[nodiscard]] const settings& config() const noexcept { return get_client().config(); }
 
-    void give_back(claim_ptr claim, promise promised, completion<release_outcome> done) override
+    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
     {
-        if (auto* const state = promised == promise::for_good ? find_state(*claim) : nullptr) {
+        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
             state->source.reset();
             if (!state->granted && !state->intent && state->creates.empty()) {
                 done({release_status::not_held, nullptr});
                 return;
             }
         }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), promised));
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
     void walk(walk_purpose why, filter which, std::size_t limit, std::string_view cursor, completion<list_outcome> done)

@@ -19,9 +19,9 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), factory(strand, owner.config_), dropped_operations(owner.send_queue_),
-          commands(strand, owner, owner.config_, factory, told, owner.anchor_, owner.replicas_seen_),
+          commands(strand, owner, owner.config_, factory, reporter, owner.anchor_, owner.replicas_seen_),
           sender(strand, owner, owner.config_, commands, owner.send_queue_, owner.hints_, dropped_operations),
-          messages(strand, owner, owner.config_, factory, told, commands, owner.sources())
+          messages(strand, owner, owner.config_, factory, reporter, commands, owner.sources())
     {
         requests = &commands;
     }
@@ -58,7 +58,7 @@ std::shared_ptr<client> client::make(
 
 client::parts& client::active_parts() const noexcept
 {
-    return static_cast<parts&>(*running());
+    return static_cast<parts&>(*runtime_if_open());
 }
 
 std::chrono::milliseconds client::max_clock_lead(std::chrono::milliseconds ttl) const noexcept
@@ -75,9 +75,9 @@ void client::submit(operation_ptr added)
     if (added->requested_at == unset)
         added->requested_at = lease_clock::now();
     if (added->deadline == unset)
-        added->deadline = config_.deadlines().of(added->requested_at);
+        added->deadline = config_.deadlines().deadline_for(added->requested_at);
     added->raises_counter = added->may_anchor() && anchor_.start_interval(added->requested_at);
-    const bool first = send_queue_.add(std::move(added)) == send_queue::added::first;
+    const bool first = send_queue_.add(std::move(added)) == send_queue::add_result::first;
     // A flush is already due: the operation that found the queue empty has posted one, or the completion of a batch in
     // flight flushes the queue.
     if (!first || hints_.is_due.load(std::memory_order_relaxed))
@@ -100,13 +100,13 @@ client::usage client::current_usage() const noexcept
 {
     const auto& all = active_parts();
     const bool is_idle = all.sender.idle();
-    const auto usual = config_.deadlines().pace();
+    const auto usual = config_.deadlines().check_interval();
     return {.needed = !is_idle || !send_queue_.empty(),
-        .under_way = all.sender.awaits_answers(),
+        .has_in_flight = all.sender.awaits_answers(),
         .others_open = all.messages.connected(),
         .has_pending_completions = !is_idle,
         .has_unreported_failures = !all.dropped_operations.empty(),
-        .pace = all.messages.polls() ? std::min<lease_clock::duration>(usual, config_.poll_interval) : usual};
+        .timer_interval = all.messages.polls() ? std::min<lease_clock::duration>(usual, config_.poll_interval) : usual};
 }
 
 void client::opened()
@@ -123,7 +123,7 @@ void client::refuse(const failure_ptr& why)
     all.dropped_operations.add(send_queue_.take_all(), why);
     all.commands.on(session::event::refused);
     end_dropped();
-    arm_turn();
+    arm_timer();
 }
 
 void client::listen()
@@ -131,10 +131,10 @@ void client::listen()
     active_parts().messages.on(subscriptions::event::wanted);
 }
 
-void client::sweep(lease_clock::duration stood_still)
+void client::sweep(lease_clock::duration stall_time)
 {
     auto& all = active_parts();
-    all.sender.postpone(stood_still);
+    all.sender.postpone(stall_time);
     all.sender.end_overdue();
     all.messages.sweep();
 }
@@ -180,7 +180,7 @@ void client::drop_all() noexcept
 
 void client::context_forked() noexcept
 {
-    if (!running())
+    if (!runtime_if_open())
         return;
     // This runs immediately and is not posted to the strand. Handlers that are already queued there would run first and
     // write to connections that the parent still uses. The child abandons the connections without sending anything.
@@ -195,7 +195,7 @@ void client::context_forked() noexcept
     // Completions run on the strand, as always.
     on_strand(*this, [](client& self) {
         self.end_dropped();
-        self.arm_turn();
+        self.arm_timer();
         self.finish_close();
     });
 }

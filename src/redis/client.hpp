@@ -49,7 +49,7 @@ public:
     /// Keys on which readers have recently met waiting writers.
     [[nodiscard]] waiting_writers& writers() noexcept { return writers_; }
 
-    [[nodiscard]] int listens(const std::string& channel) const { return sources().armed(channel) ? 1 : 0; }
+    [[nodiscard]] int listens(const std::string& channel) const { return sources().is_active(channel) ? 1 : 0; }
 
     void context_forked() noexcept override;
 
@@ -62,7 +62,7 @@ private:
     void opened() override;
     void refuse(const failure_ptr& why) override;
     void listen() override;
-    void sweep(lease_clock::duration stood_still) override;
+    void sweep(lease_clock::duration stall_time) override;
     void give_up_all() override;
     void drop_all() noexcept override;
     void end_dropped();

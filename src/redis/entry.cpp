@@ -14,9 +14,9 @@ std::shared_ptr<adapter> connect(const asio::any_io_executor& executor, std::str
 {
     const remote::url url(text, "redis", "redis://host:port");
     if (url.scheme() == "redis+quorum")
-        return make_quorum(executor, url.of_each_host("redis"));
+        return make_quorum(executor, url.split_by_host("redis"));
     if (url.scheme() == "rediss+quorum")
-        return make_quorum(executor, url.of_each_host("rediss"));
+        return make_quorum(executor, url.split_by_host("rediss"));
     return make_adapter(executor, {.url = std::string(text)});
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 int parse_database(const remote::url& from, std::string_view text)
 {
-    return from.number(text, 1'000'000, "database");
+    return from.parse_number(text, 1'000'000, "database");
 }
 
 location parse_socket(const remote::url& from)
@@ -24,7 +24,7 @@ location parse_socket(const remote::url& from)
     location where;
     // A path may contain '#', which begins a fragment in other URLs.
     const auto query = from.rest().find('?');
-    where.socket_path = from.decoded(from.rest().substr(0, query), "socket path");
+    where.socket_path = from.decode(from.rest().substr(0, query), "socket path");
     if (!where.socket_path.starts_with('/') || where.socket_path.size() > 107)
         from.refuse("the URL of a unix socket is redis+unix:///path, with a path of at most 107 bytes");
     if (query == std::string_view::npos)
@@ -40,7 +40,7 @@ void parse_sentinels(const remote::url& from, location& where)
 {
     where.hosts = from.hosts("26379");
     const auto segments = remote::split(from.path(), '/');
-    where.master = from.decoded(segments[0], "master name");
+    where.master = from.decode(segments[0], "master name");
     if (where.master.empty() || segments.size() > 2)
         from.refuse("the URL of Sentinels names the master: redis+sentinel://host:port/master");
     where.database = segments.size() == 2 ? parse_database(from, segments[1]) : 0;
@@ -63,7 +63,7 @@ location parse_url(std::string_view url)
     if (!from.parameters().empty())
         from.refuse("the URL has parameters or a fragment; a '?' or '#' in a password is written %3F or %23");
 
-    auto [user, password] = from.who();
+    auto [user, password] = from.credentials();
     if (!user.empty() && !password)
         from.refuse("the URL has a user without a password; a password alone is written :password@host");
     where.user = std::move(user);

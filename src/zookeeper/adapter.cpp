@@ -131,7 +131,7 @@ public:
     }
 
 private:
-    void give_back(claim_ptr claim, promise given, completion<release_outcome> done) override
+    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
     {
         auto* const state = find_state(*claim);
         if (!state || (state->node.empty() && state->creates.empty() && !state->indexed)) {
@@ -140,13 +140,13 @@ private:
             done({release_status::not_held, nullptr});
             return;
         }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), given));
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
         const bool standard = get_client().config().standard();
-        if (auto from = page_start::from(cursor, standard ? page_start::buckets : 1))
+        if (auto from = page_start::from(cursor, standard ? page_start::bucket_count : 1))
             get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
         else
             done({.error = colock::detail::not_a_cursor(name())});

@@ -25,7 +25,7 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), all_watches(strand, owner, owner.sources(), owner.config_.layout),
-          active_sessions(strand, owner, owner.config_, told, all_watches)
+          active_sessions(strand, owner, owner.config_, reporter, all_watches)
     {
         requests = &active_sessions;
     }
@@ -57,7 +57,7 @@ std::shared_ptr<client> client::make(
 
 client::parts& client::all_parts() const noexcept
 {
-    return static_cast<parts&>(*running());
+    return static_cast<parts&>(*runtime_if_open());
 }
 
 // Functions for operations, and callbacks between the parts.
@@ -69,7 +69,7 @@ sessions& client::active_sessions() noexcept
 
 bool client::can_start()
 {
-    if (!all_parts().active_sessions.ask())
+    if (!all_parts().active_sessions.get_requests())
         return false;
     all_parts().active_sessions.announce_requests();
     return true;
@@ -80,7 +80,7 @@ client::usage client::current_usage() const noexcept
     const auto& all = all_parts();
     auto now = queue_.current_usage();
     if (!now.needed && sources().empty() && all.closing.empty())
-        now.pace = calm_pace;
+        now.timer_interval = calm_pace;
     now.needed = now.needed || all.active_sessions.in_use();
     now.others_open = all.active_sessions.is_closing();
     return now;
@@ -94,7 +94,7 @@ void client::opened()
 
 void client::set_watches()
 {
-    auto* const by = all_parts().active_sessions.ask();
+    auto* const by = all_parts().active_sessions.get_requests();
     // The remaining watches are set by a posted handler, so that other handlers can run in between.
     if (by && all_parts().all_watches.set_some(*by, all_parts().active_sessions.number()))
         on_strand(*this, [](client& self) { self.set_watches(); });
@@ -106,9 +106,9 @@ void client::listen()
     set_watches();
 }
 
-void client::sweep(lease_clock::duration stood_still)
+void client::sweep(lease_clock::duration stall_time)
 {
-    queue_.end_overdue(stood_still);
+    queue_.end_overdue(stall_time);
     all_parts().all_watches.forget_unused();
     set_watches();
 }
@@ -123,7 +123,7 @@ void client::give_up_all()
 
 void client::context_forked() noexcept
 {
-    if (!running())
+    if (!runtime_if_open())
         return;
     all_parts().active_sessions.drop_after_fork();
     queue_.forked();

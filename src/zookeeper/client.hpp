@@ -46,7 +46,7 @@ private:
     void opened() override;
     void refuse(const failure_ptr& why) override { queue_.refuse(why); }
     void listen() override;
-    void sweep(lease_clock::duration stood_still) override;
+    void sweep(lease_clock::duration stall_time) override;
     void give_up_all() override;
     void drop_all() noexcept override { queue_.drop_all(); }
     [[nodiscard]] bool can_start();

@@ -23,7 +23,7 @@ std::string parse_chroot(const remote::url& from)
         path.remove_suffix(1);
     std::string chroot;
     for (const auto each : remote::split(path, '/')) {
-        const auto name = from.decoded(each, "path");
+        const auto name = from.decode(each, "path");
         if (name.find('/') != std::string::npos)
             from.refuse("the URL's path contains an encoded '/', which is not allowed in the name of a node");
         (chroot += '/') += name;
@@ -55,7 +55,7 @@ location parse_url(std::string_view url)
         from.refuse("the URL has parameters or a fragment; a '?' or '#' in a password is written %3F or %23");
 
     location where;
-    auto [user, password] = from.who();
+    auto [user, password] = from.credentials();
     if (user.empty() ? password.has_value() : !password || password->empty())
         from.refuse("the URL has a user without a password, or a password without a user");
     if (user.find(':') != std::string::npos)

@@ -55,8 +55,8 @@ locker subject::make_other_locker(locker_options options)
 void subject::check_nothing_left()
 {
     testing::run_ready(io());
-    // Operations that were started in the background may still be in flight. The locks must not be removed by their
-    // expiry.
+    // Operations that were started in the background may still be in flight. The wait is short, so that the expiry of a
+    // lock does not hide that the lock was left behind.
     for (int i = 0; i < 40 && !list().empty(); ++i)
         pass_time(short_ttl() / 100);
     for (const auto& left : list())
@@ -80,7 +80,7 @@ constexpr std::pair<contract_case::need, const char*> need_names[] = {
     {&capabilities::expires, "grants that it ends by itself"},
 };
 
-boost::test_tools::assertion_result skipped(const ut::test_unit& unit, const std::string& why)
+boost::test_tools::assertion_result report_skip(const ut::test_unit& unit, const std::string& why)
 {
     // Boost.Test does not report a skipped case at its usual log level.
     std::cout << "skipped: " << unit.full_name() << ": " << why << std::endl;
@@ -100,7 +100,8 @@ void run(const backend& tested, const contract_case& which)
         on.check_nothing_left();
 }
 
-/// Evaluated when all static objects are constructed, so that no case can be missed.
+/// Generates a test suite. Boost.Test evaluates it after the construction of all static objects, so that no case can be
+/// missed.
 class suite final : public ut::test_unit_generator
 {
 public:
@@ -118,7 +119,7 @@ public:
         auto* const made = new ut::test_suite(name_, __FILE__, __LINE__);
         made->add_precondition([made, missing = missing_](ut::test_unit_id) {
             const auto why = missing ? missing() : std::string();
-            return why.empty() ? boost::test_tools::assertion_result(true) : skipped(*made, why);
+            return why.empty() ? boost::test_tools::assertion_result(true) : report_skip(*made, why);
         });
         for (const auto& which : contents_)
             made->add(make_case(which));
@@ -132,7 +133,7 @@ private:
         for (const auto& [need, name] : need_names) {
             if (std::find(which.needs.begin(), which.needs.end(), need) != which.needs.end() && !(able_.*need))
                 made->add_precondition([made, name](ut::test_unit_id) {
-                    return skipped(*made, std::string("the backend has no ") + name);
+                    return report_skip(*made, std::string("the backend has no ") + name);
                 });
         }
         return made;

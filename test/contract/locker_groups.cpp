@@ -131,7 +131,7 @@ COLOCK_CONTRACT_CASE(locker, group_that_gives_up_releases_everything)
     run_coro(on.io(), blocker.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, the_global_lock_is_one_lock)
+COLOCK_CONTRACT_CASE(locker, global_lock_excludes_itself_and_no_other_key)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     auto group = run_coro(on.io(), mine.acquire_global());

@@ -24,7 +24,7 @@ COLOCK_CONTRACT_CASE(locker, shared_locks_share, &capabilities::shared)
     run_coro(on.io(), exclusive.release(on_failure::raise));
 }
 
-COLOCK_CONTRACT_CASE(locker, a_semaphore_has_as_many_holders_as_it_says, &capabilities::semaphore)
+COLOCK_CONTRACT_CASE(locker, semaphore_limits_its_holders, &capabilities::semaphore)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
     const acquire_options two{.mode = lock_mode::shared, .max_holders = 2};

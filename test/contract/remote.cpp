@@ -94,14 +94,14 @@ void remote_subject::check_stored(std::size_t expected, where at)
     }
 }
 
-bool remote_subject::is_promised(const claim_ptr& claim)
+bool remote_subject::abandon_once(const claim_ptr& claim)
 {
     return run(backend().abandon(claim)).status != release_status::failed;
 }
 
 void remote_subject::settle(const claim_ptr& claim, where at)
 {
-    until([&] { return is_promised(claim); }, at);
+    until([&] { return abandon_once(claim); }, at);
 }
 
 bool remote_subject::out_of_work()

@@ -86,7 +86,7 @@ public:
     /// Makes a locker on a link that never fails.
     [[nodiscard]] locker make_direct_locker();
 
-    /// Lets time pass until `reached`, at most for longer than anything may take that is due.
+    /// Lets time pass until `reached` returns true. Fails the test case after 30 times `short_ttl()`.
     void until(const std::function<bool()>& reached, where at = where::current());
     template <class T>
     T get(running<T> under_way, where at = where::current())
@@ -126,7 +126,7 @@ public:
         return {{}, {}};
     }
 
-    /// Establishes a connection, and completes what a connection needs once.
+    /// Acquires and releases a lock, so that the connection and its one-time setup are complete.
     void warm_up();
     /// Waits until the server stores `expected` entries: it may still process a request that was sent before its link
     /// was cut. No handler of the test runs meanwhile.
@@ -134,7 +134,7 @@ public:
     /// Abandons the claim until the adapter promises that it holds nothing, as the core does for an unknown outcome.
     void settle(const claim_ptr& claim, where at = where::current());
     /// Abandons once. Returns true if the adapter promises that the claim holds nothing and never will.
-    [[nodiscard]] bool is_promised(const claim_ptr& claim);
+    [[nodiscard]] bool abandon_once(const claim_ptr& claim);
     /// Returns whether the context has no work left, so that `run()` would return.
     [[nodiscard]] bool out_of_work();
 

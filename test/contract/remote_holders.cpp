@@ -26,35 +26,36 @@ auto endless(bool& inside)
 {
     return [&inside](lock&) -> asio::awaitable<void> {
         inside = true;
-        struct leave
+        struct leave_guard
         {
             bool& flag;
-            ~leave() { flag = false; }
-        } const left{inside};
+            ~leave_guard() { flag = false; }
+        } const guard{inside};
         co_await sleep_for(1h);
     };
 }
 
-void hold_behind(remote_subject& on, const lasting_fault& fault, lock_mode mode)
+void check_holder_is_notified_first(remote_subject& on, const lasting_fault& fault, lock_mode mode)
 {
     const auto ours = on.make_linked_locker(), theirs = on.make_direct_locker();
     auto held = on.run(ours.acquire("k", {.ttl = on.short_ttl(), .mode = mode}));
     bool notified = false, granted_before = false;
-    auto hearing = on.start([](lock& of, bool& events) -> asio::awaitable<lost_reason> {
+    auto reason_of_loss = on.start([](lock& of, bool& was_notified) -> asio::awaitable<lost_reason> {
         const auto reason = co_await of.lost();
-        events = true;
+        was_notified = true;
         co_return reason;
     }(held, notified));
-    auto next = on.start([](locker by, acquire_options how, const bool& events, bool& early) -> asio::awaitable<lock> {
-        auto granted = co_await by.acquire("k", std::move(how));
-        early = !events;
-        co_return granted;
-    }(theirs, {.ttl = 1h}, notified, granted_before));
+    auto next =
+        on.start([](locker by, acquire_options how, const bool& was_notified, bool& early) -> asio::awaitable<lock> {
+            auto granted = co_await by.acquire("k", std::move(how));
+            early = !was_notified;
+            co_return granted;
+        }(theirs, {.ttl = 1h}, notified, granted_before));
     fault.set(on.link(), true);
     auto second = on.get(std::move(next));
     BOOST_TEST(!granted_before);
     BOOST_TEST(!held.held());
-    on.get(std::move(hearing));
+    on.get(std::move(reason_of_loss));
     fault.set(on.link(), false);
     on.until([&] { return ours.stats().settling == 0; });
     // The first locker has cleaned up only its own lock.
@@ -69,7 +70,7 @@ COLOCK_REMOTE_CASE(holder_behind_a_dead_link_is_notified_before_another_grant)
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            hold_behind(on, fault, lock_mode::exclusive);
+            check_holder_is_notified_first(on, fault, lock_mode::exclusive);
         }
     }
 }
@@ -79,7 +80,7 @@ COLOCK_REMOTE_CASE(reader_behind_a_dead_link_is_notified_before_a_writer_is_gran
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            hold_behind(on, fault, lock_mode::shared);
+            check_holder_is_notified_first(on, fault, lock_mode::shared);
         }
     }
 }
@@ -180,13 +181,13 @@ COLOCK_REMOTE_CASE(a_short_fault_of_the_link_loses_no_lock)
 
 COLOCK_REMOTE_CASE(a_release_behind_a_silent_link_ends_in_time)
 {
-    for (const bool somebody_waits : {false, true}) {
-        BOOST_TEST_CONTEXT("a local waiter: " << somebody_waits)
+    for (const bool has_waiter : {false, true}) {
+        BOOST_TEST_CONTEXT("a local waiter: " << has_waiter)
         {
             const auto locks = on.make_short_operation_timeout_locker();
             auto held = on.run(locks.acquire("k", {.ttl = 1h}));
             std::vector<running<lock>> next;
-            if (somebody_waits) {
+            if (has_waiter) {
                 next.push_back(on.start(locks.acquire("k", {.ttl = 1h})));
                 on.until([&] { return locks.stats().waiting == 1; });
             }
@@ -205,7 +206,7 @@ COLOCK_REMOTE_CASE(a_release_behind_a_silent_link_ends_in_time)
     }
 }
 
-COLOCK_REMOTE_CASE(many_holders_and_many_cuts_add_up)
+COLOCK_REMOTE_CASE(grants_and_releases_balance_despite_many_cuts)
 {
     const auto ours = on.make_linked_locker(), theirs = on.make_direct_locker();
     constexpr int workers = 8, rounds = 20;

@@ -41,7 +41,7 @@ void for_free_and_held(remote_subject& on, Body body)
 void check_promise(remote_subject& on, const plain_claim_ptr& claim, bool taken)
 {
     const auto other_claim = on.exclusive("k");
-    const bool promised = on.is_promised(claim);
+    const bool promised = on.abandon_once(claim);
     if (promised && taken)
         on.direct_driver().grant(other_claim);
     on.link().deliver();
@@ -84,7 +84,7 @@ COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilitie
         BOOST_TEST(outcome->why.error->code == errc::outcome_unknown);
         claim->mark_in_doubt();
         beside->mark_in_doubt();
-        if (!on.is_promised(beside)) {
+        if (!on.abandon_once(beside)) {
             on.link().deliver();
             on.settle(beside);
         }
@@ -113,7 +113,7 @@ COLOCK_REMOTE_CASE(late_hand_over_of_a_dead_connection_never_causes_two_holders)
         const auto outcome = send_before_disconnect(on, on.backend().hand_over(claim, next));
         BOOST_TEST_REQUIRE(outcome.created.status == create_status::failed);
         next->mark_in_doubt();
-        if (!on.is_promised(claim)) {
+        if (!on.abandon_once(claim)) {
             on.link().deliver();
             on.settle(claim);
         }

@@ -46,9 +46,9 @@ COLOCK_REMOTE_CASE(unsent_request_is_unavailable)
     for (const auto& fault : {refusal, death}) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto some = on.make_short_timeout_driver();
+            const auto linked_driver = on.make_short_timeout_driver();
             fault.set(on.link(), true);
-            for (const auto& failed : failures_of(on, some, on.exclusive("k"), on.exclusive("k"))) {
+            for (const auto& failed : failures_of(on, linked_driver, on.exclusive("k"), on.exclusive("k"))) {
                 BOOST_TEST_REQUIRE(failed);
                 BOOST_TEST(failed->code == errc::unavailable);
             }
@@ -59,12 +59,14 @@ COLOCK_REMOTE_CASE(unsent_request_is_unavailable)
 
 COLOCK_REMOTE_CASE(unanswered_request_ends_in_time_with_an_unknown_outcome)
 {
-    const auto some = on.make_short_timeout_driver();
+    const auto linked_driver = on.make_short_timeout_driver();
     const auto held = on.exclusive("held"), wanted = on.exclusive("k");
-    on.until([&] { return on.run(some.backend().create(testing::sent_now(held))).status == create_status::granted; });
+    on.until([&] {
+        return on.run(linked_driver.backend().create(testing::sent_now(held))).status == create_status::granted;
+    });
     on.link().silence(true);
     const auto begin = lease_clock::now();
-    for (const auto& failed : failures_of(on, some, held, wanted)) {
+    for (const auto& failed : failures_of(on, linked_driver, held, wanted)) {
         BOOST_TEST_REQUIRE(failed);
         BOOST_TEST(failed->code == errc::outcome_unknown);
     }
@@ -72,9 +74,9 @@ COLOCK_REMOTE_CASE(unanswered_request_ends_in_time_with_an_unknown_outcome)
     on.link().silence(false);
     wanted->mark_in_doubt();
     // The claims can still be used.
-    on.until([&] { return on.run(some.backend().is_valid(held)).valid; });
+    on.until([&] { return on.run(linked_driver.backend().is_valid(held)).valid; });
     for (const auto& each : {held, wanted})
-        on.until([&] { return on.run(some.backend().abandon(each)).status != release_status::failed; });
+        on.until([&] { return on.run(linked_driver.backend().abandon(each)).status != release_status::failed; });
     on.check_stored(0);
 }
 
@@ -171,8 +173,8 @@ COLOCK_REMOTE_CASE(query_to_an_unreachable_server_fails)
     auto held = on.run(locks.acquire("k"));
     on.link().refuse(true);
     on.until([&] { return recorder->count("suspended") > 0; });
-    // Both at once: if they ran one after the other, the session and the lock would end.
-    auto stands = on.start(held.is_locked());
+    // The operations run at the same time. If they ran one after the other, the session and the lock would end.
+    auto checking = on.start(held.is_locked());
     auto extended = on.start([](lock& of) -> asio::awaitable<int> {
         co_await of.extend(20min);
         co_return 1;
@@ -188,7 +190,7 @@ COLOCK_REMOTE_CASE(query_to_an_unreachable_server_fails)
         failures.push_back(on.failure_of(std::move(broken)));
         failures.push_back(on.failure_of(std::move(purged)));
     }
-    failures.push_back(on.failure_of(std::move(stands)));
+    failures.push_back(on.failure_of(std::move(checking)));
     failures.push_back(on.failure_of(std::move(extended)));
     for (const auto& failed : failures) {
         BOOST_TEST((failed.code() == errc::unavailable), failed.what());

@@ -28,16 +28,17 @@ constexpr std::array requests{operation::create, operation::release, operation::
     operation::is_valid, operation::hand_over, operation::inspect, operation::break_key, operation::list,
     operation::purge, operation::create_all, operation::group, operation::adopt};
 
-const error_code unheard = asio::error::timed_out;
+const error_code no_answer = asio::error::timed_out;
 const error_code refused = asio::error::connection_refused;
 
 /// An adapter that reports the state of its link.
 struct client
 {
-    client(std::shared_ptr<adapter> store, const asio::any_io_executor& executor, std::chrono::milliseconds answers)
-        : script(std::make_shared<testing::scripted_adapter>(std::move(store), executor)), timeout(answers)
+    client(std::shared_ptr<adapter> store, const asio::any_io_executor& executor,
+        std::chrono::milliseconds operation_timeout)
+        : script(std::make_shared<testing::scripted_adapter>(std::move(store), executor)), timeout(operation_timeout)
     {
-        set_well();
+        set_working();
     }
 
     void set(const step& how, const step& wait) const
@@ -47,7 +48,7 @@ struct client
             script->always(each, how);
         script->always(operation::wait, wait);
     }
-    void set_well()
+    void set_working()
     {
         set(step::pass().before([this] { find(); }), step::pass());
     }
@@ -55,15 +56,15 @@ struct client
     {
         if (!is_connected)
             script->notify_connecting("server");
-        set(step::lose_request().delay(timeout).before([this] { lose(unheard); }), step::hold());
+        set(step::lose_request().delay(timeout).before([this] { lose(no_answer); }), step::hold());
     }
     void set_refusing()
     {
         lose(refused);
-        const auto tell = [this] {
+        const auto report = [this] {
             script->notify_unreachable(make_failure(errc::unavailable, "nobody is there", refused), "server");
         };
-        set(step::fail(errc::unavailable, "nobody is there", refused).before(tell), step::fail(errc::unavailable));
+        set(step::fail(errc::unavailable, "nobody is there", refused).before(report), step::fail(errc::unavailable));
     }
     /// Establishes a connection, or finds an existing one.
     void find()
@@ -174,7 +175,7 @@ private:
         else if (silent_)
             to.set_silent();
         else
-            to.set_well();
+            to.set_working();
     }
     void apply_all() const
     {

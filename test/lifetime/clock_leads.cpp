@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_lead_that_appears_counts_from_the_next_renewal_on)
     BOOST_TEST(about(held.expires_at(), end_of(30s, start + 22s)));
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_the_lead_before_its_expiry)
+BOOST_AUTO_TEST_CASE(lock_is_lost_earlier_by_the_clock_lead)
 {
     rig on(behind::scripted);
     on.script->set_max_clock_lead(lead);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(grant_that_the_lead_makes_too_short_is_released)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_body_is_stopped_by_the_lead_before_its_lease_would_end)
+BOOST_AUTO_TEST_CASE(body_stops_earlier_by_the_clock_lead)
 {
     rig on(behind::scripted);
     on.script->set_max_clock_lead(lead);

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Counts how renewals and releases are reported.
+/// Counts the reported renewals and releases.
 struct counting_observer : observer
 {
     int renewals = 0;
@@ -51,15 +51,15 @@ BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
 
 BOOST_AUTO_TEST_CASE(an_explicit_extension_is_no_renewal)
 {
-    const auto ears = std::make_shared<counting_observer>();
-    rig on(behind::scripted, {.observer = ears});
+    const auto counts = std::make_shared<counting_observer>();
+    rig on(behind::scripted, {.observer = counts});
     auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
     on.run(held.extend(1h));
     on.script->next(operation::extend, step::fail(errc::unavailable));
     COLOCK_THROWS(extend_error, errc::unavailable, on.run(held.extend(1h)));
     BOOST_TEST(on.locker->stats().renewals == 0U);
     BOOST_TEST(on.locker->stats().renewal_errors == 0U);
-    BOOST_TEST(ears->renewals == 0);
+    BOOST_TEST(counts->renewals == 0);
 }
 
 BOOST_AUTO_TEST_CASE(expiry_detected_by_an_extension_is_a_loss)
@@ -142,9 +142,9 @@ BOOST_AUTO_TEST_CASE(unsettled_locks_of_a_shutdown_are_counted_as_unproven)
     rig on(behind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::hold());
-    auto shutting = on.start(on.locker->shutdown(1s));
+    auto shutdown = on.start(on.locker->shutdown(1s));
     on.advance(2s);
-    const auto report = shutting.get(on.io());
+    const auto report = shutdown.get(on.io());
     BOOST_TEST(report.unproven == 1U);
     const auto stats = on.locker->stats();
     BOOST_TEST(stats.settled == 1U);
@@ -209,13 +209,13 @@ BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
 
 BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 {
-    const auto ears = std::make_shared<counting_observer>();
-    rig on(behind::memory, {.observer = ears});
+    const auto counts = std::make_shared<counting_observer>();
+    rig on(behind::memory, {.observer = counts});
     auto held = on.acquire("k");
     on.run(held.release());
     held = on.acquire("k");
     held = {};
-    BOOST_TEST(ears->releases == 2);
+    BOOST_TEST(counts->releases == 2);
 }
 
 BOOST_AUTO_TEST_CASE(grant_removes_the_deadline_from_the_timers)

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "turns.hpp"
+#include "two_lockers.hpp"
 
 #include <string>
 #include <utility>
@@ -16,25 +16,25 @@ BOOST_AUTO_TEST_CASE(next_waiter_becomes_head_when_a_hand_over_is_sent)
     constexpr auto x = lock_mode::exclusive;
     constexpr auto s = lock_mode::shared;
     for (const bool fifo : {true, false}) {
-        for (const auto& [behind, asked] : {std::pair{std::vector{x, x}, 1U}, std::pair{std::vector{s, s, x}, 2U},
-                 std::pair{std::vector{s, x, s}, 1U}})
+        for (const auto& [behind, expected_creates] : {std::pair{std::vector{x, x}, 1U},
+                 std::pair{std::vector{s, s, x}, 2U}, std::pair{std::vector{s, x, s}, 1U}})
         {
             two_lockers on(fifo);
             auto held = on.acquire("k");
             auto next = on.wait_for("k");
-            std::vector<running<lock>> line;
+            std::vector<running<lock>> waiters;
             for (const auto mode : behind)
-                line.push_back(on.wait_for("k", {.mode = mode}));
+                waiters.push_back(on.wait_for("k", {.mode = mode}));
             on.script->forget_calls();
             on.script->next(operation::hand_over, step::hold());
             held = {};
             on.ready();
             // The create is sent in the same handler as the hand-over, so that both can be sent together.
             BOOST_TEST(on.count(operation::hand_over) == 1U);
-            BOOST_TEST(on.count(operation::create) == (fifo ? asked : 0U));
+            BOOST_TEST(on.count(operation::create) == (fifo ? expected_creates : 0U));
             on.script->deliver();
             BOOST_TEST(next.get(on.io()).held());
-            for (auto& each : line)
+            for (auto& each : waiters)
                 BOOST_TEST(each.get(on.io()).held());
             on.ready();
             on.check_clean();
@@ -124,8 +124,8 @@ BOOST_AUTO_TEST_CASE(hand_over_that_finds_the_key_taken_does_not_count_as_an_att
     held = {};
     on.ready();
     BOOST_TEST(on.count(operation::hand_over) == 1U);
-    // The release woke the waiter. This is no attempt of the policy either. The waiter has sent a request now, so it
-    // listens.
+    // The release woke the waiter, which sent a create. The retry policy counts neither the hand-over nor this create.
+    // After its first request, the waiter listens for events.
     BOOST_TEST(on.count(operation::create) == 1U);
     BOOST_TEST(on.count(operation::wait) == 1U);
     BOOST_TEST(!second.done());
@@ -140,10 +140,10 @@ BOOST_AUTO_TEST_CASE(each_queue_counts_its_own_hand_overs)
     const auto pass_on = [&](const std::string& key, int waiters) {
         on.script->forget_calls();
         auto held = on.acquire(key);
-        std::vector<running<lock>> line;
+        std::vector<running<lock>> waiting;
         for (int n = 0; n < waiters; ++n)
-            line.push_back(on.wait_for(key));
-        for (auto& each : line) {
+            waiting.push_back(on.wait_for(key));
+        for (auto& each : waiting) {
             held = {};
             held = each.get(on.io());
         }
@@ -174,13 +174,13 @@ BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive
         {
             two_lockers on(fifo);
             auto held = on.acquire("k", {.mode = from});
-            std::vector<running<lock>> line;
+            std::vector<running<lock>> waiters;
             for (const auto mode : to)
-                line.push_back(on.wait_for("k", {.mode = mode}));
+                waiters.push_back(on.wait_for("k", {.mode = mode}));
             held = {};
             on.ready();
             BOOST_TEST(on.count(operation::hand_over) == (handed_over ? 1U : 0U));
-            for (auto& each : line)
+            for (auto& each : waiters)
                 BOOST_TEST(each.done());
         }
     }

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// How long a lease lasts after changes of its TTL, when a body stops, and what a late grant is worth.
+// How long a lease lasts after changes of its TTL, when a body stops, and whether a late grant is kept.
 #include "lease_ends.hpp"
 #include "support/abilities.hpp"
 #include "support/rig.hpp"
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(lock_is_released_after_max_hold)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_renewal_follows_an_extension_that_failed_before_the_shorter_lease_ends)
+BOOST_AUTO_TEST_CASE(renewal_after_a_failed_extension_comes_before_the_shorter_lease_ends)
 {
     rig on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(a_renewal_follows_an_extension_that_failed_before_the_short
 BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 {
     rig on(behind::scripted);
-    auto pretended = on.memory->capabilities();
-    pretended.events = false;
-    pretended.fifo = false;
-    pretended.immediate = false;
-    on.script->set_capabilities(pretended);
+    auto able = on.memory->capabilities();
+    able.events = false;
+    able.fifo = false;
+    able.immediate = false;
+    on.script->set_capabilities(able);
     colock::locker by(on.script);
     auto held = on.run(by.acquire("k", {.ttl = 6h, .mode = lock_mode::shared}));
     on.script->next(operation::create, step::busy(6h).delay(20s));
@@ -145,14 +145,14 @@ BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
     // By default, a tenth of the TTL must be left when the grant arrives.
     struct row
     {
-        std::optional<std::chrono::milliseconds> least;
+        std::optional<std::chrono::milliseconds> min_validity;
         std::chrono::milliseconds late;
         bool granted;
     };
-    for (const auto& [least, late_by, granted] : {row{{}, 20s, true}, row{{}, 27s, false}, row{10s, 18s, true},
+    for (const auto& [min_validity, late_by, granted] : {row{{}, 20s, true}, row{{}, 27s, false}, row{10s, 18s, true},
              row{10s, 20s, false}, row{0ms, 28s, true}, row{0ms, 31s, false}})
     {
-        rig on(behind::scripted, {.minimum_validity = least});
+        rig on(behind::scripted, {.minimum_validity = min_validity});
         check_late_grant(on, late_by, granted);
     }
 }

@@ -22,10 +22,10 @@ void run(random_mix& mix)
     const auto deadline = colock::lease_clock::now() + deadlock_timeout;
     colock::lease_clock::duration step = 50us;
     try {
-        for (std::size_t turns = 0; !mix.ended() && colock::lease_clock::now() < deadline;) {
+        for (std::size_t completed = 0; !mix.ended() && colock::lease_clock::now() < deadline;) {
             virtual_clock::advance(mix.io(), step);
-            step = mix.turns() == turns ? std::min(2 * step, max_step) : 50us;
-            turns = mix.turns();
+            step = mix.completed_operations() == completed ? std::min(2 * step, max_step) : 50us;
+            completed = mix.completed_operations();
         }
     } catch (const stuck& busy) {
         BOOST_TEST_INFO(busy.what());

@@ -12,19 +12,19 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const acquire_options reading{.ttl = 0ms, .mode = lock_mode::shared};
+const acquire_options shared_without_ttl{.ttl = 0ms, .mode = lock_mode::shared};
 
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(tries)
 
-BOOST_AUTO_TEST_CASE(try_of_a_reader_runs_in_parallel_with_that_of_another_reader)
+BOOST_AUTO_TEST_CASE(try_of_a_reader_runs_in_parallel_with_an_acquire_of_another_reader)
 {
     rig on(behind::scripted);
     on.script->next(operation::create, step::hold());
-    auto first = on.start(on.locker->acquire("k", reading));
+    auto first = on.start(on.locker->acquire("k", shared_without_ttl));
     on.ready();
-    auto second = on.run(on.locker->try_acquire("k", reading));
+    auto second = on.run(on.locker->try_acquire("k", shared_without_ttl));
     BOOST_TEST(second.has_value());
     on.script->deliver();
     auto held = first.get(on.io());
@@ -39,14 +39,14 @@ BOOST_AUTO_TEST_CASE(try_of_a_reader_does_not_overtake_waiters_or_writers)
     rig on(behind::scripted);
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", {.ttl = 0ms}));
-    auto waiting = on.start(on.locker->acquire("k", reading));
+    auto waiting = on.start(on.locker->acquire("k", shared_without_ttl));
     on.ready();
-    BOOST_TEST(!on.run(on.locker->try_acquire("k", reading)).has_value());
+    BOOST_TEST(!on.run(on.locker->try_acquire("k", shared_without_ttl)).has_value());
     BOOST_TEST(on.script->count(operation::create) == 1U);
     on.script->next(operation::create, step::hold());
     auto writing = on.start(on.locker->acquire("w"));
     on.ready();
-    BOOST_TEST(!on.run(on.locker->try_acquire("w", reading)).has_value());
+    BOOST_TEST(!on.run(on.locker->try_acquire("w", shared_without_ttl)).has_value());
     on.script->deliver();
     on.ready();
     held = {};

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "turns.hpp"
+#include "two_lockers.hpp"
 
 #include <algorithm>
 #include <string>

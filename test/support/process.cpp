@@ -49,7 +49,7 @@ int wait_for(pid_t child)
 }
 
 child_process::child_process(
-    const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk)
+    const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> standard_io)
     : log_(log)
 {
     std::vector<char*> words;
@@ -63,10 +63,10 @@ child_process::child_process(
         return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int file = ::open(log_.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-    ::dup2(talk.value_or(file), 1);
+    ::dup2(standard_io.value_or(file), 1);
     ::dup2(file, 2);
-    if (talk)
-        ::dup2(*talk, 0);
+    if (standard_io)
+        ::dup2(*standard_io, 0);
     ::execvp(words[0], words.data());
     ::_exit(127);
 }
@@ -97,7 +97,7 @@ bool child_process::alive()
     return false;
 }
 
-std::string child_process::last_words() const
+std::string child_process::log_tail() const
 {
     std::ifstream log(log_);
     std::string all{std::istreambuf_iterator<char>(log), {}};

@@ -27,10 +27,10 @@ class child_process
 {
 public:
     child_process() = default;
-    /// \param talk a socket that becomes the standard input and output of the program. Without it, standard output goes
-    /// to the log.
+    /// \param standard_io a socket that becomes the standard input and output of the program. Without it, standard
+    /// output goes to the log.
     explicit child_process(
-        const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> talk = {});
+        const std::vector<std::string>& command, const std::filesystem::path& log, std::optional<int> standard_io = {});
     child_process(child_process&& other) noexcept;
     child_process& operator=(child_process&& other) noexcept;
     ~child_process();
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] pid_t id() const noexcept { return id_; }
     [[nodiscard]] bool alive();
     /// Returns the end of the log.
-    [[nodiscard]] std::string last_words() const;
+    [[nodiscard]] std::string log_tail() const;
     void signal(int number) const;
     /// Sends SIGKILL and waits for the end of the process.
     void kill() noexcept;

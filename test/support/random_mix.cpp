@@ -38,7 +38,7 @@ std::string text(const Parts&... parts)
 
 } // namespace
 
-visitors::visit::visit(visitors& all, const lock& held)
+exclusion_checker::holder::holder(exclusion_checker& all, const lock& held)
     : all_(&all), key_number_(static_cast<std::size_t>(held.key().back() - '0')), mode_(held.mode())
 {
     auto& state = all.key_states_[key_number_];
@@ -54,7 +54,7 @@ visitors::visit::visit(visitors& all, const lock& held)
         const int before = state.inside.fetch_add(1);
         if (before < 0)
             all.note(text("a shared lock on ", held.key(), " at the same time as an exclusive one"));
-        if (key_number_ == semaphore && before >= static_cast<int>(places))
+        if (key_number_ == semaphore && before >= static_cast<int>(semaphore_size))
             all.note(text(before + 1, " holders of the semaphore"));
         if (fence <= state.exclusive_fence)
             all.note(text("fence ", fence, " of ", held.key(), " after an exclusive ", state.exclusive_fence));
@@ -65,19 +65,19 @@ visitors::visit::visit(visitors& all, const lock& held)
     }
 }
 
-visitors::visit::~visit()
+exclusion_checker::holder::~holder()
 {
     if (all_)
         all_->key_states_[key_number_].inside.fetch_sub(mode_ == lock_mode::exclusive ? exclusive_weight : 1);
 }
 
-void visitors::note(std::string wrong)
+void exclusion_checker::note(std::string wrong)
 {
     const std::lock_guard guard(mutex_);
     wrong_.push_back(std::move(wrong));
 }
 
-std::vector<std::string> visitors::wrong() const
+std::vector<std::string> exclusion_checker::wrong() const
 {
     const std::lock_guard guard(mutex_);
     return wrong_;
@@ -92,7 +92,7 @@ std::uint32_t random_mix::first_seed()
 }
 
 random_mix::random_mix(std::uint32_t seed, int threads)
-    : seed_(seed), draw_(seed), fault_dice_(draw_.seed()), io_(threads),
+    : seed_(seed), draw_(seed), fault_random_(draw_.seed()), io_(threads),
       store_(memory::make_adapter(io_.get_executor()))
 {
     draw_setting(threads == 1);
@@ -139,8 +139,9 @@ std::string random_mix::describe() const
         setting_.can.events ? "" : ", no events", setting_.can.expires ? "" : ", expires nothing",
         setting_.is_slow ? ", slow" : "", setting_.has_faults ? ", faults" : "",
         setting_.ends_early ? ", shut down early" : "", "; ", setting_.workers, " workers on ", lockers_.size(),
-        " lockers; ", running_.load(), " have not ended, ", turns_.load(), " turns taken; of the first locker ",
-        stats.held, " held, ", stats.waiting, " waiting, ", stats.settling, " settling, ", stats.attempts, " attempts");
+        " lockers; ", running_.load(), " have not ended, ", completed_operations_.load(),
+        " turns taken; of the first locker ", stats.held, " held, ", stats.waiting, " waiting, ", stats.settling,
+        " settling, ", stats.attempts, " attempts");
 }
 
 std::shared_ptr<adapter> random_mix::make_backend()
@@ -164,11 +165,11 @@ std::shared_ptr<adapter> random_mix::make_backend()
 step random_mix::draw_step(operation what)
 {
     const std::lock_guard guard(fault_mutex_);
-    if (setting_.has_faults && fault_dice_.once_in(8)) {
+    if (setting_.has_faults && fault_random_.once_in(8)) {
         if (what == operation::wait)
             return step::fail(errc::unavailable);
         const bool may_be_busy = what == operation::create || what == operation::hand_over;
-        switch (fault_dice_.below(may_be_busy ? 4 : 3)) {
+        switch (fault_random_.below(may_be_busy ? 4 : 3)) {
         case 0:
             return step::lose_request();
         case 1:
@@ -179,18 +180,18 @@ step random_mix::draw_step(operation what)
             return step::busy();
         }
     }
-    if (setting_.is_slow && what != operation::wait && !fault_dice_.once_in(4))
-        return step::pass().delay(fault_dice_.time_below(max_delay));
+    if (setting_.is_slow && what != operation::wait && !fault_random_.once_in(4))
+        return step::pass().delay(fault_random_.time_below(max_delay));
     return step::pass();
 }
 
-acquire_options random_mix::draw_options(dice& draw, const std::vector<std::string>& keys) const
+acquire_options random_mix::draw_options(random_source& draw, const std::vector<std::string>& keys) const
 {
     acquire_options options;
     if (draw.once_in(3)) {
         options.mode = lock_mode::shared;
-        if (std::ranges::find(keys, visitors::key(visitors::semaphore)) != keys.end())
-            options.max_holders = visitors::places;
+        if (std::ranges::find(keys, exclusion_checker::key(exclusion_checker::semaphore)) != keys.end())
+            options.max_holders = exclusion_checker::semaphore_size;
     }
     if (draw.once_in(8))
         options.ttl = 0ms;
@@ -228,7 +229,7 @@ void random_mix::spawn(asio::awaitable<void> work)
             if (failure)
                 std::rethrow_exception(failure);
         } catch (const std::exception& unexpected) {
-            visitors_.note(text("thrown: ", unexpected.what()));
+            checker_.note(text("thrown: ", unexpected.what()));
         }
         if (--running_ == 0 && !closed_)
             spawn(shut_down());
@@ -242,28 +243,28 @@ asio::awaitable<void> random_mix::shut_down()
     for (const auto& by : lockers_) {
         const auto report = co_await by.shutdown(1min);
         if (!report.clean())
-            visitors_.note("a shutdown was not clean");
+            checker_.note("a shutdown was not clean");
         if (report.unproven > 0 && !setting_.has_faults)
-            visitors_.note("not all is proven");
+            checker_.note("not all is proven");
     }
     closed_ = true;
 }
 
 asio::awaitable<void> random_mix::work(locker by, std::uint32_t seed)
 {
-    dice draw(seed);
+    random_source draw(seed);
     for (std::uint32_t round = 0; round < setting_.rounds && !closed_; ++round) {
         try {
-            co_await take_turn(by, draw);
+            co_await do_random_operation(by, draw);
         } catch (const boost::system::system_error& failed) {
             if (!is_expected(failed))
-                visitors_.note(text("thrown: ", failed.what()));
+                checker_.note(text("thrown: ", failed.what()));
         }
-        ++turns_;
+        ++completed_operations_;
     }
 }
 
-asio::awaitable<void> random_mix::take_turn(const locker& by, dice& draw)
+asio::awaitable<void> random_mix::do_random_operation(const locker& by, random_source& draw)
 {
     switch (draw.below(8)) {
     case 0:
@@ -283,29 +284,29 @@ asio::awaitable<void> random_mix::take_turn(const locker& by, dice& draw)
 }
 
 template <class Held, class Operation>
-asio::awaitable<void> random_mix::take(asio::awaitable<Held> patient, Operation impatient, dice& draw)
+asio::awaitable<void> random_mix::take(asio::awaitable<Held> acquire, Operation cancellable, random_source& draw)
 {
     if (draw.once_in(3)) {
-        lease_timer patience(co_await asio::this_coro::executor);
+        lease_timer timer(co_await asio::this_coro::executor);
         auto [gave_up, held] =
-            co_await std::move(impatient)(asio::cancel_after(patience, draw.time_below(3 * max_delay), asio::as_tuple));
+            co_await std::move(cancellable)(asio::cancel_after(timer, draw.time_below(3 * max_delay), asio::as_tuple));
         if (!gave_up)
             co_await use(std::move(held), draw);
     } else {
-        co_await use(co_await std::move(patient), draw);
+        co_await use(co_await std::move(acquire), draw);
     }
 }
 
-asio::awaitable<void> random_mix::lock_one(const locker& by, dice& draw)
+asio::awaitable<void> random_mix::lock_one(const locker& by, random_source& draw)
 {
-    const auto key = visitors::key(draw.seed());
+    const auto key = exclusion_checker::key(draw.seed());
     const auto options = draw_options(draw, {key});
     co_await take(by.acquire(key, options), by.async_acquire(key, options), draw);
 }
 
-asio::awaitable<void> random_mix::try_one(const locker& by, dice& draw)
+asio::awaitable<void> random_mix::try_one(const locker& by, random_source& draw)
 {
-    const auto key = visitors::key(draw.seed());
+    const auto key = exclusion_checker::key(draw.seed());
     auto held = co_await by.try_acquire(key, draw_options(draw, {key}));
     if (!held)
         co_return;
@@ -315,61 +316,61 @@ asio::awaitable<void> random_mix::try_one(const locker& by, dice& draw)
         co_await use(std::move(*held), draw);
 }
 
-asio::awaitable<void> random_mix::lock_several(const locker& by, dice& draw)
+asio::awaitable<void> random_mix::lock_several(const locker& by, random_source& draw)
 {
     std::vector<std::string> keys;
-    const auto first = draw.below(visitors::keys);
+    const auto first = draw.below(exclusion_checker::keys);
     for (std::uint32_t n = 0; n < 2 + draw.below(2); ++n)
-        keys.push_back(visitors::key(first + n));
+        keys.push_back(exclusion_checker::key(first + n));
     const auto options = draw_options(draw, keys);
     co_await take(by.acquire_all(keys, options), by.async_acquire_all(keys, options), draw);
 }
 
-asio::awaitable<void> random_mix::run_body(const locker& by, dice& draw)
+asio::awaitable<void> random_mix::run_body(const locker& by, random_source& draw)
 {
-    const auto key = visitors::key(draw.seed());
+    const auto key = exclusion_checker::key(draw.seed());
     const auto options = draw_options(draw, {key});
     const auto body = [this, &draw](lock& held) { return stay_inside(held, draw); };
     if (draw.once_in(2)) {
-        lease_timer patience(co_await asio::this_coro::executor);
+        lease_timer timer(co_await asio::this_coro::executor);
         auto [failure] = co_await by.async_with_lock(
-            key, options, body, asio::cancel_after(patience, draw.time_below(2 * max_delay), asio::as_tuple));
+            key, options, body, asio::cancel_after(timer, draw.time_below(2 * max_delay), asio::as_tuple));
         static_cast<void>(failure);
     } else {
         co_await by.with_lock(key, options, body);
     }
 }
 
-asio::awaitable<void> random_mix::inspect_locks(const locker& by, dice& draw)
+asio::awaitable<void> random_mix::inspect_locks(const locker& by, random_source& draw)
 {
     static_cast<void>(by.stats());
     static_cast<void>(by.held_locks());
-    static_cast<void>(co_await by.is_locked(visitors::key(draw.seed())));
+    static_cast<void>(co_await by.is_locked(exclusion_checker::key(draw.seed())));
     static_cast<void>(co_await by.list());
 }
 
-asio::awaitable<void> random_mix::use(lock held, dice& draw)
+asio::awaitable<void> random_mix::use(lock held, random_source& draw)
 {
     co_await stay_inside(held, draw);
     if (draw.once_in(2))
         co_await held.release(draw.once_in(2) ? on_failure::quiet : on_failure::raise);
 }
 
-asio::awaitable<void> random_mix::use(lock_group held, dice& draw)
+asio::awaitable<void> random_mix::use(lock_group held, random_source& draw)
 {
     {
-        std::vector<visitors::visit> inside;
+        std::vector<exclusion_checker::holder> inside;
         for (const auto& each : held.locks())
-            inside.emplace_back(visitors_, each);
+            inside.emplace_back(checker_, each);
         co_await asio::post(asio::deferred);
     }
     if (draw.once_in(2))
         static_cast<void>(co_await held.release());
 }
 
-asio::awaitable<void> random_mix::stay_inside(lock& held, dice& draw)
+asio::awaitable<void> random_mix::stay_inside(lock& held, random_source& draw)
 {
-    const visitors::visit inside(visitors_, held);
+    const exclusion_checker::holder inside(checker_, held);
     if (draw.once_in(4))
         co_await sleep_for(draw.time_below(max_delay));
     else if (draw.once_in(2))
@@ -380,17 +381,17 @@ asio::awaitable<void> random_mix::stay_inside(lock& held, dice& draw)
 
 asio::awaitable<void> random_mix::keep_for_a_while(lock held, std::chrono::microseconds span)
 {
-    const visitors::visit inside(visitors_, held);
-    lease_timer patience(co_await asio::this_coro::executor);
-    auto [gave_up, reason] = co_await held.async_lost(asio::cancel_after(patience, span, asio::as_tuple));
+    const exclusion_checker::holder inside(checker_, held);
+    lease_timer timer(co_await asio::this_coro::executor);
+    auto [gave_up, reason] = co_await held.async_lost(asio::cancel_after(timer, span, asio::as_tuple));
     if (!gave_up && !setting_.ends_early)
-        visitors_.note(text("lost: ", reason));
+        checker_.note(text("lost: ", reason));
 }
 
 void random_mix::check() const
 {
     BOOST_TEST(ended());
-    const auto wrong = visitors_.wrong();
+    const auto wrong = checker_.wrong();
     BOOST_TEST(wrong.empty(), wrong.size() << " went wrong, at first: " << (wrong.empty() ? "" : wrong.front()));
     for (const auto& by : lockers_) {
         const auto stats = by.stats();
@@ -398,7 +399,7 @@ void random_mix::check() const
         BOOST_TEST(stats.waiting == 0U);
         BOOST_TEST(stats.settling == 0U);
         // A turn usually needs at most three attempts.
-        BOOST_TEST(stats.attempts < 30 * turns_ + 1000);
+        BOOST_TEST(stats.attempts < 30 * completed_operations_ + 1000);
     }
     for (const auto& script : scripts_) {
         for (const auto& breach : script->breaches())

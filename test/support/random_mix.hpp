@@ -19,10 +19,11 @@
 
 namespace colock::testing {
 
-class dice
+/// Pseudo-random numbers that follow from a seed.
+class random_source
 {
 public:
-    explicit dice(std::uint32_t seed) : engine_(seed) {}
+    explicit random_source(std::uint32_t seed) : engine_(seed) {}
 
     [[nodiscard]] std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(engine_() % bound); }
     [[nodiscard]] bool once_in(std::uint32_t times) { return below(times) == 0; }
@@ -39,30 +40,30 @@ private:
 /// Records which keys have a holder at present, as the holders report it, and the violations that were found.
 ///
 /// Thread safety: safe.
-class visitors
+class exclusion_checker
 {
 public:
     static constexpr std::uint32_t keys = 3;
     /// Number of the key whose shared locks form one semaphore.
     static constexpr std::uint32_t semaphore = 2;
-    static constexpr std::size_t places = 2;
+    static constexpr std::size_t semaphore_size = 2;
 
     [[nodiscard]] static std::string key(std::uint32_t number) { return "k" + std::to_string(number % keys); }
 
     /// Records the presence of one holder. It has to be destroyed before the lock is released.
-    class visit
+    class holder
     {
     public:
-        visit(visitors& all, const lock& held);
-        visit(visit&& other) noexcept
+        holder(exclusion_checker& all, const lock& held);
+        holder(holder&& other) noexcept
             : all_(std::exchange(other.all_, nullptr)), key_number_(other.key_number_), mode_(other.mode_)
         {
         }
-        visit& operator=(visit&&) = delete;
-        ~visit();
+        holder& operator=(holder&&) = delete;
+        ~holder();
 
     private:
-        visitors* all_;
+        exclusion_checker* all_;
         std::size_t key_number_;
         lock_mode mode_;
     };
@@ -73,7 +74,7 @@ public:
 private:
     struct key_state
     {
-        /// Far below zero while the lock is exclusive.
+        /// Number of holders of a shared lock. Far below zero while the lock is exclusive.
         std::atomic<int> inside{0};
         std::atomic<std::uint64_t> greatest_fence{0};
         /// Not synchronised on purpose: two exclusive holders at once are a data race, which the thread sanitizer
@@ -106,8 +107,8 @@ public:
     [[nodiscard]] asio::io_context& io() noexcept { return io_; }
     /// True if all coroutines have ended and the lockers were shut down.
     [[nodiscard]] bool ended() const noexcept { return running_ == 0 && closed_; }
-    /// Number of completed turns. It grows as long as any coroutine makes progress.
-    [[nodiscard]] std::size_t turns() const noexcept { return turns_; }
+    /// Number of completed operations. It grows as long as any coroutine makes progress.
+    [[nodiscard]] std::size_t completed_operations() const noexcept { return completed_operations_; }
     /// Describes the state of the mix for the message of a failed test.
     [[nodiscard]] std::string describe() const;
     /// Checks that the mix has ended without a violation, and that no lock is left in the store.
@@ -128,35 +129,35 @@ private:
     void draw_setting(bool with_faults);
     [[nodiscard]] std::shared_ptr<adapter> make_backend();
     [[nodiscard]] step draw_step(operation what);
-    [[nodiscard]] acquire_options draw_options(dice& draw, const std::vector<std::string>& keys) const;
+    [[nodiscard]] acquire_options draw_options(random_source& draw, const std::vector<std::string>& keys) const;
     [[nodiscard]] bool is_expected(const boost::system::system_error& failed) const;
 
     void spawn(asio::awaitable<void> work);
     [[nodiscard]] asio::awaitable<void> shut_down();
     [[nodiscard]] asio::awaitable<void> work(locker by, std::uint32_t seed);
-    [[nodiscard]] asio::awaitable<void> take_turn(const locker& by, dice& draw);
-    /// Acquires, then uses the lock or group. Now and then the acquire is `impatient`: it is cancelled after a random
-    /// time.
+    [[nodiscard]] asio::awaitable<void> do_random_operation(const locker& by, random_source& draw);
+    /// Acquires, then uses the lock or group. Now and then runs `cancellable` in place of `acquire`, and cancels it
+    /// after a random time.
     template <class Held, class Operation>
-    [[nodiscard]] asio::awaitable<void> take(asio::awaitable<Held> patient, Operation impatient, dice& draw);
-    [[nodiscard]] asio::awaitable<void> lock_one(const locker& by, dice& draw);
-    [[nodiscard]] asio::awaitable<void> try_one(const locker& by, dice& draw);
-    [[nodiscard]] asio::awaitable<void> lock_several(const locker& by, dice& draw);
-    [[nodiscard]] asio::awaitable<void> run_body(const locker& by, dice& draw);
-    [[nodiscard]] asio::awaitable<void> inspect_locks(const locker& by, dice& draw);
-    [[nodiscard]] asio::awaitable<void> use(lock held, dice& draw);
-    [[nodiscard]] asio::awaitable<void> use(lock_group held, dice& draw);
-    [[nodiscard]] asio::awaitable<void> stay_inside(lock& held, dice& draw);
+    [[nodiscard]] asio::awaitable<void> take(asio::awaitable<Held> acquire, Operation cancellable, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> lock_one(const locker& by, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> try_one(const locker& by, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> lock_several(const locker& by, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> run_body(const locker& by, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> inspect_locks(const locker& by, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> use(lock held, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> use(lock_group held, random_source& draw);
+    [[nodiscard]] asio::awaitable<void> stay_inside(lock& held, random_source& draw);
     [[nodiscard]] asio::awaitable<void> keep_for_a_while(lock held, std::chrono::microseconds span);
 
     const std::uint32_t seed_;
-    dice draw_;
+    random_source draw_;
     setting setting_;
-    visitors visitors_;
+    exclusion_checker checker_;
     std::mutex fault_mutex_;
-    dice fault_dice_;
+    random_source fault_random_;
     std::atomic<std::size_t> running_{0};
-    std::atomic<std::size_t> turns_{0};
+    std::atomic<std::size_t> completed_operations_{0};
     std::atomic<bool> closed_{false};
     asio::io_context io_;
     std::shared_ptr<adapter> store_;

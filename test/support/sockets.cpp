@@ -87,7 +87,7 @@ void wait_until_serving(child_process& program, std::uint16_t port, const char* 
     const auto limit = std::chrono::steady_clock::now() + 30s;
     for (;;) {
         if (!program.alive() || std::chrono::steady_clock::now() > limit)
-            throw std::runtime_error(why_not + ("; its last words:\n" + program.last_words()));
+            throw std::runtime_error(why_not + ("; its last words:\n" + program.log_tail()));
         const int socket = connect_to(port);
         if (socket >= 0) {
             ::close(socket);

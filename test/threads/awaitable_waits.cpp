@@ -25,7 +25,7 @@ namespace {
 
 constexpr int rounds = 2000;
 
-/// An adapter whose waits last until they are notified. One timer, `notified`, notifies all of them; it belongs to the
+/// An adapter whose waits last until they are notified. One timer, `notified_`, notifies all of them; it belongs to the
 /// strand.
 class notifying_adapter final : public awaitable_adapter
 {
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return "telling"; }
     [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.events = true}; }
 
-    void tell()
+    void notify()
     {
         asio::post(executor(), [this, self = shared_from_this()] { notified_.cancel(); });
     }
@@ -55,7 +55,7 @@ protected:
     {
         ++begun_;
         co_await notified_.async_wait(asio::as_tuple);
-        // Belongs to the strand, like the timer.
+        // The strand protects `begun_`, like the timer.
         --begun_;
     }
 
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(waits_are_notified_and_cancelled_from_many_threads)
     }
     threads.emplace_back([&] {
         for (int round = 0; round < rounds; ++round) {
-            backend->tell();
+            backend->notify();
             std::this_thread::yield();
         }
     });

@@ -50,13 +50,13 @@ struct persistent_call
 
     static asio::awaitable<void> run_body(persistent_call& self)
     {
-        struct leaves
+        struct leave_guard
         {
             std::atomic<bool>& inside;
-            ~leaves() { inside = false; }
+            ~leave_guard() { inside = false; }
         };
         self.inside = true;
-        const leaves at_end{self.inside};
+        const leave_guard at_end{self.inside};
         lease_timer timer(co_await asio::this_coro::executor);
         while (self.cancellations < self.expected) {
             timer.expires_after(24h);
@@ -66,7 +66,7 @@ struct persistent_call
         }
     }
 
-    static void start(const std::shared_ptr<persistent_call>& self, const locker& by, bool front)
+    static void start(const std::shared_ptr<persistent_call>& self, const locker& by, bool async_form)
     {
         const auto body = [self] { return run_body(*self); };
         const auto handler = asio::bind_cancellation_slot(
@@ -80,32 +80,32 @@ struct persistent_call
                 }
                 self->ended = true;
             }));
-        if (front)
+        if (async_form)
             asio::post(self->strand, [by, key = self->key, body, handler] { by.async_with_lock(key, body, handler); });
         else
             asio::co_spawn(self->strand, by.with_lock(self->key, body), handler);
     }
 
-    static void cancel_it(const std::shared_ptr<persistent_call>& self)
+    static void post_cancellation(const std::shared_ptr<persistent_call>& self)
     {
         asio::post(self->strand, [self] { self->cancel.emit(asio::cancellation_type::terminal); });
     }
 };
 
-asio::awaitable<void> check_each_reason_is_told(asio::io_context& io, locker by, locker administrator, std::string key,
-    bool caller_first, bool front, std::atomic<int>& ready)
+asio::awaitable<void> check_each_reason_is_reported(asio::io_context& io, locker by, locker administrator,
+    std::string key, bool caller_first, bool async_form, std::atomic<int>& ready)
 {
     const auto call = std::make_shared<persistent_call>(asio::make_strand(io), std::move(key), 4U);
-    persistent_call::start(call, by, front);
+    persistent_call::start(call, by, async_form);
     co_await until([&] { return call->inside.load(); });
     if (caller_first) {
-        persistent_call::cancel_it(call);
+        persistent_call::post_cancellation(call);
         co_await until([&] { return call->cancellations == 1U; });
     }
     static_cast<void>(co_await administrator.break_lock(call->key));
     co_await until([&] { return call->cancellations == (caller_first ? 2U : 1U); });
     for (unsigned n = caller_first ? 3 : 2; n <= 3; ++n) {
-        persistent_call::cancel_it(call);
+        persistent_call::post_cancellation(call);
         co_await until([&] { return call->cancellations == n; });
     }
     // The fourth reason is the shutdown.
@@ -120,7 +120,7 @@ asio::awaitable<void> check_each_reason_is_told(asio::io_context& io, locker by,
 BOOST_AUTO_TEST_CASE(each_reason_reaches_the_body_on_another_thread)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        for (const bool front : {false, true}) {
+        for (const bool async_form : {false, true}) {
             asio::io_context io(static_cast<int>(pool_size));
             const auto backend = make_backend(io, kind);
             const locker by(backend), administrator(backend);
@@ -128,7 +128,8 @@ BOOST_AUTO_TEST_CASE(each_reason_reaches_the_body_on_another_thread)
             std::atomic<int> ready{0};
             for (int n = 0; n < workers; ++n) {
                 asio::co_spawn(asio::make_strand(io),
-                    check_each_reason_is_told(io, by, administrator, std::to_string(n), n % 2 == 0, front, ready),
+                    check_each_reason_is_reported(
+                        io, by, administrator, std::to_string(n), n % 2 == 0, async_form, ready),
                     outcome.handler());
             }
             const auto shut_down_at_the_end = [&]() -> asio::awaitable<void> {
@@ -149,17 +150,17 @@ BOOST_AUTO_TEST_CASE(each_reason_reaches_the_body_on_another_thread)
 BOOST_AUTO_TEST_CASE(no_call_ends_before_its_body_while_it_is_cancelled_from_several_threads)
 {
     const auto work = [](asio::io_context& io, locker by, locker administrator, std::string key,
-                          bool front) -> asio::awaitable<void> {
+                          bool async_form) -> asio::awaitable<void> {
         for (unsigned n = 0; n < rounds; ++n) {
             const auto call = std::make_shared<persistent_call>(asio::make_strand(io), key, 1 + n % 2);
-            persistent_call::start(call, by, front);
+            persistent_call::start(call, by, async_form);
             // Some calls are cancelled before they have begun.
             if (n % 3 != 0)
                 co_await until([&] { return call->inside.load(); });
-            persistent_call::cancel_it(call);
+            persistent_call::post_cancellation(call);
             static_cast<void>(co_await administrator.break_lock(key));
             while (!call->ended) {
-                persistent_call::cancel_it(call);
+                persistent_call::post_cancellation(call);
                 co_await asio::post(asio::deferred);
             }
             if (call->was_inside_at_its_end)
@@ -167,14 +168,14 @@ BOOST_AUTO_TEST_CASE(no_call_ends_before_its_body_while_it_is_cancelled_from_sev
         }
     };
     for (const auto kind : {behind::memory, behind::scripted}) {
-        for (const bool front : {false, true}) {
+        for (const bool async_form : {false, true}) {
             asio::io_context io(static_cast<int>(pool_size));
             const auto backend = make_backend(io, kind);
             const locker by(backend), administrator(backend);
             results outcome;
             for (int n = 0; n < workers; ++n) {
-                asio::co_spawn(
-                    asio::make_strand(io), work(io, by, administrator, std::to_string(n), front), outcome.handler());
+                asio::co_spawn(asio::make_strand(io), work(io, by, administrator, std::to_string(n), async_form),
+                    outcome.handler());
             }
             BOOST_TEST(run_pool(io));
             BOOST_TEST(outcome.ended == workers);

@@ -64,8 +64,8 @@ public:
     thread_operation& operator=(const thread_operation&) = delete;
     ~thread_operation() { join(); }
 
-    /// Returns the result after the thread has ended. The standard library frees the exception, and it is not built
-    /// with the sanitizer's annotations.
+    /// Waits for the end of the thread, and throws the exception of the operation, if any. The thread must end first:
+    /// the standard library frees the exception, and is not built with the sanitizer's annotations.
     void get()
     {
         join();
@@ -84,7 +84,8 @@ private:
     std::thread thread_;
 };
 
-/// A locker on the memory backend, which answers inside the call, with a place to stop a thread there.
+/// A locker on the memory backend, which completes operations inside the call. A `backend_blocker` can stop a thread
+/// in such a call.
 struct blocking_fixture
 {
     asio::io_context io;
@@ -116,12 +117,12 @@ BOOST_AUTO_TEST_CASE(two_threads_may_release_one_lock)
         backend_blocker first_release(*on.backend, operation::release);
         thread_operation first(shared.release());
         first_release.wait_until_reached();
-        asio::io_context second_thread;
-        auto second = start(second_thread, shared.release(report));
-        run_ready(second_thread);
+        asio::io_context second_context;
+        auto second = start(second_context, shared.release(report));
+        run_ready(second_context);
         first_release.go_on();
         first.get();
-        BOOST_CHECK_NO_THROW(second.get(second_thread));
+        BOOST_CHECK_NO_THROW(second.get(second_context));
         BOOST_TEST(on.by->stats().releases == 1U);
         shared = {};
         on.check_freed();
@@ -137,25 +138,25 @@ BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
         BOOST_TEST_REQUIRE(steps < 1000U);
         blocking_fixture on;
         lock moved_out;
-        asio::io_context second_thread;
-        auto body = start(second_thread, on.by->with_lock("k", {.ttl = 0ms}, [&](lock& held) {
+        asio::io_context second_context;
+        auto body = start(second_context, on.by->with_lock("k", {.ttl = 0ms}, [&](lock& held) {
             moved_out = std::move(held);
             return 7;
         }));
-        run_until(second_thread, [&] { return bool(moved_out); });
+        run_until(second_context, [&] { return bool(moved_out); });
         for (std::size_t n = 0; n < steps && !body.done(); ++n)
-            second_thread.poll_one();
+            second_context.poll_one();
         ended = body.done();
         if (!ended) {
             backend_blocker first_release(*on.backend, operation::release);
             thread_operation first(moved_out.release());
             first_release.wait_until_reached();
-            run_ready(second_thread);
+            run_ready(second_context);
             BOOST_TEST(!body.done(), "a with_lock has ended before its lock was released");
             first_release.go_on();
             first.get();
         }
-        BOOST_TEST(body.get(second_thread) == 7);
+        BOOST_TEST(body.get(second_context) == 7);
         moved_out = {};
         on.check_freed();
     }
@@ -169,9 +170,9 @@ BOOST_AUTO_TEST_CASE(release_cancelled_during_that_of_another_thread_keeps_nothi
     thread_operation first(shared.release());
     first_release.wait_until_reached();
     {
-        asio::io_context second_thread;
-        auto second = start(second_thread, shared.release(on_failure::raise));
-        run_ready(second_thread);
+        asio::io_context second_context;
+        auto second = start(second_context, shared.release(on_failure::raise));
+        run_ready(second_context);
     }
     shared = {};
     first_release.go_on();
@@ -205,16 +206,16 @@ BOOST_AUTO_TEST_CASE(a_shutdown_ends_at_its_deadline_while_another_thread_is_ins
         lock held;
         if (where == operation::release)
             held = run_coro(on.io, on.by->acquire("k"));
-        backend_blocker thread(*on.backend, where);
+        backend_blocker blocker(*on.backend, where);
         const auto acquire = [](colock::locker by) -> asio::awaitable<void> {
             static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
         };
         thread_operation other(where == operation::release ? held.release() : acquire(*on.by));
-        thread.wait_until_reached();
+        blocker.wait_until_reached();
         const auto report = run_coro(on.io, on.by->shutdown(150ms));
         BOOST_TEST(!report.clean());
         BOOST_TEST(report.unfinished_calls == 1U);
-        thread.go_on();
+        blocker.go_on();
         if (where == operation::release)
             BOOST_CHECK_NO_THROW(other.get());
         else

@@ -155,9 +155,9 @@ private:
 
 BOOST_AUTO_TEST_CASE(store_excludes_and_cleans_up_from_any_thread)
 {
-    stress_test blows;
-    blows.run();
-    blows.check();
+    stress_test stress;
+    stress.run();
+    stress.check();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

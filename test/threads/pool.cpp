@@ -19,14 +19,14 @@ std::shared_ptr<adapter> make_backend(asio::io_context& io, behind kind)
 bool run_pool(asio::io_context& io, std::size_t threads)
 {
     std::atomic<std::size_t> running{threads};
-    std::promise<void> at_rest;
-    auto reached = at_rest.get_future();
+    std::promise<void> all_returned;
+    auto reached = all_returned.get_future();
     std::vector<std::thread> pool;
     for (std::size_t n = 0; n < threads; ++n) {
         pool.emplace_back([&] {
             io.run();
             if (--running == 0)
-                at_rest.set_value();
+                all_returned.set_value();
         });
     }
     const bool in_time = reached.wait_for(std::chrono::seconds(90)) == std::future_status::ready;

@@ -14,7 +14,7 @@ struct locker::handle
     explicit handle(core_ptr shared) : core(std::move(shared)) {}
     handle(const handle&) = delete;
     handle& operator=(const handle&) = delete;
-    ~handle() { detail::operations::orphan(*core); }
+    ~handle() { detail::operations::on_last_handle_destroyed(*core); }
 };
 
 locker::locker(std::shared_ptr<adapter> backend, locker_options options)

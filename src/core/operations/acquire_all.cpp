@@ -57,7 +57,7 @@ bool must_yield(core& self, std::size_t grants)
 /// Waits until the time `until`. Ends early, with an exception, if the locker closes or the process has forked.
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
-    const timer_guard on_exit{*self, self->pausing};
+    const timer_guard on_exit{*self, self->group_pause};
     wait_state suspension;
     suspension.ends_when_closed = true;
     for (;;) {
@@ -66,12 +66,12 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
             const std::lock_guard guard(self->mutex);
             if (self->closed_to_new || lease_clock::now() >= until)
                 break;
-            self->timers.schedule_wait(self->pausing, std::min(self->pausing.due, until));
-            seen = self->pausing.version;
+            self->timers.schedule_wait(self->group_pause, std::min(self->group_pause.due, until));
+            seen = self->group_pause.version;
         }
         throw_if_from_parent(*self, wanted);
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await self->async_wait(self->pausing, suspension, seen);
+        co_await self->async_wait(self->group_pause, suspension, seen);
     }
     if (self->closed_to_new)
         throw_shutting_down(*self, wanted);
@@ -191,7 +191,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     suspension.ends_when_closed = true;
     for (const auto& each : asked) {
         std::uint32_t seen = 0;
-        while (is_unanswered(*core_, *each, schedule_, seen)) {
+        while (must_await_batch(*core_, *each, schedule_, seen)) {
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
             co_await core_->async_wait(*each, suspension, seen);
         }
@@ -246,7 +246,7 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
 
 asio::awaitable<bool> group_acquire::acquire_next(group_candidate& next)
 {
-    candidates_.wait_for(next.wanted.get());
+    candidates_.set_awaited_claim(next.wanted.get());
     const bool is_first_attempt = &next == &candidates_.first() && schedule_.attempts() == 0;
     if (!is_first_attempt && next.wanted->current_phase() == phase::acquiring &&
         lease_clock::now() >= schedule_.deadline())
@@ -276,7 +276,7 @@ asio::awaitable<bool> group_acquire::acquire_next(group_candidate& next)
 asio::awaitable<bool> group_acquire::renew_short_leases()
 {
     const timer_guard on_exit{*core_, candidates_.progress()};
-    candidates_.wait_for(nullptr);
+    candidates_.set_awaited_claim(nullptr);
     wait_state suspension;
     suspension.ends_when_closed = true;
     for (std::uint32_t seen = 0; candidates_.begin_renewals(schedule_.deadline(), seen);) {
@@ -335,7 +335,7 @@ void group_acquire::begin_wait()
 
 void group_acquire::count_failure(const record& failed, const last_answer& last)
 {
-    if (!schedule_.failed(lease_clock::now()))
+    if (!schedule_.on_failed(lease_clock::now()))
         throw_retries_ended(*core_, failed, schedule_, last);
 }
 

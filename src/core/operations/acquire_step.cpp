@@ -17,7 +17,7 @@ void release_late_grant(core& self, const record::ptr& wanted, lease_clock::time
     deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
-        actions.ask(deferred_actions::action::release, *wanted);
+        actions.add_request(deferred_actions::action::release, *wanted);
         wanted->in_flight = operation::release;
         if (wanted->place.queue)
             wanted->place.queue->answer.error = wanted->outcome().error;
@@ -52,7 +52,7 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
         subject.outcome().error = std::move(outcome.error);
         break;
     }
-    if (counts && !schedule.failed(now)) {
+    if (counts && !schedule.on_failed(now)) {
         throw_retries_ended(self, subject, schedule,
             {.is_answered = true, .error = subject.outcome().error, .holder = subject.outcome().holder});
     }
@@ -129,7 +129,7 @@ acquire_plan::view acquire_step::look() const
     const record* const holder = subject.place.queue->holder;
     return {.is_head = subject.place.is_head,
         .unanswered = subject.in_flight != operation::none,
-        .events = self_.can.events,
+        .has_events = self_.can.events,
         .held_here_until = holder && !self_.can.fifo ? holder->lease().valid_until() : lease_clock::time_point::min(),
         .yields_until = subject.place.queue->yields_until};
 }
@@ -178,16 +178,16 @@ step acquire_step::wait(const acquire_plan::decision& next)
     if (self_.options.observer && !fails && !std::exchange(subject.place.waiting_reported, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
     self_.timers.schedule_wait(subject, next.until);
-    const std::uint32_t number = subject.acquire.begin_wait(next.listen);
+    const std::uint32_t number = subject.acquire.begin_wait(next.listens);
     // Counted after all calls that may throw, because the end of the wait decrements the counter.
     if (counts) {
         ++self_.stats.waits;
         ++self_.stats.waiting;
     }
     // A hand-over is an operation on this claim, and must not begin before the wait at the adapter.
-    subject.place.open_to_hand_over = !next.listen;
+    subject.place.open_to_hand_over = !next.listens;
     unlock();
-    if (next.listen) {
+    if (next.listens) {
         start_wait_at_adapter(self_, subject, number, next.until);
         guard_.lock();
         subject.place.open_to_hand_over = true;
@@ -216,7 +216,7 @@ void acquire_step::count_failure()
 {
     const auto last = answer_to(self_, *wanted_, now_);
     unlock();
-    if (!schedule_.failed(now_))
+    if (!schedule_.on_failed(now_))
         throw_retries_ended(self_, *wanted_, schedule_, last);
 }
 

@@ -195,8 +195,7 @@ asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self,
     list_query start = [key](adapter& backend, completion<list_outcome> done) {
         backend.start_break(key, std::move(done));
     };
-    auto broken =
-        co_await query_and_break(self, [key](const record& held) { return held.key() == key; }, std::move(start));
+    auto broken = co_await break_locks(self, [key](const record& held) { return held.key() == key; }, std::move(start));
     if (broken.error)
         throw_failed_query(*self, std::move(key), effect::writes, broken.error, began);
     co_return std::move(broken.locks);

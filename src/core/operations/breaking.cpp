@@ -8,7 +8,7 @@
 
 namespace colock::detail {
 
-std::vector<record::ptr> held_of(core& self, const record_filter& which)
+std::vector<record::ptr> find_held(core& self, const record_filter& which)
 {
     std::vector<record::ptr> found;
     const std::lock_guard guard(self.mutex);
@@ -26,7 +26,7 @@ void on_broken(core& self, const record_filter& which, const std::vector<record:
         const std::lock_guard guard(self.mutex);
         for (const auto& held : held_before) {
             if (succeeded && held->current_phase() == phase::held)
-                self.leases.begin_end(*held, lost_reason::broken, actions);
+                self.leases.end_lease(*held, lost_reason::broken, actions);
         }
         // An immediate backend reports the claims that it breaks.
         if (!self.can.immediate) {

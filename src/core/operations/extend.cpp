@@ -42,7 +42,7 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
     const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
 {
     record& subject = *held;
-    const auto not_held = [&](lost_reason reason) {
+    const auto throw_not_held = [&](lost_reason reason) {
         auto context = context_of(self, subject);
         context.detail = std::string("its lease had ended: ") + to_string(reason);
         throw extend_error(errc::not_held, std::move(context));
@@ -57,21 +57,21 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         if (subject.current_phase() != phase::held) {
             const auto reason = subject.end_reason.value_or(lost_reason::released);
             guard.unlock();
-            not_held(reason);
+            throw_not_held(reason);
         }
         const auto now = lease_clock::now();
         if (subject.lease().has_ended(now)) {
             guard.unlock();
-            const auto reason = lease_table::end_of(subject, now);
+            const auto reason = lease_table::end_reason_of(subject, now);
             self.declare_lost(held, reason);
-            not_held(reason);
+            throw_not_held(reason);
         }
         seen = subject.version;
         if (subject.in_flight != operation::none)
             return false;
-        actions.ask(deferred_actions::action::renew, subject);
+        actions.add_request(deferred_actions::action::renew, subject);
         subject.set_sent(now);
-        self.leases.expect(subject, ttl, actions);
+        self.leases.apply_requested_ttl(subject, ttl, actions);
         subject.in_flight = operation::extend;
         subject.extension().ttl = ttl;
         subject.extension().result = result;
@@ -81,7 +81,7 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
     return true;
 }
 
-void report_extended(core& self, const record& held, const std::optional<extend_outcome>& result)
+void throw_if_not_extended(core& self, const record& held, const std::optional<extend_outcome>& result)
 {
     auto context = context_of(self, held);
     error_code code;
@@ -138,7 +138,7 @@ public:
         return wait_for{held_.get(), seen};
     }
 
-    void result() { report_extended(*core_, *held_, *result_); }
+    void result() { throw_if_not_extended(*core_, *held_, *result_); }
 
 private:
     const std::chrono::milliseconds ttl_;
@@ -164,16 +164,16 @@ asio::awaitable<std::vector<error_code>> extend_each(
     std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl)
 {
     std::vector<error_code> failures(held.size());
-    struct asked
+    struct extend_request
     {
         std::shared_ptr<std::optional<extend_outcome>> result = std::make_shared<std::optional<extend_outcome>>();
         std::uint32_t seen = 0;
         bool begun = false;
     };
-    std::vector<asked> all(held.size());
+    std::vector<extend_request> requests(held.size());
     const auto begin = [&](std::size_t i) {
         try {
-            all[i].begun = begin_extend(*self, held[i], ttl, all[i].result, all[i].seen);
+            requests[i].begun = begin_extend(*self, held[i], ttl, requests[i].result, requests[i].seen);
         } catch (const extend_error& failed) {
             failures[i] = failed.code();
         }
@@ -184,16 +184,16 @@ asio::awaitable<std::vector<error_code>> extend_each(
     wait_state suspension;
     for (std::size_t i = 0; i < held.size(); ++i) {
         auto deadline = until;
-        for (; !all[i].begun && !failures[i]; begin(i)) {
-            co_await self->async_wait(*held[i], suspension, all[i].seen);
+        for (; !requests[i].begun && !failures[i]; begin(i)) {
+            co_await self->async_wait(*held[i], suspension, requests[i].seen);
             deadline = self->answer_deadline(lease_clock::now());
         }
         if (failures[i])
             continue;
-        while (await_result(*self, *held[i], *all[i].result, deadline, all[i].seen))
-            co_await self->async_wait(*held[i], suspension, all[i].seen);
+        while (await_result(*self, *held[i], *requests[i].result, deadline, requests[i].seen))
+            co_await self->async_wait(*held[i], suspension, requests[i].seen);
         try {
-            report_extended(*self, *held[i], *all[i].result);
+            throw_if_not_extended(*self, *held[i], *requests[i].result);
         } catch (const extend_error& failed) {
             failures[i] = failed.code();
         }

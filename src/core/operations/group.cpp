@@ -173,7 +173,7 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
         co_return result;
     if (self->dead)
         throw release_error(errc::shutting_down, context_of(*self, id));
-    auto others = co_await detail::query_and_break(
+    auto others = co_await detail::break_locks(
         self, [id](const record& held) { return held.owner().group == id; },
         make_group_query(id, group_action::release, milliseconds(0)));
     if (others.error)

@@ -17,7 +17,7 @@ void group_candidates::add(record::ptr wanted)
     all_.emplace_back(*core_, std::move(wanted));
 }
 
-void group_candidates::wait_for(record* next)
+void group_candidates::set_awaited_claim(record* next)
 {
     const std::lock_guard guard(core_->mutex);
     progress_.waits_for = next;
@@ -43,7 +43,7 @@ bool group_candidates::begin_renewals(lease_clock::time_point until, std::uint32
             // The timer may be late.
             if (held.lease().has_ended(now))
                 static_cast<void>(core_->leases.report_loss(held, actions));
-            if (!is_short(each, now) ||
+            if (!needs_renewal(each, now) ||
                 (each.renewed_from != lease_clock::time_point() && held.lease().ttl_bound() > each.renewed_from))
                 continue;
             is_unanswered = true;
@@ -89,27 +89,27 @@ std::vector<lock> group_candidates::take_locks()
 
 void group_candidates::release_all() noexcept
 {
-    wait_for(nullptr);
+    set_awaited_claim(nullptr);
     while (!all_.empty())
         all_.pop_back();
     const std::lock_guard guard(core_->mutex);
     progress_.has_lost = false;
 }
 
-bool group_candidates::is_short(const group_candidate& of, lease_clock::time_point now) const
+bool group_candidates::needs_renewal(const group_candidate& candidate, lease_clock::time_point now) const
 {
-    const auto ends = of.wanted->lease().ttl_bound();
+    const auto ends = candidate.wanted->lease().ttl_bound();
     const auto min_left = std::max<lease_clock::duration>(
-        of.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
+        candidate.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
     return ends != lease_clock::time_point::max() && ends - now < min_left;
 }
 
-bool group_candidates::is_long_enough(const group_candidate& of, lease_clock::time_point now) const
+bool group_candidates::is_long_enough(const group_candidate& candidate, lease_clock::time_point now) const
 {
-    if (of.wanted->lease().has_ended(now))
+    if (candidate.wanted->lease().has_ended(now))
         return false;
-    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
-    const auto ends = of.wanted->lease().ttl_bound();
+    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, candidate.wanted->ttl() / 10));
+    const auto ends = candidate.wanted->lease().ttl_bound();
     return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= min_left;
 }
 

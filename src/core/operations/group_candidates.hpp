@@ -49,7 +49,7 @@ public:
     /// Returns the condition that is notified when a lease has ended or a renewal was answered.
     [[nodiscard]] condition& progress() noexcept { return progress_; }
     /// \param next the claim that the coroutine waits for from now on; null: it waits for `progress`
-    void wait_for(record* next);
+    void set_awaited_claim(record* next);
     /// Whether a lease has ended, so that the group has to start again.
     [[nodiscard]] bool has_lost() const;
 
@@ -69,10 +69,10 @@ public:
     void release_all() noexcept;
 
 private:
-    /// Whether less than two thirds of the TTL are left.
-    [[nodiscard]] bool is_short(const group_candidate& of, lease_clock::time_point now) const;
+    /// Whether less time is left than two thirds of the TTL, or than the locker's `minimum_validity`.
+    [[nodiscard]] bool needs_renewal(const group_candidate& candidate, lease_clock::time_point now) const;
     /// Applies the same requirement as to a grant that arrives from a backend whose answers take time.
-    [[nodiscard]] bool is_long_enough(const group_candidate& of, lease_clock::time_point now) const;
+    [[nodiscard]] bool is_long_enough(const group_candidate& candidate, lease_clock::time_point now) const;
 
     const std::shared_ptr<core> core_;
     /// Renewal and `max_hold` that apply to the locks when the group is complete.

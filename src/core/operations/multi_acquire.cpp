@@ -12,18 +12,18 @@ namespace colock::detail {
 
 namespace {
 
-void deliver(const std::vector<record::ptr>& asked, create_all_outcome&& outcome)
+void deliver(const std::vector<record::ptr>& wanted, create_all_outcome&& outcome)
 {
-    for (std::size_t i = 0; i < asked.size(); ++i) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
         switch (outcome.status) {
         case create_status::granted:
-            asked[i]->on_created(create_outcome::granted(i < outcome.fences.size() ? outcome.fences[i] : 0));
+            wanted[i]->on_created(create_outcome::granted(i < outcome.fences.size() ? outcome.fences[i] : 0));
             break;
         case create_status::busy:
-            asked[i]->on_refused(i == outcome.which ? &outcome.why : nullptr);
+            wanted[i]->on_refused(i == outcome.which ? &outcome.why : nullptr);
             break;
         case create_status::failed:
-            asked[i]->on_created(create_outcome::failed(outcome.why.error));
+            wanted[i]->on_created(create_outcome::failed(outcome.why.error));
             break;
         }
     }
@@ -60,35 +60,35 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
     return true;
 }
 
-bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen)
+bool must_await_batch(core& self, record& wanted, const retry_schedule& schedule, std::uint32_t& seen)
 {
-    throw_if_from_parent(self, asked);
+    throw_if_from_parent(self, wanted);
     std::optional<last_answer> last;
     {
         const auto now = lease_clock::now();
         const std::lock_guard guard(self.mutex);
-        if (asked.current_phase() != phase::acquiring || asked.in_flight == operation::none)
+        if (wanted.current_phase() != phase::acquiring || wanted.in_flight == operation::none)
             return false;
         if (now >= schedule.deadline())
-            last = answer_to(self, asked, now);
-        self.timers.schedule_wait(asked, schedule.deadline());
-        seen = asked.version;
+            last = answer_to(self, wanted, now);
+        self.timers.schedule_wait(wanted, schedule.deadline());
+        seen = wanted.version;
     }
     if (self.closed_to_new.load(std::memory_order_relaxed))
-        throw_shutting_down(self, asked);
+        throw_shutting_down(self, wanted);
     if (last)
-        throw_retries_ended(self, asked, schedule, *last);
+        throw_retries_ended(self, wanted, schedule, *last);
     return true;
 }
 
-std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& asked)
+std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& wanted)
 {
     std::optional<batch_refusal> refused;
     deferred_actions actions;
     {
         const std::lock_guard guard(self.mutex);
-        for (std::size_t i = 0; i < asked.size(); ++i) {
-            record& each = *asked[i];
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            record& each = *wanted[i];
             if (each.current_phase() != phase::acquiring)
                 continue;
             if (std::exchange(each.outcome_ready, false) && !refused)
@@ -99,7 +99,7 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<rec
             if (i > 0)
                 self.queues.leave(each, actions.wakes);
         }
-        if (auto* const queue = asked.front()->place.queue; refused && queue)
+        if (auto* const queue = wanted.front()->place.queue; refused && queue)
             queue->answer = {.is_answered = true, .error = refused->answer.error};
     }
     actions.run(self);

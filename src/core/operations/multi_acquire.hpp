@@ -24,9 +24,9 @@ inline constexpr std::size_t max_keys_per_step = 64;
 /// \returns false, without any effect, if other callers of this locker wait for one of the keys
 [[nodiscard]] bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_retry);
 
-/// \returns whether the answer to `asked` has to be awaited; then `seen` is the version at which there was no answer
+/// \returns whether the answer to `wanted` has to be awaited; then `seen` is the version at which there was no answer
 /// \throws error if the time of the policy is over, the locker closes or the process has forked
-[[nodiscard]] bool is_unanswered(core& self, record& asked, const retry_schedule& schedule, std::uint32_t& seen);
+[[nodiscard]] bool must_await_batch(core& self, record& wanted, const retry_schedule& schedule, std::uint32_t& seen);
 
 /// The reason why not all locks were granted.
 struct batch_refusal
@@ -39,6 +39,6 @@ struct batch_refusal
 /// Returns why an answered attempt was refused; empty if all locks were granted. After a refusal, only the first claim
 /// keeps its place in its local queue. A place at a higher key, kept while a lower key is missing, could cause a
 /// deadlock.
-[[nodiscard]] std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& asked);
+[[nodiscard]] std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& wanted);
 
 } // namespace colock::detail

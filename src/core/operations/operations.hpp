@@ -23,7 +23,8 @@
 namespace colock::detail::operations {
 
 // prepare.cpp
-/// Makes the record of an acquire. Invalid input is stored in the record, and thrown when the operation is awaited.
+/// Makes the record of an acquire. The record stores the error of invalid input, which is thrown when the operation is
+/// awaited.
 /// \param queues false for a single attempt
 [[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
     renewal by_default, bool queues, std::string_view group = {});
@@ -94,6 +95,6 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
 // shutdown.cpp
 [[nodiscard]] asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);
 /// Called when the last locker handle is destroyed. Ends the waiters; held locks stay.
-void orphan(core& self) noexcept;
+void on_last_handle_destroyed(core& self) noexcept;
 
 } // namespace colock::detail::operations

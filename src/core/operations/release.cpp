@@ -37,7 +37,7 @@ release_start begin_release_if_held(core& self, record& held, std::uint32_t& see
 }
 
 /// \param was_held whether the lock was held until this release began
-void raise_failed_release(core& self, record& ended, bool was_held)
+void throw_if_release_failed(core& self, record& ended, bool was_held)
 {
     error_code code;
     failure_ptr why;
@@ -86,8 +86,8 @@ public:
 
     [[nodiscard]] bool begin()
     {
-        is_quick_ = report_ == on_failure::quiet && release_at_once(*core_, held_);
-        if (is_quick_)
+        was_released_at_once_ = report_ == on_failure::quiet && release_at_once(*core_, held_);
+        if (was_released_at_once_)
             return true;
         begun_ = begin_release_if_held(*core_, *held_, seen_);
         if (held_->current_phase() != phase::ending)
@@ -106,13 +106,13 @@ public:
     void result()
     {
         release_guard_.reset();
-        if (!is_quick_ && report_ == on_failure::raise)
-            raise_failed_release(*core_, *held_, begun_.was_held);
+        if (!was_released_at_once_ && report_ == on_failure::raise)
+            throw_if_release_failed(*core_, *held_, begun_.was_held);
     }
 
 private:
     const on_failure report_;
-    bool is_quick_ = false;
+    bool was_released_at_once_ = false;
     release_start begun_;
     std::uint32_t seen_ = 0;
     std::optional<background_release_guard> release_guard_;
@@ -145,7 +145,7 @@ asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self
     }
     for (std::size_t i = 0; i < ending.size(); ++i) {
         try {
-            raise_failed_release(*self, *ending[i], begun[i].was_held);
+            throw_if_release_failed(*self, *ending[i], begun[i].was_held);
         } catch (const release_error& failed) {
             failures[i] = failed.code();
         }

@@ -174,7 +174,7 @@ public:
     void start()
     {
         proceed([this] {
-            running_->owner().cancel_by(completion_->slot(), ptr(this));
+            running_->owner().assign_cancellation(completion_->slot(), ptr(this));
             return running_->begin() ? std::nullopt : running_->advance();
         });
     }
@@ -186,7 +186,7 @@ public:
 
 private:
     [[nodiscard]] asio::any_io_executor executor() const override { return executor_; }
-    void go_on(error_code why) override
+    void invoke_handler(error_code why) override
     {
         is_starting_ = false;
         proceed([&] {

@@ -10,8 +10,8 @@ namespace colock::detail::operations {
 
 namespace {
 
-/// \param patience how long the backend may continue with pending requests
-void detach_from_backend(core& self, lease_clock::duration patience, completion<closed> done)
+/// \param close_timeout maximum time for which the backend continues with pending requests
+void detach_from_backend(core& self, lease_clock::duration close_timeout, completion<closed> done)
 {
     bool is_last = false;
     {
@@ -20,7 +20,7 @@ void detach_from_backend(core& self, lease_clock::duration patience, completion<
     }
     if (!is_last)
         return done(closed{});
-    self.backend->start_close(patience, std::move(done));
+    self.backend->start_close(close_timeout, std::move(done));
     // Another thread may have made another locker before the close began.
     if (self.backend->has_users())
         self.backend->cancel_close();
@@ -32,10 +32,10 @@ struct close_state : plain_condition
 };
 
 asio::awaitable<void> close_backend(
-    std::shared_ptr<core> self, lease_clock::duration patience, lease_clock::time_point until)
+    std::shared_ptr<core> self, lease_clock::duration close_timeout, lease_clock::time_point until)
 {
     auto state = std::make_shared<close_state>();
-    detach_from_backend(*self, patience, [state, weak = self->weak_from_this()](closed) {
+    detach_from_backend(*self, close_timeout, [state, weak = self->weak_from_this()](closed) {
         const auto owner = weak.lock();
         if (!owner)
             return;
@@ -62,8 +62,8 @@ asio::awaitable<void> close_backend(
     }
 }
 
-/// Adds the keys of acquires that have been ended without an answer from their backend. A lock that the backend has
-/// granted, or may still grant, must be released.
+/// Adds to `keys` the keys of acquires that may have left a grant or a place in the backend's queue: a request is
+/// unanswered, an unanswered request may still be executed, or a grant has not been processed.
 void report_undecided(core& self, std::vector<std::string>& keys)
 {
     const auto add = [&](const record& wanted) {
@@ -84,7 +84,7 @@ constexpr auto call_grace_time = std::chrono::milliseconds(100);
 /// once. The mutex must be held.
 unsigned calls_in_flight(const core& self) noexcept
 {
-    return self.granting_at_once + (self.quick_releases_begun - self.quick_releases_ended);
+    return self.immediate_creates + (self.quick_releases_begun - self.quick_releases_ended);
 }
 
 shutdown_report end_shutdown(core& self)
@@ -108,10 +108,10 @@ shutdown_report end_shutdown(core& self)
 
 } // namespace
 
-void orphan(core& self) noexcept
+void on_last_handle_destroyed(core& self) noexcept
 {
     try {
-        self.notifier.begin(shutdown_notifier::what::waiters);
+        self.notifier.begin(shutdown_notifier::scope::waiters);
         detach_from_backend(self, self.options.operation_timeout, [](closed) {});
     } catch (const std::bad_alloc&) {
         // The destructor of the last handle must not throw. The connections stay open until the adapter is destroyed.
@@ -123,9 +123,10 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     const auto now = lease_clock::now();
     const auto until = saturating_add(now, deadline);
     const auto calls_end_by = now + call_grace_time;
-    self->notifier.begin(shutdown_notifier::what::waiters_and_leases);
+    self->notifier.begin(shutdown_notifier::scope::waiters_and_leases);
     const timer_guard on_exit{*self, self->cleanup.drained()};
-    // Counts only the calls that the shutdown has waited for. A call that has begun since then is about to be refused.
+    // Number of calls in flight when the shutdown stopped waiting. Later calls are not counted, because the closed
+    // locker refuses them.
     unsigned unfinished_calls = 0;
     wait_state suspension;
     for (;;) {
@@ -134,14 +135,14 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             const std::lock_guard guard(self->mutex);
             // The notification of the waiters is fast, so it is completed even after the deadline.
             const bool is_notifying = self->notifier.is_notifying();
-            const bool others_call = calls_in_flight(*self) != 0;
-            if (self->leases.all().empty() && self->cleanup.empty() && self->acquiring == 0 && !others_call &&
-                !is_notifying)
+            const bool has_calls_in_flight = calls_in_flight(*self) != 0;
+            if (self->leases.all().empty() && self->cleanup.empty() && self->acquire_count == 0 &&
+                !has_calls_in_flight && !is_notifying)
                 break;
-            const auto ends_at = others_call ? std::max(until, calls_end_by) : until;
+            const auto ends_at = has_calls_in_flight ? std::max(until, calls_end_by) : until;
             if (lease_clock::now() < ends_at && !self->dead) {
                 self->timers.schedule_wait(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
-            } else if (!is_notifying && !(self->dead && others_call)) {
+            } else if (!is_notifying && !(self->dead && has_calls_in_flight)) {
                 unfinished_calls = calls_in_flight(*self);
                 break;
             }
@@ -151,10 +152,11 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     }
     auto report = end_shutdown(*self);
     report.unfinished_calls = unfinished_calls;
-    // A backend may have claims of its own to release. If claims are unsettled here, the time for that has already been
-    // used.
-    const auto patience = report.unsettled.empty() ? self->options.operation_timeout : std::chrono::milliseconds(0);
-    co_await close_backend(self, patience, until);
+    // The backend may have claims of its own to release. It gets no time for them if claims of this locker are already
+    // unsettled.
+    const auto close_timeout =
+        report.unsettled.empty() ? self->options.operation_timeout : std::chrono::milliseconds(0);
+    co_await close_backend(self, close_timeout, until);
     report.unproven += self->backend->unproven();
     co_return report;
 }

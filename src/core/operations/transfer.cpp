@@ -40,8 +40,8 @@ bool is_in_doubt(const record& held)
     return held.in_doubt() || held.spent() || held.late_ttl() != std::chrono::milliseconds::max();
 }
 
-/// Returns false if an operation in flight has to end first. Otherwise no other operation begins, and a ticket may be
-/// made.
+/// Blocks other operations on the lock until `end_detach`, so that a ticket can be made. Returns false, without any
+/// effect, if an operation in flight must end first.
 bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
 {
     record& subject = *held;
@@ -57,7 +57,7 @@ bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
     }
     if (const auto now = lease_clock::now(); subject.lease().has_ended(now)) {
         guard.unlock();
-        const auto reason = lease_table::end_of(subject, now);
+        const auto reason = lease_table::end_reason_of(subject, now);
         self.declare_lost(held, reason);
         throw_not_held(self, subject, reason);
     }
@@ -164,7 +164,7 @@ ticket_content read_ticket(const core& self, std::string_view ticket)
     return std::move(*content);
 }
 
-retry_policy until_timeout(const core& self)
+retry_policy adoption_retry_policy(const core& self)
 {
     return retry_policy::exponential(20ms, 2.0, 500ms).total_time(self.options.operation_timeout);
 }
@@ -172,8 +172,10 @@ retry_policy until_timeout(const core& self)
 enum class adoption : unsigned char
 {
     adopted,
-    again,
-    waits,
+    /// A request was sent or an answer was processed, so the state must be checked again.
+    call_again,
+    /// The caller must wait until the record changes.
+    must_wait,
 };
 
 /// Processes an answer that is not a usable grant. After a grant that arrived too late, the adoption is repeated.
@@ -188,7 +190,7 @@ void process_answer(core& self, record& wanted, retry_schedule& schedule, const 
     }
     if (outcome.status == create_status::granted)
         why = too_late_to_use();
-    const bool again = is_retryable(why->code) && schedule.failed(lease_clock::now());
+    const bool again = is_retryable(why->code) && schedule.on_failed(lease_clock::now());
     if (!again || schedule.next_at() >= schedule.deadline())
         throw_failed(*why, context_of(self, wanted));
 }
@@ -212,7 +214,7 @@ adoption proceed(
             const create_outcome outcome = std::move(subject.outcome());
             guard.unlock();
             process_answer(self, subject, schedule, outcome);
-            return adoption::again;
+            return adoption::call_again;
         }
         if (subject.in_flight != operation::none && now >= schedule.deadline()) {
             guard.unlock();
@@ -221,7 +223,7 @@ adoption proceed(
         if (subject.in_flight != operation::none || now < schedule.next_at()) {
             self.timers.schedule_wait(
                 subject, subject.in_flight != operation::none ? schedule.deadline() : schedule.next_at());
-            return adoption::waits;
+            return adoption::must_wait;
         }
         if (subject.attempts_made > 0)
             ++self.stats.retries;
@@ -235,12 +237,12 @@ adoption proceed(
             backend.start_adopt(proof, wanted, completion<create_outcome>::bind<&record::on_created>(wanted));
         },
         [&](const failure_ptr& why) { wanted->on_created(create_outcome::failed(why)); });
-    return adoption::again;
+    return adoption::call_again;
 }
 
 } // namespace
 
-/// Adopts a lock. The adoption enters no queue: the lock is held already, so other waiters cannot get it before.
+/// Adopts a lock. The adoption enters no queue, because no waiter can be granted a lock that is already held.
 asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options)
 {
     check_tickets_supported(*self, {});
@@ -251,7 +253,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     if (self->closed_to_new.load())
         throw_shutting_down(*self, *wanted);
     on_exit.enter_slow_path();
-    const auto policy = until_timeout(*self);
+    const auto policy = adoption_retry_policy(*self);
     retry_schedule schedule(policy, wanted->started);
     wait_state suspension;
     suspension.ends_when_closed = true;
@@ -263,9 +265,9 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
         case adoption::adopted:
             on_exit.dismiss();
             co_return record::make_lock(std::move(wanted), std::move(self));
-        case adoption::again:
+        case adoption::call_again:
             break;
-        case adoption::waits:
+        case adoption::must_wait:
             co_await self->async_wait(*wanted, suspension, seen);
             break;
         }

@@ -34,7 +34,7 @@ std::optional<lost_reason> begin_body(core& self, record& held)
         if (!lost && self.dead) {
             // Without the context, no timer renews the lease, or cancels the body when the lease ends.
             lost = lost_reason::shutting_down;
-            self.leases.begin_end(held, *lost, actions);
+            self.leases.end_lease(held, *lost, actions);
         }
         if (held.current_phase() == phase::held) {
             held.plan.begin_body();
@@ -130,7 +130,7 @@ public:
 
 private:
     [[nodiscard]] asio::any_io_executor executor() const override { return strand_; }
-    void go_on(error_code /*why*/) override
+    void invoke_handler(error_code /*why*/) override
     {
         if (!has_ended_)
             check();

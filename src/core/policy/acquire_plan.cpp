@@ -8,17 +8,19 @@ namespace colock::detail {
 namespace {
 
 /// Limits for a backend that ends each wait as soon as the wait begins. After `max_futile_waits` such waits, the
-/// acquire pauses between attempts, for 1 ms to 16 ms. A wait is futile if it is shorter than `min_wait`, or than twice
-/// the time of an answer.
+/// acquire pauses between attempts, for 1 ms to 16 ms. A wait is futile if it is not longer than `min_wait`, or not
+/// longer than twice the time that the backend took to answer.
 constexpr unsigned max_futile_waits = 32;
 constexpr auto min_wait = std::chrono::microseconds(200);
 constexpr auto min_pause = std::chrono::milliseconds(1);
 constexpr unsigned max_pause_doublings = 4;
 
-/// Delay of the first check after an attempt whose outcome is unknown. Such an attempt may have left a grant, or a
-/// place in the backend's queue, which excludes others until it is found, so the check does not wait for a long delay
-/// of the policy. After a grant that arrived too late, the lock is released. No event reports this to the acquire, but
-/// a slow backend should not be asked at once. The delay doubles, up to 64 s.
+/// Delay of the first check after an unknown outcome or a late grant. The delay doubles with each check, up to 64 s.
+///
+/// An attempt with an unknown outcome may have left a grant or a place in the backend's queue, which blocks other
+/// callers until a check finds it. The check therefore does not wait for a long delay of the policy. A late grant is
+/// released, but no event reports this release to the acquire. The check is not made at once, because a backend that
+/// grants late is slow.
 constexpr auto first_check_delay = std::chrono::seconds(1);
 constexpr unsigned max_check_doublings = 6;
 
@@ -32,11 +34,11 @@ acquire_plan::decision acquire_plan::next(
         // An answer that arrives after the acquire has given up is left to the cleanup.
         return {.what = too_late ? action::give_up : action::await_answer, .until = schedule.deadline()};
     }
-    const bool due = now >= schedule.next_at();
+    const bool is_due = now >= schedule.next_at();
     if (!seen.is_head) {
         if (too_late)
             return {.what = action::give_up};
-        if (schedule.finite() && due)
+        if (schedule.finite() && is_due)
             return {.what = action::count, .yields = true};
         return wait(seen, schedule);
     }
@@ -46,7 +48,8 @@ acquire_plan::decision acquire_plan::next(
     if (!was_sent_ && !event_pending_ && !(waited_ && too_late)) {
         if (!blocked_here)
             return send(now, schedule);
-        // The release will hand over the lock, or wake this waiter.
+        // A release in this locker hands over the lock to this waiter or wakes it, so the first attempt fails without a
+        // request.
         if (schedule.attempts() == 0)
             return {.what = action::count};
     }
@@ -54,9 +57,9 @@ acquire_plan::decision acquire_plan::next(
         return {.what = action::give_up};
     // After an error, only time or a new connection helps: an event source that is also broken could end each wait at
     // once.
-    const bool wanted = due || now >= std::min({holder_expires_, sooner_expiry_, next_check_}) ||
-                        (event_pending_ && !failed_) || is_retry_due_;
-    if (wanted && !yields_to_others)
+    const bool must_send = is_due || now >= std::min({holder_expires_, earlier_expiry_, next_check_}) ||
+                           (event_pending_ && !failed_) || is_retry_due_;
+    if (must_send && !yields_to_others)
         return was_suspended_ ? send(now, schedule) : decision{.what = action::yield};
 
     decision result = wait(seen, schedule);
@@ -76,8 +79,8 @@ acquire_plan::decision acquire_plan::wait(const view& seen, const retry_schedule
 {
     decision result{.until = schedule.deadline()};
     if (seen.is_head) {
-        result.listen = seen.events && was_sent_ && !failed_ && !is_listening_ && next_check_ == time_point::max();
-        result.until = std::min({result.until, schedule.next_at(), holder_expires_, sooner_expiry_, next_check_});
+        result.listens = seen.has_events && was_sent_ && !failed_ && !is_listening_ && next_check_ == time_point::max();
+        result.until = std::min({result.until, schedule.next_at(), holder_expires_, earlier_expiry_, next_check_});
     } else if (schedule.finite()) {
         result.until = std::min(result.until, schedule.next_at());
     }
@@ -88,13 +91,13 @@ bool acquire_plan::on_sent(bool counts) noexcept
 {
     event_pending_ = false;
     is_repeated_ = std::exchange(is_retry_due_, false);
-    sooner_expiry_ = time_point::max();
+    earlier_expiry_ = time_point::max();
     counts_ = counts;
     was_sent_ = true;
     return stop_listening();
 }
 
-void acquire_plan::answered() noexcept
+void acquire_plan::on_answered() noexcept
 {
     was_suspended_ = false;
     holder_expires_ = time_point::max();
@@ -103,14 +106,15 @@ void acquire_plan::answered() noexcept
 
 bool acquire_plan::on_busy(time_point now, lease_clock::duration took, time_point expires) noexcept
 {
-    // If many waiters want the same key, a wake-up often brings no lock, but seldom so soon and so many times in a row.
+    // If a key has many waiters, a woken waiter often finds the key busy again, but rarely at once and many times in a
+    // row.
     const bool paused = next_check_ != time_point::max();
     const auto waited = now - took - found_busy_at_;
     if (!paused && !counts_ && waited <= std::max<lease_clock::duration>(min_wait, 2 * took))
         futile_waits_ = static_cast<std::uint8_t>(std::min(futile_waits_ + 1U, max_futile_waits + max_pause_doublings));
     else if (!paused)
         futile_waits_ /= 2;
-    answered();
+    on_answered();
     found_busy_at_ = now;
     if (!paused && !counts_ && futile_waits_ >= max_futile_waits) {
         const auto doublings = futile_waits_ - max_futile_waits;
@@ -124,7 +128,7 @@ bool acquire_plan::on_busy(time_point now, lease_clock::duration took, time_poin
 
 bool acquire_plan::on_failed(time_point now, bool checks_soon) noexcept
 {
-    answered();
+    on_answered();
     failed_ = true;
     const bool was_check = check_count_ > 0;
     if (counts_)

@@ -13,12 +13,13 @@ class retry_schedule;
 
 /// Decides the next action of one acquire. Performs no I/O, takes no mutex and reads no clock.
 ///
-/// Only the heads of the local queue of a key send requests to the backend. A head tries at once. After a busy answer,
-/// it tries again in one of these cases:
+/// Only the heads of the local queue of a key send requests to the backend. A head tries at once. It tries again in one
+/// of these cases:
 /// - The delay of its policy is over.
 /// - The conflicting grant expires.
-/// - An event has reported that the lock may be free.
-/// - After an unknown outcome or a late grant, it is time to check the result.
+/// - An event has reported that the lock may be free, and the last attempt did not end with an error.
+/// - The backend can be reached again after an error, or after it may have lost events.
+/// - A check is due, which was scheduled after an unknown outcome, a late grant, or too many waits that ended at once.
 ///
 /// A waiter behind the heads counts its attempts by its own delays, without requests to the backend.
 class acquire_plan
@@ -33,7 +34,7 @@ public:
         /// An operation on the claim is in flight.
         bool unanswered = false;
         /// The backend sends an event when the lock may be free.
-        bool events = false;
+        bool has_events = false;
         /// Until this time a holder of this locker has the lock, so the backend could only answer busy.
         time_point held_here_until = time_point::min();
         /// Until this time the acquire sends no attempt, so that waiters of other lockers can take the lock.
@@ -60,7 +61,7 @@ public:
         /// For `count`: let other handlers run afterwards.
         bool yields = false;
         /// For `wait`: ask the backend for an event when the lock may be free.
-        bool listen = false;
+        bool listens = false;
         /// For `wait` and `await_answer`: when `next` must be called again at the latest.
         time_point until = time_point::max();
     };
@@ -75,8 +76,8 @@ public:
     /// Called when the answer is busy, after `took`. Returns true if the attempt counts under the policy.
     [[nodiscard]] bool on_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
     /// Called when the answer is an error, or a grant that arrived too late. Returns true if the attempt counts under
-    /// the policy. All attempts do, except for checks that this function has scheduled, and attempts after contact was
-    /// regained.
+    /// the policy. An attempt does not count if its delay under the policy was not over, and it was made to check an
+    /// earlier result or because the backend could be reached again.
     /// \param checks_soon the result must be checked soon: true for an unknown outcome and for a late grant
     [[nodiscard]] bool on_failed(time_point now, bool checks_soon) noexcept;
     void on_yielded() noexcept { was_suspended_ = true; }
@@ -98,7 +99,7 @@ public:
         return is_retry_due_ = failed_ || (is_listening_ && misses_events);
     }
     /// Called when the conflicting grant ends earlier than reported before.
-    void on_earlier_expiry(time_point earlier) noexcept { sooner_expiry_ = std::min(sooner_expiry_, earlier); }
+    void on_earlier_expiry(time_point earlier) noexcept { earlier_expiry_ = std::min(earlier_expiry_, earlier); }
 
     /// Called after several locks were requested in one step, and this was counted. The first separate attempt is not
     /// counted again.
@@ -124,21 +125,22 @@ public:
 private:
     [[nodiscard]] decision send(time_point now, const retry_schedule& schedule) const noexcept;
     [[nodiscard]] decision wait(const view& seen, const retry_schedule& schedule) const noexcept;
-    void answered() noexcept;
+    void on_answered() noexcept;
 
     /// When the conflicting grant expires. An expiry sends no event.
     time_point holder_expires_ = time_point::max();
     /// An earlier expiry that was reported since the last attempt was sent.
-    time_point sooner_expiry_ = time_point::max();
+    time_point earlier_expiry_ = time_point::max();
     /// When the acquire checks again, unless an event comes first. Set after too many waits without a result, after an
     /// unknown outcome, and after a late grant.
     time_point next_check_ = time_point::max();
     time_point found_busy_at_{};
     /// Number of the latest wait at the backend. The end of an earlier wait may arrive late, and has another number.
     std::uint32_t wait_number_ = 0;
-    /// Number of waits that ended at once without a result. Halved by each other wait.
+    /// Number of waits that ended at once and did not bring the lock. Each other busy answer halves the number, except
+    /// after a pause.
     std::uint8_t futile_waits_ = 0;
-    /// Number of checks since the last attempt that counted.
+    /// Number of checks that were scheduled since the last busy answer or counted attempt.
     std::uint8_t check_count_ = 0;
     bool was_sent_ = false;
     bool counts_ = true;

@@ -11,56 +11,57 @@ lease_clock::time_point local_deadline(const lease_request& asked) noexcept
 {
     if (asked.ttl == 0ms)
         return lease_clock::time_point::max();
-    // Allows clock rates that differ by one percent, and rounding by a millisecond in each direction.
+    // The margin covers clock rates that differ by one percent, and rounding by a millisecond in each direction.
     const lease_clock::duration margin = lease_clock::duration(asked.ttl) / 100 + 2ms;
     return saturating_add(asked.sent, lease_clock::duration(asked.ttl - asked.clock_lead) - margin);
 }
 
 bool lease_plan::arrives_in_time(
-    lease_request granted, time_point session_until, time_point now, const margins& of) noexcept
+    lease_request granted, time_point session_until, time_point now, const margins& configured) noexcept
 {
-    const auto leaves = [&](time_point ends, milliseconds by_default) {
-        return ends == time_point::max() || saturating_add(now, of.minimum_validity.value_or(by_default)) <= ends;
+    const auto is_enough_left = [&](time_point ends, milliseconds by_default) {
+        return ends == time_point::max() ||
+               saturating_add(now, configured.minimum_validity.value_or(by_default)) <= ends;
     };
     // The deadline of a session may be much nearer than the TTL, because it is extended continuously.
-    return leaves(local_deadline(granted), std::max(10ms, granted.ttl / 10)) &&
-           leaves(session_until, std::clamp(granted.ttl / 100, 10ms, 100ms));
+    return is_enough_left(local_deadline(granted), std::max(10ms, granted.ttl / 10)) &&
+           is_enough_left(session_until, std::clamp(granted.ttl / 100, 10ms, 100ms));
 }
 
-lease_plan::time_point lease_plan::bound(lease_request by) const noexcept
+lease_plan::time_point lease_plan::expiry_of(lease_request request) const noexcept
 {
-    return std::min(local_deadline(by), hold_until_);
+    return std::min(local_deadline(request), hold_until_);
 }
 
-lease_plan::time_point lease_plan::set_request(lease_request by) noexcept
+lease_plan::time_point lease_plan::set_request(lease_request request) noexcept
 {
-    span_ = is_bounded() ? std::min(by.ttl, max_hold_) : by.ttl;
-    return bound(by);
+    span_ = is_bounded() ? std::min(request.ttl, max_hold_) : request.ttl;
+    return expiry_of(request);
 }
 
-lease_plan::time_point lease_plan::on_granted(lease_request by, time_point session_until) noexcept
+lease_plan::time_point lease_plan::on_granted(lease_request request, time_point session_until) noexcept
 {
     if (session_until != time_point::max()) {
-        const auto tenth = std::clamp<lease_clock::duration>((session_until - by.sent) / 10, 0ms, max_margin);
+        const auto tenth = std::clamp<lease_clock::duration>((session_until - request.sent) / 10, 0ms, max_margin);
         session_margin_ = std::chrono::duration_cast<decltype(session_margin_)>(tenth);
     }
-    if (by.ttl > 0ms && max_hold_ > 0ms)
-        hold_until_ = saturating_add(by.sent, max_hold_);
-    return on_extended(by, by.ttl);
+    if (request.ttl > 0ms && max_hold_ > 0ms)
+        hold_until_ = saturating_add(request.sent, max_hold_);
+    return on_extended(request, request.ttl);
 }
 
-lease_plan::time_point lease_plan::on_extended(lease_request by, milliseconds ttl) noexcept
+lease_plan::time_point lease_plan::on_extended(lease_request request, milliseconds ttl) noexcept
 {
     if (renews_ && ttl > 0ms)
-        renew_at_ = saturating_add(by.sent, ttl / 3);
-    return set_request(by);
+        renew_at_ = saturating_add(request.sent, ttl / 3);
+    return set_request(request);
 }
 
-std::optional<lease_plan::time_point> lease_plan::on_shortened(lease_request by, time_point expiry) noexcept
+std::optional<lease_plan::time_point> lease_plan::on_shortened(lease_request request, time_point expiry) noexcept
 {
-    if (bound(by) >= expiry)
+    if (expiry_of(request) >= expiry)
         return std::nullopt;
-    return set_request(by);
+    return set_request(request);
 }
 
 lease_plan::time_point lease_plan::on_handed_out(
@@ -105,30 +106,31 @@ void lease_plan::stop_body(lost_reason why) noexcept
         stop_margin_reached_ = true;
 }
 
-lease_plan::time_point lease_plan::stop_at(time_point expiry, const margins& of) const noexcept
+lease_plan::time_point lease_plan::stop_at(time_point expiry, const margins& configured) const noexcept
 {
     if (!body_runs_ || stop_margin_reached_ || expiry == time_point::max())
         return time_point::max();
     const auto by_default = std::min<lease_clock::duration>(span_ / 10, session_margin_);
-    return expiry - (of.stop_margin ? lease_clock::duration(*of.stop_margin) : by_default);
+    return expiry - (configured.stop_margin ? lease_clock::duration(*configured.stop_margin) : by_default);
 }
 
-lease_plan::decision lease_plan::next(time_point now, time_point expiry, const margins& of, bool watched) const noexcept
+lease_plan::decision lease_plan::next(
+    time_point now, time_point expiry, const margins& configured, bool watched) const noexcept
 {
     if (now >= expiry)
         return {action::lose};
-    if (now >= stop_at(expiry, of))
+    if (now >= stop_at(expiry, configured))
         return {action::stop_body};
     if (now >= renew_at_)
         return {action::renew};
-    return {action::wait, due(expiry, of, watched)};
+    return {action::wait, due(expiry, configured, watched)};
 }
 
-lease_plan::time_point lease_plan::due(time_point expiry, const margins& of, bool watched) const noexcept
+lease_plan::time_point lease_plan::due(time_point expiry, const margins& configured, bool watched) const noexcept
 {
     if (!watched && !renews_ && !body_runs_ && listeners_ == 0 && !is_bounded())
         return renew_at_;
-    return std::min({renew_at_, expiry, stop_at(expiry, of)});
+    return std::min({renew_at_, expiry, stop_at(expiry, configured)});
 }
 
 } // namespace colock::detail

@@ -66,7 +66,7 @@ public:
     struct decision
     {
         action what = action::wait;
-        /// For `wait`.
+        /// For `wait`: when `next` must be called again at the latest.
         time_point until = time_point::max();
     };
 
@@ -79,16 +79,16 @@ public:
 
     /// Whether enough time of a grant, and of its session, is left for the holder to use the lock.
     [[nodiscard]] static bool arrives_in_time(
-        lease_request granted, time_point session_until, time_point now, const margins& of) noexcept;
+        lease_request granted, time_point session_until, time_point now, const margins& configured) noexcept;
 
     // Called when the lease begins or changes. Each function returns the new expiry, not considering the session.
     /// \param session_until deadline of the session to which the lease is tied
-    [[nodiscard]] time_point on_granted(lease_request by, time_point session_until = time_point::max()) noexcept;
+    [[nodiscard]] time_point on_granted(lease_request request, time_point session_until = time_point::max()) noexcept;
     /// \param ttl the TTL of the lock; a renewal before the end of max_hold asks for less
-    [[nodiscard]] time_point on_extended(lease_request by, milliseconds ttl) noexcept;
+    [[nodiscard]] time_point on_extended(lease_request request, milliseconds ttl) noexcept;
     /// Called when an extension is sent. A shorter TTL applies at once, because the answer may never arrive. Returns
     /// nothing if the new expiry is not earlier than `expiry`.
-    [[nodiscard]] std::optional<time_point> on_shortened(lease_request by, time_point expiry) noexcept;
+    [[nodiscard]] std::optional<time_point> on_shortened(lease_request request, time_point expiry) noexcept;
 
     /// Called when the group of the lease is complete. From now on max_hold counts, and the lease is renewed only if
     /// the caller asked for it. Returns the new expiry of the lease; `expiry` is the old one.
@@ -124,9 +124,10 @@ public:
 
     /// Returns the action that is due now for a lease with that `expiry`.
     /// \param watched whether the end of the lease must be detected even if nobody waits for it
-    [[nodiscard]] decision next(time_point now, time_point expiry, const margins& of, bool watched) const noexcept;
+    [[nodiscard]] decision next(
+        time_point now, time_point expiry, const margins& configured, bool watched) const noexcept;
     /// Returns when `next` must be called again.
-    [[nodiscard]] time_point due(time_point expiry, const margins& of, bool watched) const noexcept;
+    [[nodiscard]] time_point due(time_point expiry, const margins& configured, bool watched) const noexcept;
 
     [[nodiscard]] bool renews() const noexcept { return renews_; }
     [[nodiscard]] bool body_runs() const noexcept { return body_runs_; }
@@ -140,9 +141,9 @@ public:
 private:
     static constexpr std::chrono::duration<std::uint16_t, std::milli> max_margin{1000};
 
-    [[nodiscard]] time_point set_request(lease_request by) noexcept;
-    [[nodiscard]] time_point bound(lease_request by) const noexcept;
-    [[nodiscard]] time_point stop_at(time_point expiry, const margins& of) const noexcept;
+    [[nodiscard]] time_point set_request(lease_request request) noexcept;
+    [[nodiscard]] time_point expiry_of(lease_request request) const noexcept;
+    [[nodiscard]] time_point stop_at(time_point expiry, const margins& configured) const noexcept;
 
     milliseconds max_hold_{0};
     time_point hold_until_ = time_point::max();

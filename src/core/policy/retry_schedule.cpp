@@ -11,7 +11,7 @@ retry_schedule::retry_schedule(const retry_policy& policy, time_point start) noe
 {
 }
 
-bool retry_schedule::failed(time_point now)
+bool retry_schedule::on_failed(time_point now)
 {
     const auto delay = policy_->delay_after({attempts_, start_, previous_});
     ++attempts_;

@@ -19,7 +19,7 @@ public:
 
     /// Records that a counted attempt has failed, and sets next_at(). Returns false if the policy gives up.
     /// \throws what a custom function throws
-    [[nodiscard]] bool failed(time_point now);
+    [[nodiscard]] bool on_failed(time_point now);
 
     /// When the next attempt is due. Before the first failure this is the start.
     [[nodiscard]] time_point next_at() const noexcept { return next_at_; }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t max_label = 256;
 constexpr std::size_t max_purge_limit = 100'000;
 
-std::unique_ptr<const failure> wrong(errc code, std::string detail)
+std::unique_ptr<const failure> make_problem(errc code, std::string detail)
 {
     return std::make_unique<const failure>(failure{code, {}, std::move(detail)});
 }
@@ -23,13 +23,14 @@ std::unique_ptr<const failure> wrong(errc code, std::string detail)
 std::unique_ptr<const failure> check_key(std::string_view key, const adapter_limits& limits)
 {
     if (key.empty())
-        return wrong(errc::invalid_key, "the key is empty; acquire_global() is the one lock without a key");
+        return make_problem(errc::invalid_key, "the key is empty; acquire_global() is the one lock without a key");
     if (key.size() > limits.max_key) {
-        return wrong(errc::invalid_key, "the key has " + std::to_string(key.size()) + " bytes, the limit is " +
-                                            std::to_string(limits.max_key) + "; shorten it, or use a hash of it");
+        return make_problem(errc::invalid_key, "the key has " + std::to_string(key.size()) + " bytes, the limit is " +
+                                                   std::to_string(limits.max_key) +
+                                                   "; shorten it, or use a hash of it");
     }
     if (const auto at = key.find('\0'); at != key.npos) {
-        return wrong(
+        return make_problem(
             errc::invalid_key, "the key has a NUL at byte " + std::to_string(at) + "; leave it out, or encode the key");
     }
     return nullptr;
@@ -39,20 +40,21 @@ std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const ad
     const capabilities& can, std::chrono::milliseconds max_clock_lead)
 {
     if (ttl < 0ms)
-        return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give a positive one");
+        return make_problem(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give a positive one");
     if (ttl == 0ms) {
-        return can.no_ttl
-                   ? nullptr
-                   : wrong(errc::unsupported, "the backend has no locks without a ttl (0 ms); give a positive one");
+        return can.no_ttl ? nullptr
+                          : make_problem(errc::unsupported,
+                                "the backend has no locks without a ttl (0 ms); give a positive one");
     }
     if (ttl < limits.min_ttl || ttl > limits.max_ttl) {
-        return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give one from " + in_words(limits.min_ttl) +
-                                            " to " + in_words(limits.max_ttl));
+        return make_problem(errc::invalid_ttl, "the ttl is " + in_words(ttl) + "; give one from " +
+                                                   in_words(limits.min_ttl) + " to " + in_words(limits.max_ttl));
     }
     if (is_too_short(ttl, max_clock_lead)) {
-        return wrong(errc::invalid_ttl, "the ttl is " + in_words(ttl) + ", and the backend's max_clock_lead is " +
-                                            in_words(max_clock_lead) + ", which shortens the lease; give at least " +
-                                            in_words(4 * max_clock_lead) + ", or set a smaller max_clock_lead");
+        return make_problem(errc::invalid_ttl, "the ttl is " + in_words(ttl) +
+                                                   ", and the backend's max_clock_lead is " + in_words(max_clock_lead) +
+                                                   ", which shortens the lease; give at least " +
+                                                   in_words(4 * max_clock_lead) + ", or set a smaller max_clock_lead");
     }
     return nullptr;
 }
@@ -60,35 +62,37 @@ std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const ad
 std::unique_ptr<const failure> check_retry(const retry_policy& policy)
 {
     auto problem = policy.problem();
-    return problem.empty() ? nullptr : wrong(errc::invalid_retry, std::move(problem));
+    return problem.empty() ? nullptr : make_problem(errc::invalid_retry, std::move(problem));
 }
 
 std::unique_ptr<const failure> check_mode(
     lock_mode mode, std::size_t max_holders, const capabilities& can, std::string_view backend)
 {
     if (mode != lock_mode::exclusive && mode != lock_mode::shared) {
-        return wrong(errc::invalid_options, "the mode is " + std::to_string(static_cast<unsigned>(mode)) +
-                                                "; give lock_mode::exclusive or lock_mode::shared");
+        return make_problem(errc::invalid_options, "the mode is " + std::to_string(static_cast<unsigned>(mode)) +
+                                                       "; give lock_mode::exclusive or lock_mode::shared");
     }
     if (mode == lock_mode::exclusive && max_holders != 0) {
-        return wrong(errc::invalid_options, "max_holders is " + std::to_string(max_holders) +
-                                                " with an exclusive lock; ask for lock_mode::shared, or leave it 0");
+        return make_problem(
+            errc::invalid_options, "max_holders is " + std::to_string(max_holders) +
+                                       " with an exclusive lock; ask for lock_mode::shared, or leave it 0");
     }
     if (mode == lock_mode::shared && !can.shared)
-        return wrong(errc::unsupported, std::string(backend) + " has no shared locks; ask for an exclusive one");
+        return make_problem(errc::unsupported, std::string(backend) + " has no shared locks; ask for an exclusive one");
     if (max_holders != 0 && !can.semaphore)
-        return wrong(errc::unsupported, std::string(backend) + " has no semaphores; leave max_holders 0");
+        return make_problem(errc::unsupported, std::string(backend) + " has no semaphores; leave max_holders 0");
     return nullptr;
 }
 
 std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value)
 {
     if (value.size() > max_label) {
-        return wrong(errc::invalid_options, std::string(name) + " has " + std::to_string(value.size()) +
-                                                " bytes, the limit is " + std::to_string(max_label) + "; shorten it");
+        return make_problem(errc::invalid_options, std::string(name) + " has " + std::to_string(value.size()) +
+                                                       " bytes, the limit is " + std::to_string(max_label) +
+                                                       "; shorten it");
     }
     if (value.find('\0') != value.npos)
-        return wrong(errc::invalid_options, std::string(name) + " contains a NUL; leave it out");
+        return make_problem(errc::invalid_options, std::string(name) + " contains a NUL; leave it out");
     return nullptr;
 }
 
@@ -96,27 +100,27 @@ std::unique_ptr<const failure> check_max_hold(std::chrono::milliseconds max_hold
 {
     if (max_hold >= limits.min_ttl && max_hold <= limits.max_ttl)
         return nullptr;
-    return wrong(errc::invalid_options, "max_hold is " + in_words(max_hold) + "; give one from " +
-                                            in_words(limits.min_ttl) + " to " + in_words(limits.max_ttl));
+    return make_problem(errc::invalid_options, "max_hold is " + in_words(max_hold) + "; give one from " +
+                                                   in_words(limits.min_ttl) + " to " + in_words(limits.max_ttl));
 }
 
 std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl, std::chrono::milliseconds max_clock_lead,
-    const locker_options& options, renewal by_default)
+    const locker_options& options, renewal default_renewal)
 {
     if (ttl == 0ms || (!options.minimum_validity && !options.stop_margin))
         return nullptr;
     const auto max_validity = std::chrono::floor<std::chrono::milliseconds>(
         local_deadline({lease_clock::time_point{}, ttl, max_clock_lead}).time_since_epoch());
-    const auto too_long = [&](std::string_view name, std::chrono::milliseconds value, std::string_view effect) {
-        return wrong(errc::invalid_options, std::string(name) + " is " + in_words(value) + ", and a lease of " +
-                                                in_words(ttl) + " is valid for " + in_words(max_validity) + ": " +
-                                                std::string(effect) + "; set less, or give a longer ttl");
+    const auto margin_problem = [&](std::string_view name, std::chrono::milliseconds value, std::string_view effect) {
+        return make_problem(errc::invalid_options, std::string(name) + " is " + in_words(value) + ", and a lease of " +
+                                                       in_words(ttl) + " is valid for " + in_words(max_validity) +
+                                                       ": " + std::string(effect) + "; set less, or give a longer ttl");
     };
     if (options.minimum_validity && *options.minimum_validity >= max_validity)
-        return too_long("minimum_validity", *options.minimum_validity, "no grant would ever be accepted");
+        return margin_problem("minimum_validity", *options.minimum_validity, "no grant would ever be accepted");
     // Only with_lock stops a body.
-    if (by_default == renewal::automatic && options.stop_margin && *options.stop_margin >= max_validity)
-        return too_long("stop_margin", *options.stop_margin, "a body would be cancelled as soon as it began");
+    if (default_renewal == renewal::automatic && options.stop_margin && *options.stop_margin >= max_validity)
+        return margin_problem("stop_margin", *options.stop_margin, "a body would be cancelled as soon as it began");
     return nullptr;
 }
 
@@ -146,11 +150,11 @@ void check_locker_options(const locker_options& options, const adapter& backend)
     if (options.purge) {
         in_range("purge.interval", options.purge->interval, 100ms, std::chrono::hours(24 * 30));
         if (options.purge->limit < 1 || options.purge->limit > max_purge_limit) {
-            refuse(wrong(errc::invalid_options, "purge.limit is " + std::to_string(options.purge->limit) +
-                                                    "; give one from 1 to " + std::to_string(max_purge_limit)));
+            refuse(make_problem(errc::invalid_options, "purge.limit is " + std::to_string(options.purge->limit) +
+                                                           "; give one from 1 to " + std::to_string(max_purge_limit)));
         }
         if (!backend.capabilities().list) {
-            refuse(wrong(errc::unsupported,
+            refuse(make_problem(errc::unsupported,
                 std::string(backend.name()) + " cannot list its locks, so it cannot purge them; leave purge unset"));
         }
     }

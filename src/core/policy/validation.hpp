@@ -15,7 +15,7 @@ namespace colock::detail {
 
 [[nodiscard]] std::unique_ptr<const failure> check_key(std::string_view key, const adapter_limits& limits);
 /// A TTL of 0 is valid if the backend has locks without a TTL.
-/// \param max_clock_lead of the adapter for this TTL
+/// \param max_clock_lead the adapter's `max_clock_lead` for this TTL
 [[nodiscard]] std::unique_ptr<const failure> check_ttl(std::chrono::milliseconds ttl, const adapter_limits& limits,
     const capabilities& can, std::chrono::milliseconds max_clock_lead);
 [[nodiscard]] std::unique_ptr<const failure> check_retry(const retry_policy& policy);
@@ -24,10 +24,10 @@ namespace colock::detail {
 [[nodiscard]] std::unique_ptr<const failure> check_max_hold(
     std::chrono::milliseconds max_hold, const adapter_limits& limits);
 /// Checks whether a lease with this TTL can be long enough for the margins of the locker.
-/// \param max_clock_lead of the adapter for this TTL
-/// \param by_default the default renewal of the operation: automatic for with_lock
+/// \param max_clock_lead the adapter's `max_clock_lead` for this TTL
+/// \param default_renewal the default renewal of the operation: automatic for with_lock
 [[nodiscard]] std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl,
-    std::chrono::milliseconds max_clock_lead, const locker_options& options, renewal by_default);
+    std::chrono::milliseconds max_clock_lead, const locker_options& options, renewal default_renewal);
 [[nodiscard]] std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value);
 /// \throws validation_error
 void check_locker_options(const locker_options& options, const adapter& backend);

@@ -28,7 +28,7 @@ struct acquire_guard
         wanted = &subject;
         // In a single-threaded process, nobody can begin a shutdown before this coroutine suspends.
         if (!is_single_threaded())
-            count_in(self->can.immediate ? self->granting_at_once : self->acquiring);
+            count_in(self->can.immediate ? self->immediate_creates : self->acquire_count);
     }
     ~acquire_guard()
     {
@@ -41,10 +41,10 @@ struct acquire_guard
     /// Counts the acquire among those that may have to wait. Must be called before anything is awaited.
     void enter_slow_path() noexcept
     {
-        if (counted_in == &self->acquiring)
+        if (counted_in == &self->acquire_count)
             return;
         auto* const before = counted_in;
-        count_in(self->acquiring);
+        count_in(self->acquire_count);
         if (before)
             count_out(*self, *before);
     }

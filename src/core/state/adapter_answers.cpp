@@ -163,7 +163,7 @@ void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid
         if (held.current_phase() == phase::ending) {
             cleanup.start_release(held, actions);
         } else if (!outcome.error && !outcome.valid) {
-            leases.begin_end(held, lease_table::end_of(held, lease_clock::now()), actions);
+            leases.end_lease(held, lease_table::end_reason_of(held, lease_clock::now()), actions);
         } else {
             // A renewal that became due meanwhile was postponed because of this query.
             held.plan.catch_up(lease_clock::now());
@@ -188,7 +188,7 @@ void core::declare_lost(const record::ptr& held, lost_reason reason)
             held->loss_before_grant = reason;
         if (held->current_phase() != phase::held)
             return;
-        leases.begin_end(*held, reason, actions);
+        leases.end_lease(*held, reason, actions);
     }
     actions.run(*this);
 }
@@ -198,7 +198,7 @@ void core::on_contact_lost() noexcept
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        leases.lost_contact(lease_clock::now());
+        leases.on_contact_lost(lease_clock::now());
     }
     actions.run(*this);
 }
@@ -216,7 +216,7 @@ void core::on_contact_regained() noexcept
 void core::on_session_ended(const session_bound& session) noexcept
 {
     const std::lock_guard guard(mutex);
-    leases.session_ended(session);
+    leases.on_session_ended(session);
 }
 
 } // namespace colock::detail

@@ -122,7 +122,7 @@ release_start begin_release(core& self, record& held, std::uint32_t* seen)
         const std::lock_guard guard(self.mutex);
         begun.was_held = held.current_phase() == phase::held;
         if (begun.was_held)
-            self.leases.begin_end(held, lost_reason::released, actions);
+            self.leases.end_lease(held, lost_reason::released, actions);
         begun.waits = seen && !self.can.immediate && watch_for_answer(self, held, *seen);
     }
     actions.run(self);
@@ -156,12 +156,12 @@ void abandon_acquire(core& self, const record::ptr& wanted) noexcept
                     --self.stats.waiting;
                 subject.incomplete = nullptr;
                 if (subject.acquire.stop_listening())
-                    actions.ask(deferred_actions::action::cancel_wait, subject);
+                    actions.add_request(deferred_actions::action::cancel_wait, subject);
                 self.timers.schedule(subject, lease_clock::time_point::max());
                 if ((subject.in_flight == operation::none && !subject.left_trace) || subject.is_from_parent()) {
                     subject.move_to(phase::ended);
                 } else {
-                    subject.has_acquired();
+                    subject.mark_acquired();
                     subject.release_state().is_settling = true;
                     cleanup_queue::note_request(subject, subject.ttl());
                     subject.move_to(phase::ending);

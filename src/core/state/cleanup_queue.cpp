@@ -48,12 +48,12 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
         next = shard_.queues.pick_for_hand_over(ending, actions.wakes);
     try {
         if (next && next->acquire.is_listening())
-            actions.ask(deferred_actions::action::cancel_wait, *next);
+            actions.add_request(deferred_actions::action::cancel_wait, *next);
         if (next)
-            actions.ask(deferred_actions::action::hand_over, ending, next);
+            actions.add_request(deferred_actions::action::hand_over, ending, next);
         else
-            actions.ask(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
-                                                             : deferred_actions::action::abandon,
+            actions.add_request(ending.granted && !ending.in_doubt() ? deferred_actions::action::release
+                                                                     : deferred_actions::action::abandon,
                 ending);
     } catch (const std::bad_alloc&) {
         return retry_later(ending, actions);
@@ -165,7 +165,7 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
     else if (ending.granted)
         shard_.queues.wake_heads(ending, actions.wakes);
     if (ending_.empty()) {
-        actions.keep = std::move(kept_);
+        actions.kept_core = std::move(kept_);
         drained_.notify(actions.wakes);
     }
 }
@@ -196,7 +196,7 @@ const std::vector<std::string>& cleanup_queue::give_up_and_list_keys(deferred_ac
 record::ptr cleanup_queue::drop_after_fork(deferred_actions& actions)
 {
     if (ending_.empty()) {
-        actions.keep = std::move(kept_);
+        actions.kept_core = std::move(kept_);
         drained_.notify(actions.wakes);
         return {};
     }

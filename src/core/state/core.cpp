@@ -58,8 +58,8 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     return made;
 }
 
-core::core(std::shared_ptr<adapter> asked, locker_options chosen)
-    : shard(std::move(asked), std::move(chosen)), default_owner(owner_from(options))
+core::core(std::shared_ptr<adapter> used_backend, locker_options given_options)
+    : shard(std::move(used_backend), std::move(given_options)), default_owner(owner_from(options))
 {
 }
 

@@ -52,7 +52,7 @@ public:
 
     /// \throws validation_error
     [[nodiscard]] static std::shared_ptr<core> make(std::shared_ptr<adapter> backend, locker_options options);
-    core(std::shared_ptr<adapter> asked, locker_options chosen);
+    core(std::shared_ptr<adapter> used_backend, locker_options given_options);
 
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
     [[nodiscard]] std::string backend_name() const { return std::string(backend->name()); }
@@ -91,23 +91,24 @@ public:
                 const auto slot = asio::get_associated_cancellation_slot(handler);
                 waiter::ptr waiting;
                 try {
-                    waiting.reset(new waiter_with<decltype(handler)>(*self, std::move(handler)));
+                    waiting.reset(new typed_waiter<decltype(handler)>(*self, std::move(handler)));
                 } catch (const std::bad_alloc&) {
-                    // The handler has not been moved yet. An exception would leave run(), and the coroutine suspended.
+                    // The handler has not been moved yet. If the exception were rethrown, it would leave run(), and the
+                    // coroutine would remain suspended.
                     asio::post(executor,
                         asio::append(std::move(handler), make_error_code(boost::system::errc::not_enough_memory)));
                     return;
                 }
                 state->wait = waiting;
-                self->cancel_by(slot, waiting);
+                self->assign_cancellation(slot, waiting);
                 self->suspend(waiting, executor, *where, *state, version);
             },
             completion_token, this, &source, &suspension, seen);
     }
 
-    /// Lets `slot`, which may be empty, cancel `target`: the waiter is resumed with `operation_aborted`, now or when it
-    /// is suspended next.
-    void cancel_by(asio::cancellation_slot slot, const waiter::ptr& target);
+    /// Assigns to `slot`, which may be empty, a handler that cancels `target`: the waiter is resumed with
+    /// `operation_aborted`, now or when it is suspended next.
+    void assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& target);
     /// Suspends `target` until `source` changes, as `async_wait` does.
     /// \param executor the executor of the waiter's handler
     void suspend(const waiter::ptr& target, const asio::any_io_executor& executor, condition& source,
@@ -135,9 +136,9 @@ public:
     const std::shared_ptr<const owner_data> default_owner;
 
     /// Number of coroutines that acquire and may have to wait.
-    std::atomic<unsigned> acquiring{0};
+    std::atomic<unsigned> acquire_count{0};
     /// Number of acquires whose create the backend is executing inside the call. A shutdown waits for them.
-    std::atomic<unsigned> granting_at_once{0};
+    std::atomic<unsigned> immediate_creates{0};
     /// The backend was notified that this locker does not need it any more.
     bool detached = false;
     cleanup_queue cleanup{*this};
@@ -149,8 +150,8 @@ public:
     /// keep the core alive, and end the records without the mutex.
     unsigned quick_releases_begun = 0;
     std::atomic<unsigned> quick_releases_ended{0};
-    /// The condition on which groups wait that pause after a failed attempt.
-    plain_condition pausing;
+    /// Condition of the groups that pause after a failed attempt.
+    plain_condition group_pause;
 
 private:
     /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.

@@ -58,10 +58,12 @@ struct deferred_actions
     /// Two inline elements, because a hand-over may also cancel a wait.
     boost::container::small_vector<request, 2> requests;
     removed_records ended;
-    std::shared_ptr<core> keep;
+    /// Keeps the core alive while the actions are executed, and is released without the mutex. May be null.
+    std::shared_ptr<core> kept_core;
 
-    /// \throws std::bad_alloc Call it before `subject` is changed.
-    void ask(action what, record& subject, record::ptr next = {})
+    /// Adds a request to the backend. Must be called before `subject` is changed.
+    /// \throws std::bad_alloc
+    void add_request(action what, record& subject, record::ptr next = {})
     {
         requests.push_back({what, record::ptr(&subject), std::move(next)});
     }

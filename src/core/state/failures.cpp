@@ -56,7 +56,7 @@ last_answer answer_to(const core& self, const record& wanted, lease_clock::time_
     if (!is_sent && wanted.attempts_made == 0)
         return answer_to_first(self, *wanted.place.queue, now);
     return {.is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
-        .sent = is_sent,
+        .is_in_flight = is_sent,
         .error = wanted.outcome().error,
         .holder = wanted.outcome().holder};
 }
@@ -80,14 +80,14 @@ failure_ptr why_not_busy(const core& self, const last_answer& last, const char* 
         return trouble;
     if (last.error || last.is_behind)
         return last.error;
-    return make_failure(last.sent ? errc::outcome_unknown : errc::unavailable, silence);
+    return make_failure(last.is_in_flight ? errc::outcome_unknown : errc::unavailable, silence);
 }
 
 void throw_retries_ended(
     const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last)
 {
     auto context = context_of(self, wanted);
-    context.attempts += schedule.earlier_requests() + (last.sent ? 1 : 0);
+    context.attempts += schedule.earlier_requests() + (last.is_in_flight ? 1 : 0);
     context.counted_attempts = schedule.attempts();
     if (const auto why = why_not_busy(self, last, "the backend had not answered when the retry policy ended"))
         throw_failed(*why, std::move(context));

@@ -57,7 +57,7 @@ void core::context_forked() noexcept
         }
         // The threads that were inside the backend exist only in the parent.
         quick_releases_ended = quick_releases_begun;
-        granting_at_once = 0;
+        immediate_creates = 0;
         events.forked();
         notifier.stop();
         // Each waiter checks the state of its record again.

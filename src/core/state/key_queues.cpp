@@ -69,7 +69,7 @@ key_queue& key_queues::make(const record& wanted)
     key_queue& queue = *made;
     table_of(queue.hash).emplace(queue_name{queue.key, queue.hash}, std::move(made));
     ++size_;
-    count(queue.hash, 1);
+    change_count(queue.hash, 1);
     timers_.keep_armed(true);
     return queue;
 }
@@ -79,7 +79,7 @@ void key_queues::drop(key_queue& empty)
     BOOST_ASSERT(empty.heads == 0);
     table& in = table_of(empty.hash);
     const auto found = in.find(queue_name{empty.key, empty.hash});
-    count(empty.hash, -1);
+    change_count(empty.hash, -1);
     auto done = std::move(found->second);
     in.erase(found);
     --size_;

@@ -18,14 +18,14 @@
 
 namespace colock::detail {
 
-/// The last answer of the backend about a key. It explains to a caller why it did not get the lock.
+/// The last answer of the backend about a key, which explains to a caller why the lock was not granted.
 struct last_answer
 {
     /// The last attempt was answered: with "busy" if `error` is null. If false, `error` is the error of an earlier
     /// attempt.
     bool is_answered = false;
     /// An attempt is in flight.
-    bool sent = false;
+    bool is_in_flight = false;
     /// Another caller of this locker is first, and the backend's answer to it is not overdue.
     bool is_behind = false;
     failure_ptr error{};
@@ -79,8 +79,8 @@ public:
     key_queues(const key_queues&) = delete;
     key_queues& operator=(const key_queues&) = delete;
 
-    /// Returns false if nobody waited for a key with this hash a moment ago. True proves nothing. May be called without
-    /// the mutex.
+    /// Returns false if no queue had a key with this hash at the time of the call. True may be due to another key. May
+    /// be called without the mutex.
     [[nodiscard]] bool may_have(std::size_t hash) const noexcept
     {
         return counts_[hash % counts_.size()].load(std::memory_order_acquire) != 0;
@@ -130,12 +130,12 @@ private:
     static void make_head(record& member, key_queue& queue, wake_list& wakes);
     [[nodiscard]] key_queue& make(const record& wanted);
     void drop(key_queue& empty);
-    void count(std::size_t hash, int more) noexcept
+    void change_count(std::size_t hash, int change) noexcept
     {
         // Written under the mutex only.
-        auto& known = counts_[hash % counts_.size()];
-        known.store(
-            known.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(more), std::memory_order_release);
+        auto& counter = counts_[hash % counts_.size()];
+        counter.store(
+            counter.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change), std::memory_order_release);
     }
 
     const bool fifo_;

@@ -21,7 +21,7 @@ void lease_table::hold(record& wanted, std::uint64_t fence)
     wanted.granted = true;
     wanted.lease().set_ttl_bound(
         wanted.plan.on_granted(request_of(wanted, wanted.ttl()), wanted.lease().session_until()));
-    wanted.has_acquired();
+    wanted.mark_acquired();
     wanted.move_to(phase::held);
     held_.push_back(wanted);
     if (wanted.lease().session())
@@ -68,7 +68,7 @@ void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& a
 void lease_table::apply_early_reports(record& held, deferred_actions& actions)
 {
     if (held.loss_before_grant)
-        return begin_end(held, *held.loss_before_grant, actions);
+        return end_lease(held, *held.loss_before_grant, actions);
     if (held.is_to_be_verified)
         verify(held, actions);
 }
@@ -78,7 +78,7 @@ void lease_table::verify(record& held, deferred_actions& actions)
     held.is_to_be_verified = true;
     if (held.in_flight != operation::none)
         return;
-    actions.ask(deferred_actions::action::verify, held);
+    actions.add_request(deferred_actions::action::verify, held);
     held.is_to_be_verified = false;
     held.in_flight = operation::query;
     held.set_sent(lease_clock::now());
@@ -108,7 +108,7 @@ bool lease_table::follow_plan(record& held, time_point now, deferred_actions& ac
         const auto next = held.plan.next(now, expiry, shard_.margins, is_watched(held));
         switch (next.what) {
         case lease_plan::action::lose:
-            begin_end(held, end_of(held, now), actions);
+            end_lease(held, end_reason_of(held, now), actions);
             return false;
         case lease_plan::action::stop_body:
             stop_body(held, lost_reason::expired, actions);
@@ -135,7 +135,7 @@ bool lease_table::shut_down_next(deferred_actions& actions)
     record& next = held_.front();
     next.shutdown_notified = true;
     if (!next.plan.body_runs()) {
-        begin_end(next, lost_reason::shutting_down, actions);
+        end_lease(next, lost_reason::shutting_down, actions);
         return true;
     }
     stop_body(next, lost_reason::shutting_down, actions);
@@ -151,7 +151,7 @@ void lease_table::start_renewal(record& held, time_point now, deferred_actions& 
     const bool is_possible =
         held.in_flight == operation::none && ttl && !is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl));
     if (is_possible)
-        actions.ask(deferred_actions::action::renew, held);
+        actions.add_request(deferred_actions::action::renew, held);
     held.plan.forget_renewal();
     if (!is_possible)
         return;
@@ -162,7 +162,7 @@ void lease_table::start_renewal(record& held, time_point now, deferred_actions& 
     cleanup_queue::note_request(held, *ttl);
 }
 
-void lease_table::begin_end(record& held, lost_reason reason, deferred_actions& actions)
+void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& actions)
 {
     held_.erase(held_.iterator_to(held));
     held.end_reason = reason;
@@ -222,7 +222,7 @@ void lease_table::watch_session(record& held)
         shard_.timers.schedule(held, lease_clock::now());
 }
 
-lost_reason lease_table::end_of(const record& held, time_point now) noexcept
+lost_reason lease_table::end_reason_of(const record& held, time_point now) noexcept
 {
     const auto& session = held.lease().session();
     if (session && session->has_ended(now))
@@ -236,13 +236,13 @@ std::optional<lost_reason> lease_table::report_loss(record& held, deferred_actio
         return held.end_reason;
     // The timer may be late if the body kept its thread busy.
     if (held.plan.body_must_stop())
-        begin_end(held, held.plan.stop_reason(), actions);
+        end_lease(held, held.plan.stop_reason(), actions);
     else if (const auto now = lease_clock::now(); held.lease().has_ended(now))
-        begin_end(held, end_of(held, now), actions);
+        end_lease(held, end_reason_of(held, now), actions);
     return held.end_reason;
 }
 
-void lease_table::expect(record& held, milliseconds ttl, deferred_actions& actions)
+void lease_table::apply_requested_ttl(record& held, milliseconds ttl, deferred_actions& actions)
 {
     cleanup_queue::note_request(held, ttl);
     if (const auto sooner = held.plan.on_shortened(request_of(held, ttl), held.lease().ttl_bound())) {
@@ -280,7 +280,7 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
         }
     } else if (outcome.status != extend_status::failed) {
         // An answer that came after the deadline cannot restore a lock that was not held for a while.
-        begin_end(subject, end_of(subject, lease_clock::now()), actions);
+        end_lease(subject, end_reason_of(subject, lease_clock::now()), actions);
     } else if (subject.plan.renews()) {
         if (is_renewal)
             ++shard_.stats.renewal_errors;
@@ -301,7 +301,7 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     subject.notify(actions.wakes);
 }
 
-void lease_table::lost_contact(time_point now)
+void lease_table::on_contact_lost(time_point now)
 {
     for (record& held : held_) {
         if (shard_.options.observer && !held.incomplete)
@@ -315,7 +315,7 @@ void lease_table::lost_contact(time_point now)
 }
 
 /// The locks become due now, so the timer ends them in batches.
-void lease_table::session_ended(const session_bound& session)
+void lease_table::on_session_ended(const session_bound& session)
 {
     const auto now = lease_clock::now();
     for (record& held : held_) {

@@ -20,7 +20,7 @@ class lease_table
 public:
     using time_point = lease_clock::time_point;
 
-    lease_table(shard& of, cleanup_queue& ends) : shard_(of), cleanup_(ends) {}
+    lease_table(shard& owner, cleanup_queue& cleanup) : shard_(owner), cleanup_(cleanup) {}
     lease_table(const lease_table&) = delete;
     lease_table& operator=(const lease_table&) = delete;
 
@@ -41,7 +41,7 @@ public:
     /// options apply.
     void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now);
     /// Ends the lease for this reason, reports the loss if it is one, and begins to release the lock.
-    void begin_end(record& held, lost_reason reason, deferred_actions& actions);
+    void end_lease(record& held, lost_reason reason, deferred_actions& actions);
     /// Ends the lock in this process without releasing it in the backend, because another holder takes it over with the
     /// ticket.
     void detach(record& held, deferred_actions& actions);
@@ -59,19 +59,19 @@ public:
     void start_renewal(record& held, time_point now, deferred_actions& actions);
     /// Records that a request with this TTL is about to be sent. A TTL that is shorter than the current one applies at
     /// once.
-    void expect(record& held, std::chrono::milliseconds ttl, deferred_actions& actions);
+    void apply_requested_ttl(record& held, std::chrono::milliseconds ttl, deferred_actions& actions);
     void on_extended(record& subject, extend_outcome&& outcome, deferred_actions& actions);
 
     /// Returns why the lease has ended, if it has. A loss that is reported to the caller is also counted and reported
     /// to the observer.
     [[nodiscard]] std::optional<lost_reason> report_loss(record& held, deferred_actions& actions);
     /// Returns why a lease has ended that is not valid any more.
-    [[nodiscard]] static lost_reason end_of(const record& held, time_point now) noexcept;
+    [[nodiscard]] static lost_reason end_reason_of(const record& held, time_point now) noexcept;
 
     /// Reports to the observer that every lease may end soon, because the backend cannot be reached. Leases that are
     /// renewed become due for renewal now: the timer starts the renewals in batches.
-    void lost_contact(time_point now);
-    void session_ended(const session_bound& session);
+    void on_contact_lost(time_point now);
+    void on_session_ended(const session_bound& session);
 
     /// Returns the parameters that determine the lease of `claim`, whose last request asked for `ttl`.
     [[nodiscard]] lease_request request_of(const record& claim, std::chrono::milliseconds ttl) const noexcept;
@@ -79,9 +79,9 @@ public:
     [[nodiscard]] record_list& all() noexcept { return held_; }
 
 private:
-    /// Whether the end of the lease is detected even if nobody waits for it. A lock of a group may have been extended
-    /// by the group's id in another process. The backend then keeps the lock longer than the lock's handle does, which
-    /// must release it.
+    /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group may have been
+    /// extended through the group's id in another process. The backend then keeps the lock after this lease has ended,
+    /// so the lock must be released.
     [[nodiscard]] bool is_watched(const record& held) const noexcept;
     void watch_session(record& held);
 

@@ -44,7 +44,7 @@ record::~record()
         outcome_.~create_outcome();
 }
 
-void record::has_acquired() noexcept
+void record::mark_acquired() noexcept
 {
     BOOST_ASSERT(!has_acquired_);
     outcome_.~create_outcome();

@@ -205,7 +205,7 @@ public:
         return const_cast<detail::release_state&>(std::as_const(*this).release_state());
     }
     /// Switches from the data of the acquire to the data of the lease and the release. Must be called once.
-    void has_acquired() noexcept;
+    void mark_acquired() noexcept;
 
     /// Valid until the record has ended. The core is kept alive by the acquiring coroutine, by the handle, or by itself
     /// while a lock is being released.

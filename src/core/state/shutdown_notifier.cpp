@@ -8,12 +8,12 @@
 
 namespace colock::detail {
 
-void shutdown_notifier::begin(what notified)
+void shutdown_notifier::begin(scope notified)
 {
     {
         const std::lock_guard guard(shard_.mutex);
         shard_.closed_to_new = true;
-        ends_leases_ = ends_leases_ || notified == what::waiters_and_leases;
+        ends_leases_ = ends_leases_ || notified == scope::waiters_and_leases;
         is_notifying_ = true;
     }
     notify_in_batches();

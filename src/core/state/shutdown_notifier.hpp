@@ -15,7 +15,8 @@ namespace colock::detail {
 class shutdown_notifier
 {
 public:
-    enum class what : unsigned char
+    /// Selects what is notified.
+    enum class scope : unsigned char
     {
         waiters,
         waiters_and_leases,
@@ -29,7 +30,7 @@ public:
 
     /// Closes the locker: nothing is granted from now on. Notifies the first batch before it returns. The other batches
     /// follow even if nobody waits for them. The mutex must not be held.
-    void begin(what notified);
+    void begin(scope notified);
 
     /// Notifies all waiters and leases that have not been notified yet. The mutex must not be held.
     void notify_remaining() { notify_in_batches(); }

@@ -84,26 +84,27 @@ void timer_heap::arm_or_throw()
     // again.
     armed_for_ = time_point::max();
     timer_->expires_at(first);
-    timer_->async_wait([owner = owner_, fire = fire_](const error_code& failed) {
+    timer_->async_wait([owner = owner_, on_fired = on_fired_](const error_code& failed) {
         if (failed)
             return;
         if (const auto alive = owner.lock())
-            fire(alive.get());
+            on_fired(alive.get());
     });
     armed_for_ = first;
 }
 
 /// Cancels an unused timer in a posted handler. To cancel a timer and to arm it again costs a microsecond and two
 /// system calls. A program that takes one lock after the other from a backend that answers at once avoids both, because
-/// it stays in one handler. With any other backend the posted handler would find nothing due.
+/// it stays in one handler. With any other backend, the next lock takes a round trip, so the posted handler would
+/// still find nothing scheduled.
 void timer_heap::disarm_soon()
 {
     if (keeps_armed_ || armed_for_ == time_point::max() || std::exchange(is_disarming_, true))
         return;
     try {
-        asio::post(timer_->get_executor(), [owner = owner_, unused = unused_] {
+        asio::post(timer_->get_executor(), [owner = owner_, on_unused = on_unused_] {
             if (const auto alive = owner.lock())
-                unused(alive.get());
+                on_unused(alive.get());
         });
     } catch (...) {
         // There is no memory to post the handler.

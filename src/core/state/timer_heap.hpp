@@ -35,8 +35,8 @@ public:
     void set_owner(const std::shared_ptr<Owner>& owner)
     {
         owner_ = owner;
-        fire_ = [](void* alive) { (static_cast<Owner*>(alive)->*Fired)(); };
-        unused_ = [](void* alive) { (static_cast<Owner*>(alive)->*Unused)(); };
+        on_fired_ = [](void* alive) { (static_cast<Owner*>(alive)->*Fired)(); };
+        on_unused_ = [](void* alive) { (static_cast<Owner*>(alive)->*Unused)(); };
     }
 
     /// `time_point::max()` removes `source` from the timers. If there is no memory to arm the timer, the next call
@@ -76,8 +76,8 @@ private:
     const adapter& backend_;
     const bool answers_at_once_;
     std::weak_ptr<void> owner_;
-    void (*fire_)(void*) = nullptr;
-    void (*unused_)(void*) = nullptr;
+    void (*on_fired_)(void*) = nullptr;
+    void (*on_unused_)(void*) = nullptr;
     heap due_;
     std::optional<lease_timer> timer_;
     time_point armed_for_ = time_point::max();

@@ -26,7 +26,7 @@ public:
     void operator()()
     {
         const ptr kept = std::move(of_);
-        kept->go_on(why_);
+        kept->invoke_handler(why_);
     }
 
 private:
@@ -57,7 +57,7 @@ void shard::wake_later(waiter& suspended_again) noexcept
     timers.schedule(late_wakes, lease_clock::now());
 }
 
-void core::cancel_by(asio::cancellation_slot slot, const waiter::ptr& target)
+void core::assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& target)
 {
     if (!slot.is_connected())
         return;

@@ -37,7 +37,7 @@ using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 /// live in the coroutine's frame, because the cancellation slot, or a thread that is about to resume the coroutine, may
 /// refer to the waiter after the frame is gone.
 ///
-/// The core's lists own a reference to each waiter in them. Thread safety: the core's mutex guards the lists.
+/// The core's lists own a reference to each waiter in them. Thread safety: the shard's mutex guards the lists.
 class waiter : public pending_handler,
                public boost::intrusive::list_base_hook<auto_unlink>,
                public boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>
@@ -47,7 +47,7 @@ public:
     using source_hook = boost::intrusive::list_base_hook<auto_unlink>;
     using suspended_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>;
 
-    // Whether the waiter is suspended. The core's mutex must be held.
+    /// Whether the waiter is suspended. The shard's mutex must be held.
     [[nodiscard]] bool is_waiting() const noexcept { return source_hook::is_linked(); }
     /// Removes the waiter from the lists. Requires `is_waiting()`.
     [[nodiscard]] ptr remove() noexcept
@@ -58,13 +58,13 @@ public:
     }
 
     /// Posts the continuation to the executor of its coroutine. Does nothing if the context of that executor has shut
-    /// down. The core's mutex must not be held.
+    /// down. The shard's mutex must not be held.
     /// \throws std::bad_alloc The waiter may then be resumed again.
     void resume(error_code why);
     /// Destroys the continuation, unless it has been posted already.
     virtual void discard() noexcept = 0;
 
-    /// The wait was cancelled: it ends instead of being suspended again. Guarded by the core's mutex.
+    /// The wait was cancelled: it ends instead of being suspended again. Guarded by the shard's mutex.
     bool is_cancelled = false;
     /// Whether the waiter is resumed because of a cancellation. Belongs to the wake list that contains the waiter.
     bool is_woken_by_cancellation = false;
@@ -76,12 +76,13 @@ protected:
     void forget() noexcept;
 
 private:
-    /// Destroyed without being invoked if its context is destroyed, or if there is no memory to post it.
+    /// The function object that is posted to invoke the handler. It is destroyed without being invoked if its context
+    /// is destroyed, or if there is no memory to post it.
     class continuation;
 
     [[nodiscard]] virtual asio::any_io_executor executor() const = 0;
     /// Invokes the handler. Called on its executor.
-    virtual void go_on(error_code why) = 0;
+    virtual void invoke_handler(error_code why) = 0;
     /// Destroys the handler, which was posted to a context that is being destroyed.
     virtual void drop() noexcept = 0;
 
@@ -94,10 +95,10 @@ private:
 /// A waiter with its handler. The handler is not type-erased, and its executor is not copied, because there may be ten
 /// thousand waiters.
 template <class Handler>
-class waiter_with final : public waiter
+class typed_waiter final : public waiter
 {
 public:
-    waiter_with(core& owner, Handler&& handler) : waiter(owner), handler_(std::move(handler)) {}
+    typed_waiter(core& owner, Handler&& handler) : waiter(owner), handler_(std::move(handler)) {}
 
     void discard() noexcept override
     {
@@ -111,7 +112,7 @@ public:
 
 private:
     [[nodiscard]] asio::any_io_executor executor() const override { return asio::get_associated_executor(*handler_); }
-    void go_on(error_code why) override
+    void invoke_handler(error_code why) override
     {
         Handler handler = *std::move(handler_);
         handler_.reset();
@@ -205,7 +206,7 @@ private:
 
 struct timer_tag;
 
-/// Something that coroutines wait on, with an optional due time. Guarded by the core's mutex.
+/// Something that coroutines wait on, with an optional due time. Guarded by the shard's mutex.
 ///
 /// Works like a condition variable. A coroutine reads `version`, checks the state, and is suspended unless the version
 /// has changed since. Every change increments the version and wakes all waiters.

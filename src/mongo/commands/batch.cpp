@@ -46,7 +46,7 @@ std::size_t batch_size(std::size_t operations) noexcept
     return std::clamp<std::size_t>((operations + commands - 1) / commands, 1, max_statements);
 }
 
-statement_errors::statement_errors(const document& reply) : done_(number_in(reply, "n"))
+statement_errors::statement_errors(const document& reply) : done_count_(number_in(reply, "n"))
 {
     bson_iter_t all;
     bson_iter_t each;
@@ -85,7 +85,7 @@ const answer* statement_errors::find(std::size_t statement) const noexcept
 bool statement_errors::accounts_for(std::size_t count) const noexcept
 {
     return (failed_.empty() || failed_.rbegin()->first < count) &&
-           done_ + static_cast<std::int64_t>(failed_.size()) == static_cast<std::int64_t>(count);
+           done_count_ + static_cast<std::int64_t>(failed_.size()) == static_cast<std::int64_t>(count);
 }
 
 batch::batch(const settings& config, std::span<const member_ptr> members, std::int32_t no_change_code)
@@ -103,20 +103,21 @@ batch::batch(const settings& config, std::span<const member_ptr> members, std::i
     find_ = make_find(config);
 }
 
-/// Operations that can share a statement share one, at the position of the first of them.
+/// Makes the update. A statement that several operations share is at the position of the first of these operations.
 document batch::make_update(const settings& config)
 {
     std::vector<std::vector<batchable_operation*>> statements;
     std::map<std::pair<std::string_view, std::string>, std::size_t> shared;
     for (auto& each : members_) {
         each.statement = statements.size();
-        if (auto kind = each.who->statement_kind(); !kind.empty())
-            each.statement = shared.try_emplace({each.who->key(), std::move(kind)}, statements.size()).first->second;
+        if (auto kind = each.operation->statement_kind(); !kind.empty())
+            each.statement =
+                shared.try_emplace({each.operation->key(), std::move(kind)}, statements.size()).first->second;
         if (each.statement == statements.size())
             statements.emplace_back();
-        statements[each.statement].push_back(each.who.get());
+        statements[each.statement].push_back(each.operation.get());
     }
-    statements_ = statements.size();
+    statement_count_ = statements.size();
     batch_update all(config);
     for (const auto& each : statements) {
         all.add([&](bson_t& to) {
@@ -135,7 +136,7 @@ document batch::make_find(const settings& config) const
     std::set<std::string_view> keys;
     for (const auto& each : members_) {
         if (each.needs_document)
-            keys.insert(each.who->key());
+            keys.insert(each.operation->key());
     }
     if (keys.empty())
         return made;
@@ -151,9 +152,9 @@ bool batch::leave(const batchable_operation& which) noexcept
 {
     bool is_empty = true;
     for (auto& each : members_) {
-        if (each.who == &which)
-            each.who.reset();
-        is_empty = is_empty && !each.who;
+        if (each.operation == &which)
+            each.operation.reset();
+        is_empty = is_empty && !each.operation;
     }
     return is_empty;
 }
@@ -170,11 +171,11 @@ void batch::set_cause(const error_code& cause, bool was_sent)
     (update_result_.what == answer::kind::done ? find_result_ : update_result_).set_cause(cause, was_sent);
 }
 
-void batch::performed()
+void batch::on_end()
 {
     is_over_ = true;
     const statement_errors errors(update_result_.reply);
-    if (update_result_.what == answer::kind::done && !errors.accounts_for(statements_)) {
+    if (update_result_.what == answer::kind::done && !errors.accounts_for(statement_count_)) {
         update_result_.what = answer::kind::unknown;
         update_result_.code = unknown_error;
     } else if (members_.size() > 1 && update_result_.what == answer::kind::refused && !is_denial(update_result_)) {
@@ -186,7 +187,7 @@ void batch::performed()
     for_each_document(
         find_result_.reply, [&](const bson_iter_t& each) { seen.insert_or_assign(key_of(each), lock_view(each)); });
     for (std::size_t i = 0; i < members_.size(); ++i) {
-        const auto member = std::exchange(members_[i].who, nullptr);
+        const auto member = std::exchange(members_[i].operation, nullptr);
         if (!member)
             continue;
         const auto* const error = errors.find(members_[i].statement);

@@ -41,7 +41,7 @@ public:
 
 private:
     std::map<std::size_t, answer> failed_;
-    std::int64_t done_ = 0;
+    std::int64_t done_count_ = 0;
 };
 
 /// Operations that are sent together: an update with their statements, then a `find` for the operations that need their
@@ -68,13 +68,13 @@ public:
     {
         return update_result_.ends_connection || find_result_.ends_connection;
     }
-    void performed() override;
+    void on_end() override;
 
 private:
     struct member
     {
         /// Null after the operation has left or was notified.
-        member_ptr who;
+        member_ptr operation;
         bool needs_document;
         /// Index of the operation's statement in the update.
         std::size_t statement = 0;
@@ -85,7 +85,7 @@ private:
     const std::string database_;
     const std::int32_t no_change_code_;
     std::vector<member> members_;
-    std::size_t statements_ = 0;
+    std::size_t statement_count_ = 0;
     document update_;
     /// Empty: no operation needs its document.
     document find_;

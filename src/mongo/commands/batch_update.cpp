@@ -10,16 +10,17 @@ namespace colock::mongo::detail {
 
 batch_update::batch_update(const settings& config) : config_(config)
 {
-    bson_append_utf8(made_.get(), "update", -1, config.collection.data(), static_cast<int>(config.collection.size()));
-    bson_append_array_begin(made_.get(), "updates", -1, &statements_);
+    bson_append_utf8(
+        command_.get(), "update", -1, config.collection.data(), static_cast<int>(config.collection.size()));
+    bson_append_array_begin(command_.get(), "updates", -1, &statements_);
 }
 
 document batch_update::take()
 {
     static const command_template concern(R"({"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})");
-    bson_append_array_end(made_.get(), &statements_);
-    concern.append_to(*made_.get(), {{"m", config_.operation_timeout.count()}});
-    return std::move(made_);
+    bson_append_array_end(command_.get(), &statements_);
+    concern.append_to(*command_.get(), {{"m", config_.operation_timeout.count()}});
+    return std::move(command_);
 }
 
 } // namespace colock::mongo::detail

@@ -52,8 +52,8 @@ public:
 
 private:
     const settings& config_;
-    document made_;
-    /// The array of statements in `made_`.
+    document command_;
+    /// The array of statements in `command_`.
     bson_t statements_;
     std::size_t size_ = 0;
 };

@@ -23,7 +23,7 @@ public:
 
     /// Removes the handler, so that it is not called.
     void drop() noexcept { then_ = nullptr; }
-    void performed() override
+    void on_end() override
     {
         if (const auto then = std::exchange(then_, nullptr))
             then(got());

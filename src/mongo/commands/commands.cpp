@@ -28,74 +28,74 @@ string check_of(std::initializer_list<string> statements)
     return R"({"update":"?c","updates":)" + list(statements) +
            R"(,"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
 }
-string check_join()
+string check_batched()
 {
     const string another = R"("?u")";
-    const auto with_later_fence = join_first_exclusive(true, another, R"("?l")");
+    const auto with_later_fence = batched_first_exclusive(true, another, R"("?l")");
     const auto both_share = statement(create_several(true, true, R"({"$literal":["?t","?u"]})", "2",
         list({several_holder(token, "0", true), several_holder(another, "1", true)})));
     return check_of({// There is no document at first. Then one token holds the lock.
-        join_release_exclusive(another), join_first_exclusive(true, token, request_fence),
-        join_release_exclusive(another), join_first_exclusive(true, another, request_fence),
-        join_release_exclusive(token),
+        batched_release_exclusive(another), batched_first_exclusive(true, token, request_fence),
+        batched_release_exclusive(another), batched_first_exclusive(true, another, request_fence),
+        batched_release_exclusive(token),
         // The lock is free, but is not granted with a fence that was used before. Further below, it is not granted
         // while there are readers, nor to a refused token.
-        join_first_exclusive(true, another, request_fence),
+        batched_first_exclusive(true, another, request_fence),
         // There is room for one of two claims in a statement. It becomes a holder, and the other does not.
-        both_share, both_share, join_release_several(R"({"$literal":["?t","?u"]})", "2"),
-        join_release_several(R"({"$literal":["?u"]})", "1"), join_release_several(R"({"$literal":["?t"]})", "1"),
+        both_share, both_share, batched_release_several(R"({"$literal":["?t","?u"]})", "2"),
+        batched_release_several(R"({"$literal":["?u"]})", "1"), batched_release_several(R"({"$literal":["?t"]})", "1"),
         with_fields(R"({"hx":"?l"})"), with_later_fence,
         with_fields(R"({"hx":0,"d":[{"t":"?t","x":0},{"t":"?u","x":"?l"}]})"), with_later_fence,
         // The document belongs to another program.
         R"({"q":)" + by_key + R"(,"u":{"f":"?f","n":1}})", with_later_fence, statement(create_shared(false, true))});
 }
 
-commands::create both(const string& with_ttl, const string& without)
+commands::ttl_forms make_forms(const string& with_ttl, const string& without_ttl)
 {
-    return {command_template(with_ttl), command_template(without)};
+    return {command_template(with_ttl), command_template(without_ttl)};
 }
 
-commands::create both(string (*create)(bool queues, bool has_ttl), bool queues, string (*form)(const string&))
+commands::ttl_forms make_forms(string (*create)(bool queues, bool has_ttl), bool queues, string (*form)(const string&))
 {
-    return both(form(create(queues, true)), form(create(queues, false)));
+    return make_forms(form(create(queues, true)), form(create(queues, false)));
 }
 
 commands make_all()
 {
     return {
-        .exclusive_queues = both(&create_exclusive, true, &as_command),
-        .exclusive_once = both(&create_exclusive, false, &as_command),
-        .shared_queues = both(&create_shared, true, &as_command),
-        .shared_once = both(&create_shared, false, &as_command),
-        .first_exclusive_queues = both(&create_first_exclusive, true, &as_command),
-        .first_exclusive_once = both(&create_first_exclusive, false, &as_command),
-        .join_first_exclusive =
-            both(join_first_exclusive(true, token, request_fence), join_first_exclusive(false, token, request_fence)),
-        .join_shared_queues = both(&create_shared, true, &statement),
-        .join_shared_once = both(&create_shared, false, &statement),
-        .join_several_queues = both(&create_several, true, &statement),
-        .join_several_once = both(&create_several, false, &statement),
-        .several_holder = both(several_holder(token, R"("?i")", true), several_holder(token, R"("?i")", false)),
-        .join_release_exclusive = command_template(join_release_exclusive(token)),
-        .join_release_shared = command_template(join_release_shared()),
-        .join_release_several = command_template(join_release_several(tokens, R"("?q")")),
-        .check_join = command_template(check_join()),
-        .check_code = command_template(check_of({join_release_exclusive(R"("?u")")})),
+        .exclusive_queues = make_forms(&create_exclusive, true, &as_command),
+        .exclusive_once = make_forms(&create_exclusive, false, &as_command),
+        .shared_queues = make_forms(&create_shared, true, &as_command),
+        .shared_once = make_forms(&create_shared, false, &as_command),
+        .first_exclusive_queues = make_forms(&create_first_exclusive, true, &as_command),
+        .first_exclusive_once = make_forms(&create_first_exclusive, false, &as_command),
+        .batched_first_exclusive = make_forms(
+            batched_first_exclusive(true, token, request_fence), batched_first_exclusive(false, token, request_fence)),
+        .batched_shared_queues = make_forms(&create_shared, true, &statement),
+        .batched_shared_once = make_forms(&create_shared, false, &statement),
+        .batched_several_queues = make_forms(&create_several, true, &statement),
+        .batched_several_once = make_forms(&create_several, false, &statement),
+        .several_holder = make_forms(several_holder(token, R"("?i")", true), several_holder(token, R"("?i")", false)),
+        .batched_release_exclusive = command_template(batched_release_exclusive(token)),
+        .batched_release_shared = command_template(batched_release_shared()),
+        .batched_release_several = command_template(batched_release_several(tokens, R"("?q")")),
+        .check_batched = command_template(check_batched()),
+        .check_code = command_template(check_of({batched_release_exclusive(R"("?u")")})),
         .find_options = command_template(
             R"({"projection":)" + shown_fields + R"(,"limit":"?n","batchSize":"?n","singleBatch":true})"),
         .release_exclusive = command_template(release_exclusive()),
         .release_shared = command_template(release_shared()),
         .extend_group_exclusive = command_template(extend_group_exclusive()),
         .extend_group_shared = command_template(extend_group_shared()),
-        .extend_exclusive = both(extend_exclusive(true), extend_exclusive(false)),
-        .extend_shared = both(extend_shared(true), extend_shared(false)),
+        .extend_exclusive = make_forms(extend_exclusive(true), extend_exclusive(false)),
+        .extend_shared = make_forms(extend_shared(true), extend_shared(false)),
         .touch_exclusive = command_template(touch_exclusive()),
         .touch_shared = command_template(touch_shared()),
         .withdraw = command_template(withdraw(false)),
         .refuse = command_template(withdraw(true)),
-        .hand_over = both(hand_over(true), hand_over(false)),
-        .adopt_exclusive = both(adopt_exclusive(true), adopt_exclusive(false)),
-        .adopt_shared = both(adopt_shared(true), adopt_shared(false)),
+        .hand_over = make_forms(hand_over(true), hand_over(false)),
+        .adopt_exclusive = make_forms(adopt_exclusive(true), adopt_exclusive(false)),
+        .adopt_shared = make_forms(adopt_shared(true), adopt_shared(false)),
         .remove_named = command_template(remove_named()),
         .remove_expired = command_template(remove_expired()),
         .forget = command_template(

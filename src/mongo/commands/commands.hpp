@@ -31,49 +31,49 @@ namespace colock::mongo::detail {
 /// `m` how long a write may wait for a majority, `b` time until which a token is refused, `v` name of the adapter.
 struct commands
 {
-    /// The two forms of a command or a statement.
-    struct create
+    /// The two forms of a command or a statement that sets an expiry.
+    struct ttl_forms
     {
         command_template with_ttl;
-        command_template without;
+        command_template without_ttl;
     };
     /// `findAndModify` commands. `value` in the reply contains the fields that `lock_view` reads. The `queues` forms
     /// record in the document that a claim waits, unless the claim is granted.
-    create exclusive_queues;
-    create exclusive_once;
-    create shared_queues;
-    create shared_once;
+    ttl_forms exclusive_queues;
+    ttl_forms exclusive_once;
+    ttl_forms shared_queues;
+    ttl_forms shared_once;
 
     /// Forms for the first request of a claim, which take less of the server's time. They do not grant the lock before
     /// `hx`, even if no shared holder is left, and do not record a writer that waits for readers. In these cases
     /// `exclusive_queues` or `exclusive_once` has to decide.
-    create first_exclusive_queues;
-    create first_exclusive_once;
+    ttl_forms first_exclusive_queues;
+    ttl_forms first_exclusive_once;
     /// Statements of an update. A statement fails, and changes nothing, unless it grants the lock with the fence that
     /// it names.
-    create join_first_exclusive;
+    ttl_forms batched_first_exclusive;
     /// Statements of an update. Their results have to be read from the documents afterwards.
-    create join_shared_queues;
-    create join_shared_once;
+    ttl_forms batched_shared_queues;
+    ttl_forms batched_shared_once;
     /// One statement for several claims of one key, so that the cost of a claim does not grow with the number of
     /// holders. The first claims that find room are granted. The statement fails, and changes nothing, if one of the
     /// claims already holds the lock, was refused or is too late.
     ///
     /// More placeholders: `a` tokens of the claims, `q` number of claims, `h` result of `several_holder` for each claim
     /// with its place `i`, and `x` the longest ttl.
-    create join_several_queues;
-    create join_several_once;
-    create several_holder;
+    ttl_forms batched_several_queues;
+    ttl_forms batched_several_once;
+    ttl_forms several_holder;
     /// Fails, and changes nothing, if the token to be released does not hold the lock.
-    command_template join_release_exclusive;
-    command_template join_release_shared;
+    command_template batched_release_exclusive;
+    command_template batched_release_shared;
     /// Releases the `q` tokens in `a`. Fails, and changes nothing, unless each of them holds the lock.
-    command_template join_release_several;
+    command_template batched_release_several;
     /// An update of which some statements have to succeed and the others have to fail; `server_check` knows which. The
     /// first statement that succeeds sets the fence of the document, by which `forget` finds the document of an
     /// interrupted check.
-    command_template check_join;
-    /// The first statement of `check_join` alone, which has to fail.
+    command_template check_batched;
+    /// The first statement of `check_batched` alone, which has to fail.
     command_template check_code;
     /// End of a `find` command, after the collection and the filter. Returns the same fields as `findAndModify`, of `n`
     /// documents.
@@ -88,8 +88,9 @@ struct commands
     /// holder.
     command_template extend_group_exclusive;
     command_template extend_group_shared;
-    create extend_exclusive;
-    create extend_shared;
+    ttl_forms extend_exclusive;
+    ttl_forms extend_shared;
+    /// Set only the number of the request. The reply shows whether the holder still holds the lock.
     command_template touch_exclusive;
     command_template touch_shared;
     /// The reply contains the document before the change. `refuse` also refuses the token until `b`.
@@ -97,11 +98,11 @@ struct commands
     command_template refuse;
     /// `u`: token of the next holder, to which all other placeholders except `t` belong. Sets `e` to 0 if the
     /// previous holder still held the lock, otherwise to -1.
-    create hand_over;
+    ttl_forms hand_over;
     /// `t`: token of the holder. `u`: token of the adopting claim, which may have adopted the lock already. All other
     /// placeholders belong to the adopting claim. Waiters are notified, because the lock may expire sooner now.
-    create adopt_exclusive;
-    create adopt_shared;
+    ttl_forms adopt_exclusive;
+    ttl_forms adopt_shared;
     /// The reply contains the whole document before the change. `remove_named` matches a document in which one of the
     /// tokens in the array `a` is a holder.
     command_template remove_named;
@@ -111,6 +112,7 @@ struct commands
     command_template forget;
     /// A write that a majority has to confirm. A former primary cannot get this confirmation.
     command_template confirm;
+    /// Opens the change stream that reports the changes of `g`.
     command_template watch;
 
     [[nodiscard]] static const commands& get();

@@ -30,10 +30,10 @@ std::shared_ptr<connection> connection::make(
     return made;
 }
 
-void connection::run(std::shared_ptr<task> asked, lease_clock::time_point deadline)
+void connection::run(std::shared_ptr<task> next, lease_clock::time_point deadline)
 {
     BOOST_ASSERT(is_free());
-    task_ = std::move(asked);
+    task_ = std::move(next);
     deadline_ = deadline;
     resume_fiber();
 }
@@ -53,7 +53,7 @@ void connection::run_fiber() noexcept
     mongoc_client_set_error_api(driver, MONGOC_ERROR_API_VERSION_2);
     while (!closing_) {
         if (task_ && !is_performed_) {
-            requests_before_ = requests();
+            requests_before_ = request_count();
             task_->perform(*driver);
             is_performed_ = true;
         }
@@ -82,19 +82,19 @@ void connection::end_task()
     const auto ended = std::move(task_);
     task_ = nullptr;
     if (ended->ends_connection()) {
-        ended->set_cause(cause(), requests() > requests_before_);
+        ended->set_cause(cause(), request_count() > requests_before_);
         if (transport_)
             ended->explain(transport_->explanation());
         closing_ = true;
     }
     const bool closed = closing_;
-    ended->performed();
+    ended->on_end();
     if (auto next = ended->take_next()) {
         if (!closing_) {
             run(std::move(next), deadline_);
             return;
         }
-        next->performed();
+        next->on_end();
     }
     if (const auto owner = owner_.lock())
         owner->on_free(*this, closed);
@@ -105,7 +105,7 @@ void connection::end_task()
         resume_fiber();
 }
 
-std::size_t connection::requests() const noexcept
+std::size_t connection::request_count() const noexcept
 {
     return transport_ ? transport_->requests() : 0;
 }

@@ -45,10 +45,10 @@ public:
     /// Returns whether the driver's client cannot be used for another task.
     [[nodiscard]] virtual bool ends_connection() const noexcept = 0;
     /// Called after the task was performed or has ended early.
-    virtual void performed() = 0;
+    virtual void on_end() = 0;
 
     /// Makes the connection perform `next` directly after this task. If the connection has ended, `next` ends as not
-    /// sent. May only be called from inside of `performed`.
+    /// sent. May only be called from inside of `on_end`.
     void follow_with(std::shared_ptr<task> next) noexcept { next_ = std::move(next); }
     [[nodiscard]] std::shared_ptr<task> take_next() noexcept { return std::exchange(next_, nullptr); }
 
@@ -90,7 +90,7 @@ public:
     [[nodiscard]] bool is_stale() { return transport_ && transport_->is_stale(); }
     [[nodiscard]] bool performs(const task& which) const noexcept { return task_.get() == &which; }
     /// Performs a task. The connection must be free. From the deadline on, the driver's calls fail.
-    void run(std::shared_ptr<task> asked, lease_clock::time_point deadline);
+    void run(std::shared_ptr<task> next, lease_clock::time_point deadline);
     /// Closes the connection as soon as the driver returns. The task in progress fails.
     void close();
     /// Closes the connection at once, without notifying the task or the owner.
@@ -105,7 +105,7 @@ private:
     void run_fiber() noexcept;
     void resume_fiber();
     void end_task();
-    [[nodiscard]] std::size_t requests() const noexcept;
+    [[nodiscard]] std::size_t request_count() const noexcept;
     [[nodiscard]] error_code cause() const;
     void wake();
 
@@ -121,10 +121,10 @@ private:
     lease_clock::time_point timer_at_ = lease_clock::time_point::max();
     std::shared_ptr<task> task_;
     lease_clock::time_point deadline_ = lease_clock::time_point::max();
-    /// The only transport of the driver's client. The driver would open another one by itself after this one was
-    /// closed, which is refused.
+    /// The only transport of the driver's client. After it was closed, the driver may try to open another one, which
+    /// `initiate` refuses.
     std::shared_ptr<transport> transport_;
-    /// Value of `requests()` when the task was started.
+    /// Value of `request_count()` when the task was started.
     std::size_t requests_before_ = 0;
     bool is_performed_ = false;
     bool is_suspended_ = false;

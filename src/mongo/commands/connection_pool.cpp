@@ -11,7 +11,7 @@ namespace {
 
 /// Maximum duration of an authentication. Longer than the two seconds after which the driver gives up a connection
 /// attempt.
-constexpr auto max_authentication = std::chrono::seconds(3);
+constexpr auto max_authentication_duration = std::chrono::seconds(3);
 
 } // namespace
 
@@ -26,15 +26,15 @@ connection_pool::~connection_pool()
         each->drop();
 }
 
-void connection_pool::ask(task_ptr asked, lease_clock::time_point deadline)
+void connection_pool::ask(task_ptr queued_task, lease_clock::time_point deadline)
 {
-    waiting_.push_back({std::move(asked), deadline});
+    waiting_.push_back({std::move(queued_task), deadline});
     run_next();
 }
 
-bool connection_pool::withdraw(const task& asked)
+bool connection_pool::withdraw(const task& which)
 {
-    return std::erase_if(waiting_, [&](const pending_request& each) { return each.asked.get() == &asked; }) > 0;
+    return std::erase_if(waiting_, [&](const pending_request& each) { return each.queued_task.get() == &which; }) > 0;
 }
 
 connection* connection_pool::take_free()
@@ -62,7 +62,7 @@ void connection_pool::authenticate(connection& made)
     unauthenticated_ = &made;
     authentication_began_ = lease_clock::now();
     authentication_ = std::make_shared<authentication>();
-    made.run(authentication_, std::min(waiting_.front().deadline, lease_clock::now() + max_authentication));
+    made.run(authentication_, std::min(waiting_.front().deadline, lease_clock::now() + max_authentication_duration));
 }
 
 std::shared_ptr<authentication> connection_pool::end_authentication() noexcept
@@ -77,17 +77,17 @@ void connection_pool::fail_next(answer why)
         return;
     const auto next = std::move(waiting_.front());
     waiting_.pop_front();
-    next.asked->fail(std::move(why));
-    next.asked->performed();
-    if (auto following = next.asked->take_next())
+    next.queued_task->fail(std::move(why));
+    next.queued_task->on_end();
+    if (auto following = next.queued_task->take_next())
         ask(std::move(following), next.deadline);
 }
 
-void connection_pool::give_up(const task& asked)
+void connection_pool::give_up(const task& which)
 {
-    if (withdraw(asked))
+    if (withdraw(which))
         return;
-    const auto found = std::ranges::find_if(open_, [&](const auto& each) { return each->performs(asked); });
+    const auto found = std::ranges::find_if(open_, [&](const auto& each) { return each->performs(which); });
     if (found == open_.end())
         return;
     const auto closed = *found;
@@ -102,7 +102,7 @@ void connection_pool::run_next()
             return;
         auto next = std::move(waiting_.front());
         waiting_.pop_front();
-        taken->run(std::move(next.asked), next.deadline);
+        taken->run(std::move(next.queued_task), next.deadline);
     }
 }
 
@@ -111,14 +111,14 @@ void connection_pool::on_free(connection& which, bool closed)
     const auto is_it = [&](const auto& each) { return &*each == &which; };
     if (std::ranges::find_if(open_, is_it) == open_.end())
         return;
-    const auto ended = &which == unauthenticated_ ? end_authentication() : nullptr;
+    const auto finished = &which == unauthenticated_ ? end_authentication() : nullptr;
     if (closed)
         std::erase_if(open_, is_it);
     else
         free_.push_back(&which);
-    if (ended && closed)
-        fail_next(ended->take_failure());
-    else if (ended)
+    if (finished && closed)
+        fail_next(finished->take_failure());
+    else if (finished)
         pause_authentication();
     process_queue();
 }
@@ -174,7 +174,7 @@ void connection_pool::close_all()
     for (const auto& each : std::exchange(open_, {}))
         each->close();
     for (const auto& each : waiting)
-        each.asked->performed();
+        each.queued_task->on_end();
 }
 
 } // namespace colock::mongo::detail

@@ -40,19 +40,20 @@ public:
     /// Sets the function to call when the last connection has ended while it was free.
     void on_all_stale(std::function<void()> callback) { on_all_stale_ = std::move(callback); }
 
-    /// \param deadline time from which the task fails, if it was started
-    void ask(task_ptr asked, lease_clock::time_point deadline);
+    /// Starts a task on a free connection, or queues it until a connection is free.
+    /// \param deadline time from which the driver's calls fail; a task that is still in the queue stays there
+    void ask(task_ptr queued_task, lease_clock::time_point deadline);
     /// Removes a task that waits. Returns false if the task was started or has ended.
-    [[nodiscard]] bool withdraw(const task& asked);
+    [[nodiscard]] bool withdraw(const task& which);
     /// Withdraws a task that waits, or closes the connection that performs it, so that it fails.
-    void give_up(const task& asked);
+    void give_up(const task& which);
     /// Returns whether a new task would not have to wait.
     [[nodiscard]] bool has_capacity() const noexcept { return waiting_.empty() && (!free_.empty() || may_open()); }
 
-    [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+    [[nodiscard]] std::size_t waiting_count() const noexcept { return waiting_.size(); }
     [[nodiscard]] std::size_t in_flight() const noexcept { return open_.size() - free_.size(); }
     /// Number of open connections, busy or free.
-    [[nodiscard]] std::size_t open() const noexcept { return open_.size(); }
+    [[nodiscard]] std::size_t open_count() const noexcept { return open_.size(); }
 
     /// Closes the free connections. Tasks that wait stay in the queue.
     void close_free();
@@ -62,7 +63,7 @@ public:
 private:
     struct pending_request
     {
-        task_ptr asked;
+        task_ptr queued_task;
         lease_clock::time_point deadline;
     };
 
@@ -82,6 +83,8 @@ private:
     void run_next();
     /// Gives waiting tasks to free connections, and calls `on_capacity_` if more tasks can be started.
     void process_queue();
+    /// Returns a free connection, or null. Opens a connection if none is free and another one is allowed. If it has to
+    /// authenticate first, it becomes free afterwards, and null is returned.
     [[nodiscard]] connection* take_free();
     void close(connection& which);
 

@@ -103,7 +103,7 @@ void read_owner(const bson_iter_t& from, lock_status& into)
     });
 }
 
-/// All fields of one holder. Other fields are ignored.
+/// One holder with its stored owner and times. `read` ignores fields that do not belong to a holder.
 struct whole_holder
 {
     holder_view view{};

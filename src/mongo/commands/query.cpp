@@ -48,7 +48,7 @@ public:
         const auto name = std::to_string(count_++);
         bson_append_document(all_.get(), name.data(), static_cast<int>(name.size()), each.get());
     }
-    [[nodiscard]] document done()
+    [[nodiscard]] document make_query()
     {
         document query;
         bson_append_array(query.get(), "$and", -1, all_.get());
@@ -72,7 +72,7 @@ std::optional<std::string> upper_bound_of_prefix(std::string prefix)
 }
 
 /// Excludes the documents of other programs.
-void add_form(conjunction& all)
+void exclude_foreign_documents(conjunction& all)
 {
     all.add(R"({"hx":{"$gte":0}})", {});
 }
@@ -170,7 +170,7 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
     if (wanted.mode)
         held = *wanted.mode == lock_mode::exclusive ? R"({"x":{"$gt":"?n"}})" : R"({"hx":{"$gt":"?n"}})";
     all.add(held, {{"n", now}});
-    add_form(all);
+    exclude_foreign_documents(all);
     if (wanted.key_prefix && from.is_text())
         add_prefix(all, *wanted.key_prefix);
     // No group is stored for a holder without a group.
@@ -185,7 +185,7 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
         all.add(
             R"({"$or":[{"a":{"$gte":"?v"}},{"h.a":{"$gte":"?v"}}]})", {{"v", milliseconds_of(*wanted.created_after)}});
     add_remaining(all, wanted, now);
-    return all.done();
+    return all.make_query();
 }
 
 document expired_query(const page_start& from, std::int64_t now)
@@ -195,15 +195,15 @@ document expired_query(const page_start& from, std::int64_t now)
     from.append_to(*start.get());
     all.add(start);
     all.add(R"({"$or":[{"x":{"$gt":0,"$lte":"?n"}},{"h.x":{"$lte":"?n"}}]})", {{"n", now}});
-    add_form(all);
-    return all.done();
+    exclude_foreign_documents(all);
+    return all.make_query();
 }
 
-document find_command(const settings& config, const document& query, std::int64_t most)
+document find_command(const settings& config, const document& query, std::int64_t max_count)
 {
     return command_template(
         R"({"find":"?c","filter":"?q","sort":{"_id":1},"limit":"?n","batchSize":"?n","singleBatch":true})")
-        .filled({{"c", std::string_view(config.collection)}, {"q", &query}, {"n", most}});
+        .filled({{"c", std::string_view(config.collection)}, {"q", &query}, {"n", max_count}});
 }
 
 document confirm_command(const settings& config)
@@ -219,9 +219,9 @@ bool may_be_full(const document& reply)
     return reply.get()->len > full_size;
 }
 
-bool may_have_more(const document& reply, std::int64_t count, std::int64_t most)
+bool may_have_more(const document& reply, std::int64_t count, std::int64_t max_count)
 {
-    return count == most || may_be_full(reply);
+    return count == max_count || may_be_full(reply);
 }
 
 void for_each_document(const document& reply, const std::function<void(const bson_iter_t& fields)>& use)

@@ -51,14 +51,14 @@ inline constexpr std::int64_t page_size = 256;
 /// Returns the query for keys with an expired holder.
 [[nodiscard]] document expired_query(const page_start& from, std::int64_t now);
 
-[[nodiscard]] document find_command(const settings& config, const document& query, std::int64_t most);
+[[nodiscard]] document find_command(const settings& config, const document& query, std::int64_t max_count);
 /// Returns a write that a majority has to confirm. A former primary cannot get this confirmation.
 [[nodiscard]] document confirm_command(const settings& config);
 /// Returns whether the reply may lack documents for which it had no room.
 [[nodiscard]] bool may_be_full(const document& reply);
 /// Returns whether more documents may follow: a server ends a batch at 16 MB, even if it has fewer documents than
 /// requested.
-[[nodiscard]] bool may_have_more(const document& reply, std::int64_t count, std::int64_t most);
+[[nodiscard]] bool may_have_more(const document& reply, std::int64_t count, std::int64_t max_count);
 /// Calls `use` for each document in the first or next batch of a reply.
 void for_each_document(const document& reply, const std::function<void(const bson_iter_t& fields)>& use);
 /// Returns the key of a whole document.

@@ -23,7 +23,7 @@ private:
     void perform(::_mongoc_client_t& driver) noexcept override;
     void fail(answer why) noexcept override { got_ = std::move(why); }
     void set_cause(const error_code& cause, bool was_sent) override;
-    void performed() override {}
+    void on_end() override {}
 
     answer got_;
 };

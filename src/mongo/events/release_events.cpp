@@ -45,7 +45,7 @@ release_events::release_events(const asio::any_io_executor& strand, remote::clie
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_idle_time),
       config_(config), reports_(reporter), requests_(requests), by_(by)
 {
-    sources_.poll(true);
+    sources_.set_polling(true);
 }
 
 void release_events::note_decision()
@@ -91,7 +91,7 @@ void release_events::opened(const answer& got)
     const auto meaning = judge(got);
     if (meaning == verdict::done) {
         cursor_ = cursor_of(got);
-        on(event::greeted_here);
+        on(event::connected_here);
         report_changes(got);
         ask_for_more();
         return;
@@ -152,7 +152,7 @@ void release_events::report_changes(const answer& got)
             keys.push_back(key_of(inside));
     });
     if (!keys.empty())
-        wake_all(sources_.changed(keys));
+        wake_all(sources_.wake_keys(keys));
 }
 
 void release_events::disconnect()
@@ -161,7 +161,7 @@ void release_events::disconnect()
     if (const auto old = std::exchange(pool_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
     on(event::ended);
-    owner_.arm_turn();
+    owner_.arm_timer();
     owner_.finish_close();
 }
 
@@ -189,8 +189,8 @@ void release_events::forked()
 /// The stream reports all keys. Waiters that began to wait before it was open have to check the lock again.
 void release_events::listen()
 {
-    const auto idle = sources_.take_idle(max_per_handler);
-    wake_all(sources_.arm(idle));
+    const auto idle = sources_.take_unrequested(max_per_handler);
+    wake_all(sources_.activate(idle));
     if (idle.size() < max_per_handler)
         return;
     asio::post(strand_, [self = owner_.keep(*this)] {

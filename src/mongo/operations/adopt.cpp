@@ -29,8 +29,8 @@ private:
         number_ = owner_->next_request();
         request_expiry_ = request_expiry();
         const auto& all = commands::get();
-        const auto& both = claim_->mode() == lock_mode::shared ? all.adopt_shared : all.adopt_exclusive;
-        ask((claim_->ttl().count() == 0 ? both.without : both.with_ttl)
+        const auto& forms = claim_->mode() == lock_mode::shared ? all.adopt_shared : all.adopt_exclusive;
+        ask((claim_->ttl().count() == 0 ? forms.without_ttl : forms.with_ttl)
                 .filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(held_)},
                     {"u", std::string_view(token_)}, {"x", ttl_value(claim_->ttl())}, {"l", request_expiry_},
                     {"e", number_}, {"o", &owner_data_}, {"m", write_concern_timeout()}}),

@@ -9,7 +9,7 @@ namespace colock::mongo::detail {
 
 void batchable_operation::start()
 {
-    if (joins())
+    if (is_batchable())
         owner_->add_to_batch(*this);
     else
         begin();
@@ -17,8 +17,8 @@ void batchable_operation::start()
 
 void batchable_operation::fail(delivery how, failure_ptr why)
 {
-    if (const auto left = std::exchange(batch_, {}).lock(); left && left->leave(*this))
-        get_primary().give_up(*left);
+    if (const auto own_batch = std::exchange(batch_, {}).lock(); own_batch && own_batch->leave(*this))
+        get_primary().give_up(*own_batch);
     command_operation::fail(how, std::move(why));
 }
 

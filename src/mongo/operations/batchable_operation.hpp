@@ -19,7 +19,7 @@ class batchable_operation : public command_operation
 public:
     using command_operation::command_operation;
 
-    [[nodiscard]] bool joins() const noexcept override { return true; }
+    [[nodiscard]] bool is_batchable() const noexcept override { return true; }
     void start() final;
     void fail(delivery how, failure_ptr why) final;
 
@@ -31,10 +31,11 @@ public:
     [[nodiscard]] virtual bool is_release() const noexcept = 0;
     /// Appends the statement of this operation.
     virtual void write(bson_t& to) = 0;
-    /// Operations on one key that return the same kind can share a statement. Empty: this operation cannot share one.
+    /// Operations on one key that return the same kind can share a statement. Empty: this operation needs a statement
+    /// of its own.
     [[nodiscard]] virtual std::string statement_kind() const { return {}; }
-    /// Appends one statement for all these operations, which have returned the same kind. They have the same result,
-    /// except for what their documents show afterwards.
+    /// Appends one statement for several operations on one key that have returned the same kind. The statement is
+    /// carried out or fails for all of them. If they need the document, it shows which of them have got the lock.
     virtual void write_for(std::span<batchable_operation* const> all, bson_t& to);
     /// Returns whether the document has to be read afterwards, which costs a round trip.
     [[nodiscard]] virtual bool needs_document() const = 0;

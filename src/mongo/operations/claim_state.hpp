@@ -22,6 +22,7 @@ struct claim_state
     bool granted = true;
     /// The claim may be stored in the document as the writer that waits.
     bool is_waiting_writer = false;
+    /// Registration for the release events of the lock, while the claim waits.
     std::optional<remote::interest> source{};
 
     void mark_in_doubt(std::int64_t until) noexcept { in_doubt_until = std::max(in_doubt_until, until); }

@@ -74,7 +74,7 @@ void command_operation::answered(const answer& got, const callback_command::hand
             on_conflicts_exhausted();
         return;
     case verdict::later:
-        owner_->queue().again(*this);
+        owner_->queue().requeue(*this);
         return;
     case verdict::unknown:
         end_failed(delivery::unanswered, failure_of(got));

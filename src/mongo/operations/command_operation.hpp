@@ -75,7 +75,7 @@ protected:
     [[nodiscard]] std::int64_t request_expiry() const noexcept;
 
     /// Removes the operation from the queue. Must be called before the completion handler.
-    void end() { owner_->queue().ended(*this); }
+    void end() { owner_->queue().on_ended(*this); }
     void end_failed(delivery how, failure_ptr why)
     {
         const operation_ptr kept(this);

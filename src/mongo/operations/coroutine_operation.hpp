@@ -19,17 +19,17 @@ class coroutine_operation : public command_operation
 {
     struct awaited_answer
     {
-        coroutine_operation& by;
-        void (*send)(coroutine_operation& by);
+        coroutine_operation& self;
+        void (*send)(coroutine_operation& self);
 
         [[nodiscard]] bool await_ready() const noexcept { return false; }
         void await_suspend(std::coroutine_handle<> waiting) const
         {
-            by.waiting_ = waiting;
+            self.waiting_ = waiting;
             // A command that fails at once resumes or destroys the coroutine, and this object with it.
-            send(by);
+            send(self);
         }
-        const answer& await_resume() const noexcept { return *by.got_; }
+        const answer& await_resume() const noexcept { return *self.got_; }
     };
 
 protected:
@@ -43,22 +43,22 @@ protected:
     [[nodiscard]] awaited_answer reply_to(document what)
     {
         unsent_ = std::move(what);
-        return {*this, [](auto& by) { by.ask(std::move(by.unsent_), &coroutine_operation::resume); }};
+        return {*this, [](auto& self) { self.ask(std::move(self.unsent_), &coroutine_operation::resume); }};
     }
-    /// See `send_hello`.
+    /// Reads the server's time, as `send_hello` does.
     [[nodiscard]] awaited_answer hello_reply()
     {
-        return {*this, [](auto& by) { by.send_hello([&by](const answer& got) { by.resume(got); }); }};
+        return {*this, [](auto& self) { self.send_hello([&self](const answer& got) { self.resume(got); }); }};
     }
-    /// See `confirm`.
+    /// Confirms the last answer, as `confirm` does.
     [[nodiscard]] awaited_answer confirmation()
     {
-        return {*this, [](auto& by) { by.confirm(&coroutine_operation::resume); }};
+        return {*this, [](auto& self) { self.confirm(&coroutine_operation::resume); }};
     }
-    /// See `confirm_read`.
+    /// Confirms the result of a read, as `confirm_read` does.
     [[nodiscard]] awaited_answer read_confirmation()
     {
-        return {*this, [](auto& by) { by.confirm_read(&coroutine_operation::resume); }};
+        return {*this, [](auto& self) { self.confirm_read(&coroutine_operation::resume); }};
     }
 
 private:

@@ -23,8 +23,9 @@ constexpr auto retry_delay = std::chrono::milliseconds(5);
 constexpr lease_clock::duration max_clock_age = std::chrono::seconds(5);
 /// Maximum number of attempts of an upsert that races with other clients.
 constexpr int max_upsert_attempts = 5;
-/// A request that names its fence is refused when it arrives later than this. Until then, the document of a later
-/// grant, which has a higher fence, is not purged.
+/// Maximum delay of a batched statement, which contains its fence. The server refuses the statement if it arrives
+/// later. Until then, the document of a later grant is not purged, and its higher fence prevents the grant of the lower
+/// one.
 constexpr auto max_statement_delay = std::chrono::milliseconds(settings::min_purge_after) / 2;
 
 class create_operation final : public batchable_operation
@@ -37,7 +38,7 @@ public:
     {
     }
 
-    [[nodiscard]] bool joins() const noexcept override { return is_shared() || is_first_; }
+    [[nodiscard]] bool is_batchable() const noexcept override { return is_shared() || is_first_; }
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
 
 private:
@@ -51,13 +52,13 @@ private:
     void begin() override
     {
         request_expiry_ = request_expiry();
-        fill([&](command_template::values with) { ask(which().filled(with), &create_operation::on_reply); });
+        fill([&](command_template::values with) { ask(get_command().filled(with), &create_operation::on_reply); });
     }
     void write(bson_t& to) override
     {
         fence_ = get_primary().clock().at(lease_clock::now());
         request_expiry_ = statement_expiry();
-        fill([&](command_template::values with) { which_statement().append_to(to, with); });
+        fill([&](command_template::values with) { get_statement().append_to(to, with); });
     }
 
     /// A claim can share a statement if its token is in no document: it was never sent, or each of its requests was
@@ -71,11 +72,11 @@ private:
     }
     void write_for(std::span<batchable_operation* const> all, bson_t& to) override
     {
-        // Stands for no limit. It is small enough for additions without overflow.
-        constexpr std::int64_t any = std::int64_t{1} << 40;
-        const auto& every = commands::get();
+        // Maximum number of holders of a lock without a limit. It is small enough for additions without overflow.
+        constexpr std::int64_t no_limit = std::int64_t{1} << 40;
+        const auto& command_set = commands::get();
         auto expiry = std::numeric_limits<std::int64_t>::max();
-        auto longest = std::chrono::milliseconds::zero();
+        auto longest_ttl = std::chrono::milliseconds::zero();
         bool has_ttl = true;
         document tokens;
         document holders;
@@ -87,30 +88,30 @@ private:
             one.number_ = owner_->next_request();
             expiry = std::min(expiry, one.statement_expiry());
             has_ttl = has_ttl && ttl.count() != 0;
-            longest = std::max(longest, ttl);
+            longest_ttl = std::max(longest_ttl, ttl);
             bson_append_utf8(tokens.get(), name.text(), name.size(), token.data(), static_cast<int>(token.size()));
-            const auto holder = one.by_ttl(every.several_holder)
+            const auto holder = one.by_ttl(command_set.several_holder)
                                     .filled({{"t", std::string_view(token)}, {"x", ttl_value(ttl)}, {"e", one.number_},
-                                        {"o", &one.owner_data_}, {"n", std::min(max_holders(), any)},
+                                        {"o", &one.owner_data_}, {"n", std::min(max_holders(), no_limit)},
                                         {"i", static_cast<std::int64_t>(i)}});
             bson_append_document(holders.get(), name.text(), name.size(), holder.get());
         }
         for (auto* const each : all)
             static_cast<create_operation&>(*each).request_expiry_ = expiry;
-        const auto& both = claim_->queues() ? every.join_several_queues : every.join_several_once;
-        (has_ttl ? both.with_ttl : both.without)
+        const auto& forms = claim_->queues() ? command_set.batched_several_queues : command_set.batched_several_once;
+        (has_ttl ? forms.with_ttl : forms.without_ttl)
             .append_to(to, {{"k", bytes{claim_->key()}}, {"a", array{&tokens}}, {"h", array{&holders}},
-                               {"q", static_cast<std::int64_t>(all.size())}, {"n", std::min(max_holders(), any)},
-                               {"x", has_ttl ? longest.count() : ttl_value({})}, {"l", expiry},
+                               {"q", static_cast<std::int64_t>(all.size())}, {"n", std::min(max_holders(), no_limit)},
+                               {"x", has_ttl ? longest_ttl.count() : ttl_value({})}, {"l", expiry},
                                {"v", std::string_view(owner_->name())}});
     }
 
     [[nodiscard]] bool is_shared() const noexcept { return claim_->mode() == lock_mode::shared; }
-    [[nodiscard]] const command_template& by_ttl(const commands::create& both) const
+    [[nodiscard]] const command_template& by_ttl(const commands::ttl_forms& forms) const
     {
-        return claim_->ttl().count() == 0 ? both.without : both.with_ttl;
+        return claim_->ttl().count() == 0 ? forms.without_ttl : forms.with_ttl;
     }
-    [[nodiscard]] const command_template& which() const
+    [[nodiscard]] const command_template& get_command() const
     {
         const auto& all = commands::get();
         if (is_shared())
@@ -119,12 +120,12 @@ private:
             return by_ttl(claim_->queues() ? all.first_exclusive_queues : all.first_exclusive_once);
         return by_ttl(claim_->queues() ? all.exclusive_queues : all.exclusive_once);
     }
-    [[nodiscard]] const command_template& which_statement() const
+    [[nodiscard]] const command_template& get_statement() const
     {
         const auto& all = commands::get();
         if (is_shared())
-            return by_ttl(claim_->queues() ? all.join_shared_queues : all.join_shared_once);
-        return by_ttl(all.join_first_exclusive);
+            return by_ttl(claim_->queues() ? all.batched_shared_queues : all.batched_shared_once);
+        return by_ttl(all.batched_first_exclusive);
     }
 
     template <class Use>
@@ -145,8 +146,8 @@ private:
 
     [[nodiscard]] std::int64_t max_holders() const noexcept
     {
-        constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
-        return claim_->max_holders() == 0 ? any : static_cast<std::int64_t>(claim_->max_holders());
+        constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+        return claim_->max_holders() == 0 ? no_limit : static_cast<std::int64_t>(claim_->max_holders());
     }
 
     void on_reply(const answer& got) { evaluate(lock_view::of_answer(got.reply)); }
@@ -194,8 +195,8 @@ private:
             return;
         }
         // The request was too late, or the estimate of the server's clock is wrong. If the server's clock was set
-        // forward, each request is too late, and the lease in the way may have expired. So the clock is read again from
-        // time to time.
+        // forward, each request is too late, and the lease of the current holder may have expired. So a claim that
+        // waits reads the clock again from time to time.
         const bool may_be_ahead = was_sent_before_ && get_primary().clock().age(lease_clock::now()) > max_clock_age;
         if ((held || free_at == 0 || may_be_ahead) && begin_with_new_clock())
             return;
@@ -247,7 +248,7 @@ private:
     const claim_ptr claim_;
     completion<create_outcome> done_;
     const document owner_data_;
-    /// The claim has been sent before, and asks again.
+    /// Whether an earlier create of the claim was sent.
     const bool was_sent_before_;
     /// Whether this is the first attempt, so that no document can contain the token yet.
     bool is_first_;

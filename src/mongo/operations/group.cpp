@@ -73,7 +73,7 @@ private:
         holder_list members;
         co_await find_members(members);
         if (members.empty())
-            over({});
+            finish({});
         else if (what_ == group_action::extend)
             co_await extend(std::move(members));
         else
@@ -96,12 +96,12 @@ private:
                         into.push_back(std::move(holder));
                 }
             });
-            // Binary keys follow the last text.
+            // After the last key that is text, the pages continue with the binary keys.
             has_more = may_have_more(got.reply, count, page_size) || from.skip_text();
         }
         co_await read_confirmation();
     }
-    void over(group_outcome outcome)
+    void finish(group_outcome outcome)
     {
         end();
         done_(std::move(outcome));
@@ -109,9 +109,9 @@ private:
 
     coroutine extend(holder_list members)
     {
-        const auto eternal = std::ranges::find_if(members, [](const auto& each) { return !each.status.remaining; });
-        if (eternal != members.end()) {
-            over({.error = make_failure(errc::invalid_ttl, "the lock " + eternal->status.key + " has no ttl")});
+        const auto without_ttl = std::ranges::find_if(members, [](const auto& each) { return !each.status.remaining; });
+        if (without_ttl != members.end()) {
+            finish({.error = make_failure(errc::invalid_ttl, "the lock " + without_ttl->status.key + " has no ttl")});
             co_return;
         }
         for (std::span<const known_holder> rest(members); !rest.empty();) {
@@ -131,21 +131,21 @@ private:
             if (held.contains(each.token))
                 outcome.locks.push_back(std::move(each.status));
         }
-        over(std::move(outcome));
+        finish(std::move(outcome));
     }
     [[nodiscard]] document extend_command(std::span<const known_holder> part) const
     {
-        const auto& every = commands::get();
-        batch_update made(config());
+        const auto& command_set = commands::get();
+        batch_update update(config());
         for (const auto& each : part) {
-            const auto& which =
-                each.status.mode == lock_mode::shared ? every.extend_group_shared : every.extend_group_exclusive;
-            made.add([&](bson_t& to) {
+            const auto& which = each.status.mode == lock_mode::shared ? command_set.extend_group_shared
+                                                                      : command_set.extend_group_exclusive;
+            update.add([&](bson_t& to) {
                 which.append_to(
                     to, {{"k", bytes{each.status.key}}, {"t", std::string_view(each.token)}, {"x", ttl_value(ttl_)}});
             });
         }
-        return made.take();
+        return update.take();
     }
 
     void release(const holder_list& members)

@@ -30,8 +30,8 @@ private:
         request_expiry_ = request_expiry();
         const auto from = held_->token().hex();
         const auto to = next_->token().hex();
-        const auto& both = commands::get().hand_over;
-        ask((next_->ttl().count() == 0 ? both.without : both.with_ttl)
+        const auto& forms = commands::get().hand_over;
+        ask((next_->ttl().count() == 0 ? forms.without_ttl : forms.with_ttl)
                 .filled({{"c", collection()}, {"k", bytes{held_->key()}}, {"t", std::string_view(from)},
                     {"u", std::string_view(to)}, {"x", ttl_value(next_->ttl())}, {"l", request_expiry_},
                     {"o", &owner_data_}, {"m", write_concern_timeout()}}),
@@ -46,7 +46,7 @@ private:
             return;
         }
         const auto& holder = view.exclusive();
-        // The number of the request shows whether the lock was held until now.
+        // The command has set the request number to 0 if the previous holder still held the lock.
         const auto released = holder.request == 0 ? release_status::released : release_status::not_held;
         if (holder.token == next_->token().hex()) {
             if (auto* const state = find_state(*next_)) {
@@ -54,15 +54,15 @@ private:
                 state->is_waiting_writer = false;
                 state->source.reset();
             }
-            over(released, create_outcome::granted(static_cast<std::uint64_t>(holder.fence)));
+            finish(released, create_outcome::granted(static_cast<std::uint64_t>(holder.fence)));
         } else {
-            over(released, create_outcome::busy(create_delay));
+            finish(released, create_outcome::busy(create_delay));
         }
     }
 
-    void was_not_held(const answer&) { over(release_status::not_held, create_outcome::busy(create_delay)); }
+    void was_not_held(const answer&) { finish(release_status::not_held, create_outcome::busy(create_delay)); }
 
-    void over(release_status released, create_outcome created)
+    void finish(release_status released, create_outcome created)
     {
         if (auto* const state = find_state(*held_))
             state->granted = false;

@@ -11,15 +11,15 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// An operation of a holder on its lock. A query is a write as well, because an unconfirmed answer may come from a
-/// former primary.
-class holders_operation : public command_operation
+/// An operation of a holder on its lock: an extension, or a check whether the lock is held. The check writes as well,
+/// because a former primary could answer a read from old data.
+class holder_operation : public command_operation
 {
 public:
-    holders_operation(client& owner, claim_ptr claim) : command_operation(owner), claim_(std::move(claim)) {}
+    holder_operation(client& owner, claim_ptr claim) : command_operation(owner), claim_(std::move(claim)) {}
 
 protected:
-    [[nodiscard]] virtual const command_template& which() const = 0;
+    [[nodiscard]] virtual const command_template& get_command() const = 0;
     [[nodiscard]] virtual std::int64_t ttl() const noexcept { return 0; }
     /// Called when it is certain whether the lock is held.
     virtual void on_result(bool held) = 0;
@@ -31,9 +31,9 @@ private:
     {
         number_ = owner_->next_request();
         const auto token = claim_->token().hex();
-        ask(which().filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
+        ask(get_command().filled({{"c", collection()}, {"k", bytes{claim_->key()}}, {"t", std::string_view(token)},
                 {"x", ttl()}, {"l", request_expiry()}, {"e", number_}, {"m", write_concern_timeout()}}),
-            &holders_operation::answered);
+            &holder_operation::answered);
     }
 
     void answered(const answer& got)
@@ -44,17 +44,17 @@ private:
             end();
             on_result(true);
         } else if (!held) {
-            confirm<holders_operation>(&holders_operation::confirmed);
+            confirm<holder_operation>(&holder_operation::on_confirmed);
         } else if (!begin_with_new_clock()) {
             if (held->expires <= get_primary().clock().at(lease_clock::now()))
-                confirm<holders_operation>(&holders_operation::confirmed);
+                confirm<holder_operation>(&holder_operation::on_confirmed);
             else
                 end_failed(delivery::answered,
                     make_failure(errc::unavailable, "the request arrived too late by the server's clock"));
         }
     }
 
-    void confirmed(const answer&)
+    void on_confirmed(const answer&)
     {
         end();
         on_result(false);
@@ -64,19 +64,19 @@ private:
     std::int64_t number_ = 0;
 };
 
-class extend_operation final : public holders_operation
+class extend_operation final : public holder_operation
 {
 public:
     extend_operation(client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
-        : holders_operation(owner, std::move(claim)), ttl_(ttl), done_(std::move(done))
+        : holder_operation(owner, std::move(claim)), ttl_(ttl), done_(std::move(done))
     {
     }
 
 private:
-    [[nodiscard]] const command_template& which() const override
+    [[nodiscard]] const command_template& get_command() const override
     {
-        const auto& both = is_shared() ? commands::get().extend_shared : commands::get().extend_exclusive;
-        return ttl_.count() == 0 ? both.without : both.with_ttl;
+        const auto& forms = is_shared() ? commands::get().extend_shared : commands::get().extend_exclusive;
+        return ttl_.count() == 0 ? forms.without_ttl : forms.with_ttl;
     }
     [[nodiscard]] std::int64_t ttl() const noexcept override { return ttl_value(ttl_); }
     void on_result(bool held) override { done_({held ? extend_status::extended : extend_status::not_held, nullptr}); }
@@ -86,16 +86,16 @@ private:
     completion<extend_outcome> done_;
 };
 
-class valid_operation final : public holders_operation
+class valid_operation final : public holder_operation
 {
 public:
     valid_operation(client& owner, claim_ptr claim, completion<valid_outcome> done)
-        : holders_operation(owner, std::move(claim)), done_(std::move(done))
+        : holder_operation(owner, std::move(claim)), done_(std::move(done))
     {
     }
 
 private:
-    [[nodiscard]] const command_template& which() const override
+    [[nodiscard]] const command_template& get_command() const override
     {
         return is_shared() ? commands::get().touch_shared : commands::get().touch_exclusive;
     }

@@ -24,8 +24,8 @@ public:
     indexes_operation(client& owner, completion<failure_ptr> done) : command_operation(owner), done_(std::move(done)) {}
 
 private:
-    void begin() override { ask(request().filled({{"c", collection()}}), &indexes_operation::made); }
-    void made(const answer&)
+    void begin() override { ask(request().filled({{"c", collection()}}), &indexes_operation::on_created); }
+    void on_created(const answer&)
     {
         end();
         done_(nullptr);

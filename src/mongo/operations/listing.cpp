@@ -30,7 +30,7 @@ public:
 protected:
     /// Estimate of the server's clock.
     [[nodiscard]] std::int64_t now() const noexcept { return get_primary().clock().at(lease_clock::now()); }
-    void over(std::string next = {})
+    void finish(std::string next = {})
     {
         end();
         done_({std::move(found_), nullptr, std::move(next)});
@@ -75,11 +75,11 @@ private:
         std::erase_if(found, [this](const lock_status& each) { return !filter_.matches(each); });
         if (found.empty())
             return false;
-        over(std::move(found));
+        finish(std::move(found));
         return true;
     }
-    void on_not_held() override { over({}); }
-    void over(std::vector<lock_status> found)
+    void on_not_held() override { finish({}); }
+    void finish(std::vector<lock_status> found)
     {
         end();
         done_({std::move(found), nullptr, {}});
@@ -121,7 +121,7 @@ private:
         }
         if (found_.empty())
             co_await confirmation();
-        over();
+        finish();
     }
 
     /// Returns false if the document belongs to another program.
@@ -194,10 +194,10 @@ private:
         });
         // Binary keys follow the last text.
         if (may_have_more(got.reply, count, page_size) || next.skip_text()) {
-            over(next.text());
+            finish(next.text());
         } else {
             co_await read_confirmation();
-            over();
+            finish();
         }
     }
 
@@ -227,7 +227,7 @@ private:
         const bool was_full = may_have_more(got.reply, std::ssize(keys), limit_);
         for (std::size_t i = 0; i < keys.size(); ++i) {
             if (std::ssize(found_) >= limit_ || (i > 0 && lease_clock::now() >= ends_at)) {
-                over(from_.text());
+                finish(from_.text());
                 co_return;
             }
             const answer& removed = co_await reply_to(removal_of(keys[i]));
@@ -236,10 +236,10 @@ private:
             from_.move_after(std::move(keys[i]));
         }
         if (was_full || from_.skip_text()) {
-            over(from_.text());
+            finish(from_.text());
         } else {
             co_await reply_to(forget_command());
-            over();
+            finish();
         }
     }
 
@@ -265,9 +265,9 @@ private:
 } // namespace
 
 operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
+    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
 {
-    if (why == key_purpose::remove)
+    if (purpose == key_purpose::remove)
         return operation_ptr(new break_operation(owner, std::move(key), std::move(done)));
     return operation_ptr(new key_inspection(owner, std::move(key), std::move(which), std::move(done)));
 }

@@ -19,14 +19,14 @@ namespace colock::mongo::detail {
 
 using remote::key_purpose;
 using remote::operation_ptr;
-using remote::promise;
+using remote::release_guarantee;
 
 // Operations of the adapter.
 
 [[nodiscard]] operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done);
 
 [[nodiscard]] operation_ptr make_release(
-    client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
+    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee);
 
 /// Releases a lock that any client may hold.
 [[nodiscard]] operation_ptr make_release_by_token(
@@ -46,7 +46,7 @@ using remote::promise;
     client& owner, std::string token, claim_ptr claim, completion<create_outcome> done);
 
 [[nodiscard]] operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
+    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done);
 
 /// Lists the holders of one page of keys.
 [[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);

@@ -34,7 +34,7 @@ public:
     }
 
 protected:
-    void over(release_status what, bool others_wait = false)
+    void finish(release_status what, bool others_wait = false)
     {
         if (auto* const state = claim_ ? find_state(*claim_) : nullptr) {
             state->granted = false;
@@ -44,7 +44,7 @@ protected:
         this->end();
         done_({what, nullptr, others_wait});
     }
-    void confirmed(const answer&) { over(release_status::not_held); }
+    void on_confirmed(const answer&) { finish(release_status::not_held); }
 
     /// Null for a release by token, of a lock that any client may hold.
     const claim_ptr claim_;
@@ -87,7 +87,7 @@ private:
     void write(bson_t& to) override
     {
         const auto& all = commands::get();
-        const auto& which = is_shared() ? all.join_release_shared : all.join_release_exclusive;
+        const auto& which = is_shared() ? all.batched_release_shared : all.batched_release_exclusive;
         which.append_to(to, {{"k", bytes{key()}}, {"t", std::string_view(token_)}});
     }
 
@@ -100,7 +100,7 @@ private:
             const auto& token = static_cast<release_operation&>(*all[i]).token_;
             bson_append_utf8(tokens.get(), name.text(), name.size(), token.data(), static_cast<int>(token.size()));
         }
-        commands::get().join_release_several.append_to(
+        commands::get().batched_release_several.append_to(
             to, {{"k", bytes{key()}}, {"a", array{&tokens}}, {"q", static_cast<std::int64_t>(all.size())}});
     }
 
@@ -110,18 +110,18 @@ private:
         if (view.exists() && !view.find(token_))
             on_document(view);
         else
-            confirm<release_operation_base>(&release_operation::confirmed);
+            confirm<release_operation_base>(&release_operation::on_confirmed);
     }
     void on_refused() override { begin(); }
-    void on_done() override { over(release_status::released); }
+    void on_done() override { finish(release_status::released); }
     void on_document(const lock_view& now) override
     {
-        over(release_status::released, now.others_wait(owner_->name(), get_primary().clock().at(lease_clock::now())));
+        finish(release_status::released, now.others_wait(owner_->name(), get_primary().clock().at(lease_clock::now())));
     }
     void on_document_unknown(const answer& failed) override
     {
         get_primary().note_failure(failed);
-        over(release_status::released);
+        finish(release_status::released);
     }
 
     const std::string others_key_;
@@ -153,11 +153,11 @@ private:
         const auto* const held = view.find(token_);
         const auto now = get_primary().clock().at(lease_clock::now());
         if (held && held->expires > now)
-            over(release_status::released);
+            finish(release_status::released);
         else if (held || in_doubt_until_ > 0 || view.writer() == token_)
-            over(release_status::not_held);
+            finish(release_status::not_held);
         else
-            confirm<release_operation_base>(&abandon_operation::confirmed);
+            confirm<release_operation_base>(&abandon_operation::on_confirmed);
     }
 
     std::int64_t in_doubt_until_ = 0;
@@ -170,9 +170,10 @@ operation_ptr make_release_by_token(client& owner, const known_holder& other, co
     return operation_ptr(new release_operation(owner, other, std::move(done)));
 }
 
-operation_ptr make_release(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+operation_ptr make_release(
+    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
 {
-    if (given == promise::for_good)
+    if (guarantee == release_guarantee::settled)
         return operation_ptr(new abandon_operation(owner, std::move(claim), std::move(done)));
     return operation_ptr(new release_operation(owner, std::move(claim), std::move(done)));
 }

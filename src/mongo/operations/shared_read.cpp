@@ -14,7 +14,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
-/// Maximum number of readers: as many documents as an update has statements.
+/// Maximum number of keys that one `find` reads. Equal to the maximum number of statements of an update.
 constexpr std::size_t max_readers = 64;
 
 } // namespace
@@ -26,8 +26,8 @@ void key_reader::begin()
 
 void key_reader::fail(delivery how, failure_ptr why)
 {
-    if (const auto left = std::exchange(read_, {}).lock())
-        left->leave(*this);
+    if (const auto own_read = std::exchange(read_, {}).lock())
+        own_read->leave(*this);
     command_operation::fail(how, std::move(why));
 }
 
@@ -42,7 +42,7 @@ void shared_read::start()
     send(std::make_shared<callback_command>(command::dated_hello{}, handler_for(&shared_read::on_hello)));
 }
 
-bool shared_read::takes_more() const noexcept
+bool shared_read::accepts_readers() const noexcept
 {
     return is_open_ && readers_.size() < max_readers;
 }
@@ -72,7 +72,7 @@ callback_command::handler shared_read::handler_for(void (shared_read::*then)(con
         if (judge(got) == verdict::done)
             (self.get()->*then)(got);
         else
-            self->all_failed(got);
+            self->fail_all(got);
     };
 }
 
@@ -80,7 +80,7 @@ void shared_read::on_hello(const answer& got)
 {
     is_open_ = false;
     if (const auto refused = owner_->get_primary().update_clock(got)) {
-        all_failed(*refused);
+        fail_all(*refused);
         return;
     }
     std::vector<std::string_view> keys;
@@ -90,10 +90,10 @@ void shared_read::on_hello(const answer& got)
     }
     send(std::make_shared<callback_command>(owner_->config().database,
         find_command(owner_->config(), keys_query(keys), static_cast<std::int64_t>(keys.size())),
-        handler_for(&shared_read::found)));
+        handler_for(&shared_read::on_documents)));
 }
 
-void shared_read::found(const answer& got)
+void shared_read::on_documents(const answer& got)
 {
     std::vector<bool> is_found(readers_.size());
     for_each_document(got.reply, [&](const bson_iter_t& each) {
@@ -109,20 +109,20 @@ void shared_read::found(const answer& got)
             readers_[i] = std::move(reader);
         }
     });
-    const bool may_be_cut = may_be_full(got.reply);
-    bool is_over = true;
+    const bool is_reply_full = may_be_full(got.reply);
+    bool is_complete = true;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
         auto reader = std::exchange(readers_[i], nullptr);
         if (!reader)
             continue;
-        if (!is_found[i] && may_be_cut) {
+        if (!is_found[i] && is_reply_full) {
             reader->on_reply_full();
             continue;
         }
         readers_[i] = std::move(reader);
-        is_over = false;
+        is_complete = false;
     }
-    if (!is_over)
+    if (!is_complete)
         confirm();
 }
 
@@ -135,13 +135,13 @@ void shared_read::confirm()
             const auto* const error = errors.find(0);
             const answer& confirmation = error ? *error : got;
             if (judge(confirmation) == verdict::done || self->owner_->get_primary().accepts_unconfirmed(confirmation))
-                self->confirmed();
+                self->on_confirmed();
             else
-                self->all_failed(confirmation);
+                self->fail_all(confirmation);
         }));
 }
 
-void shared_read::confirmed()
+void shared_read::on_confirmed()
 {
     for (auto& each : readers_) {
         if (const auto reader = std::exchange(each, nullptr))
@@ -149,7 +149,7 @@ void shared_read::confirmed()
     }
 }
 
-void shared_read::all_failed(const answer& got)
+void shared_read::fail_all(const answer& got)
 {
     is_open_ = false;
     for (auto& each : readers_) {

@@ -64,7 +64,7 @@ public:
 
     /// Must be called once, after the first reader has joined.
     void start();
-    [[nodiscard]] bool takes_more() const noexcept;
+    [[nodiscard]] bool accepts_readers() const noexcept;
     void add(key_reader& joined) { readers_.emplace_back(&joined); }
     /// Removes a reader, which is not notified any more.
     void leave(const key_reader& which);
@@ -75,10 +75,10 @@ private:
     void send(const std::shared_ptr<callback_command>& what);
     [[nodiscard]] callback_command::handler handler_for(void (shared_read::*then)(const answer&));
     void on_hello(const answer& got);
-    void found(const answer& got);
+    void on_documents(const answer& got);
     void confirm();
-    void confirmed();
-    void all_failed(const answer& got);
+    void on_confirmed();
+    void fail_all(const answer& got);
 
     const std::shared_ptr<client> owner_;
     std::vector<reader_ptr> readers_;

@@ -15,7 +15,7 @@ namespace colock::mongo::detail::templates {
 [[nodiscard]] string as_command(const string& create);
 
 /// \param who token of the claim
-[[nodiscard]] string join_first_exclusive(bool has_ttl, const string& who, const string& fence);
+[[nodiscard]] string batched_first_exclusive(bool has_ttl, const string& who, const string& fence);
 
 /// Returns the stages of a pipeline for several shared claims of one key.
 [[nodiscard]] string create_several(bool queues, bool has_ttl);

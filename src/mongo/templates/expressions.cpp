@@ -74,7 +74,7 @@ string filtered(const string& array, const string& test)
 {
     return R"({"$filter":{"input":)" + array + R"(,"as":"i","cond":)" + test + "}}";
 }
-string with(const string& changes)
+string root_with(const string& changes)
 {
     return binary("$mergeObjects", root, changes);
 }

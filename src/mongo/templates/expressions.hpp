@@ -42,7 +42,7 @@ using fields = std::vector<std::pair<const char*, string>>;
 /// Elements for which `test` holds; each is `$$i` in `test`.
 [[nodiscard]] string filtered(const string& array, const string& test);
 /// The whole document with some fields replaced.
-[[nodiscard]] string with(const string& changes);
+[[nodiscard]] string root_with(const string& changes);
 
 /// Stage that sets fields.
 [[nodiscard]] string set(const fields& each);

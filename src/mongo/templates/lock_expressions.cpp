@@ -3,9 +3,9 @@
 
 namespace colock::mongo::detail::templates {
 
-string release_count(const string& if_true)
+string release_count(const string& condition)
 {
-    return cond(all_of({if_true, has_waiters}), sum(g, "1"), g);
+    return cond(all_of({condition, has_waiters}), sum(g, "1"), g);
 }
 
 string expiry(bool has_ttl)

@@ -58,14 +58,15 @@ inline const string has_next_fence = below(raw_f, R"({"$numberLong":")" + std::t
 
 // Releases.
 
-/// Date of a release, which is never earlier than the last fence. After a purge, the fences of the key start again from
-/// the server's clock, which must then be past the last fence.
+/// Date of a release, which is never earlier than the last fence. The document may be purged only after this date. Then
+/// the fences of the key start again from the server's clock, which has passed the last fence.
 inline const string released_at = date(greatest_of({R"("$dx")", R"("$f")", now}));
 inline const string date_if_free = cond(either(above(x, "0"), above(hx, "0")), "null", released_at);
 inline const string has_waiters = above(R"("$w")", now);
 /// Counter after the release of a held lock. It grows only if a claim waits, because its change notifies the waiters.
 inline const string release_count_if_held = cond(has_waiters, sum(g, "1"), R"("$g")");
-[[nodiscard]] string release_count(const string& if_true);
+/// Counter after a change. It grows only if `condition` holds and a claim waits.
+[[nodiscard]] string release_count(const string& condition);
 
 // Grants.
 

@@ -25,7 +25,7 @@ string released_shared(const string& others)
 
 string release_exclusive()
 {
-    return find_and_modify(by_holder, {replace_with(cond(above(raw_x, now), with(released_exclusive()), root))});
+    return find_and_modify(by_holder, {replace_with(cond(above(raw_x, now), root_with(released_exclusive()), root))});
 }
 
 string release_shared()
@@ -39,19 +39,19 @@ string release_shared()
             unset_k});
 }
 
-string join_release_exclusive(const string& who)
+string batched_release_exclusive(const string& who)
 {
-    return done_or_failed(all_of({equal(R"("$t")", who), above(raw_x, now)}), released_exclusive());
+    return conditional_statement(all_of({equal(R"("$t")", who), above(raw_x, now)}), released_exclusive());
 }
-string join_release_shared()
+string batched_release_shared()
 {
-    return done_or_failed(is_holder, released_shared(other_holders));
+    return conditional_statement(is_holder, released_shared(other_holders));
 }
-string join_release_several(const string& who, const string& count)
+string batched_release_several(const string& who, const string& count)
 {
     const auto named = binary("$in", R"("$$i.t")", who);
     const auto others = filtered(h, all_of({R"({"$not":[)" + named + "]}", is_live}));
-    return done_or_failed(equal(size_of(filtered(h, all_of({named, is_live}))), count), released_shared(others));
+    return conditional_statement(equal(size_of(filtered(h, all_of({named, is_live}))), count), released_shared(others));
 }
 
 string withdraw(bool refuses)
@@ -60,17 +60,18 @@ string withdraw(bool refuses)
     const auto is_writer = equal(wt_or_null, token);
     const auto refused_now = filtered(d, all_of({is_other_token, is_live}));
     const auto refused = R"([{"t":"?t","x":"?b"}])";
-    const auto taken_back = set({{"t", cond(held, "null", t_or_null)}, {"x", cond(held, none, x)},
+    const auto withdraw_stage = set({{"t", cond(held, "null", t_or_null)}, {"x", cond(held, none, x)},
         {"o", cond(held, "null", o_or_null)}, {"f", f}, {"h", other_holders},
         {"hx", cond(equal(size_of(other_holders), "0"), none, hx)}, {"wt", cond(is_writer, "null", wt_or_null)},
         {"wx", cond(is_writer, none, wx)}, {"d", refuses ? binary("$concatArrays", refused_now, refused) : d},
         {"dx", refuses ? greatest_of({dx, R"("?b")"}) : dx},
         {"g", release_count(either(held, either(is_writer, is_holder)))}});
-    const auto dated = set({{"p", date_if_free}});
+    const auto date_stage = set({{"p", date_if_free}});
     if (!refuses)
-        return find_and_modify(by_lock, {taken_back, dated}, answer_of::before);
-    return find_and_modify(
-        by_key, {replace_with(cond(is_lock_document, root, forced_error)), taken_back, dated}, answer_of::before, true);
+        return find_and_modify(by_lock, {withdraw_stage, date_stage}, returned_document::before);
+    return find_and_modify(by_key,
+        {replace_with(cond(is_lock_document, root, forced_error)), withdraw_stage, date_stage},
+        returned_document::before, true);
 }
 
 string remove_named()
@@ -83,18 +84,19 @@ string remove_named()
              {"o", cond(is_named, "null", o_or_null)}, {"h", others},
              {"hx", cond(equal(size_of(others), "0"), none, hx)}, {"g", release_count("true")}}),
             set({{"p", date_if_free}})},
-        answer_of::before, false, "");
+        returned_document::before, false, "");
 }
 
 string remove_expired()
 {
-    const auto over = binary("$lte", x, now);
-    const auto is_free = all_of({over, equal(size_of(live_holders), "0")});
+    const auto is_expired = binary("$lte", x, now);
+    const auto is_free = all_of({is_expired, equal(size_of(live_holders), "0")});
     return find_and_modify(by_lock,
-        {set({{"t", cond(over, "null", t_or_null)}, {"x", cond(over, none, x)}, {"o", cond(over, "null", o_or_null)},
-            {"h", live_holders}, {"hx", cond(equal(size_of(live_holders), "0"), none, hx)},
+        {set({{"t", cond(is_expired, "null", t_or_null)}, {"x", cond(is_expired, none, x)},
+            {"o", cond(is_expired, "null", o_or_null)}, {"h", live_holders},
+            {"hx", cond(equal(size_of(live_holders), "0"), none, hx)},
             {"p", cond(is_free, if_null("p", released_at), "null")}, {"g", release_count("true")}})},
-        answer_of::before, false, "");
+        returned_document::before, false, "");
 }
 
 } // namespace colock::mongo::detail::templates

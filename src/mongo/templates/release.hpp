@@ -12,13 +12,13 @@ namespace colock::mongo::detail::templates {
 [[nodiscard]] string release_shared();
 
 /// \param who token of the holder
-[[nodiscard]] string join_release_exclusive(const string& who);
-[[nodiscard]] string join_release_shared();
+[[nodiscard]] string batched_release_exclusive(const string& who);
+[[nodiscard]] string batched_release_shared();
 /// \param who tokens of the holders
 /// \param count number of the holders
-[[nodiscard]] string join_release_several(const string& who, const string& count);
+[[nodiscard]] string batched_release_several(const string& who, const string& count);
 
-/// \param refuses also refuses the token
+/// \param refuses whether the token is also refused, until `b`
 [[nodiscard]] string withdraw(bool refuses);
 
 [[nodiscard]] string remove_named();

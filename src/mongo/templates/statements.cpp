@@ -4,10 +4,10 @@
 namespace colock::mongo::detail::templates {
 
 string find_and_modify(
-    const string& query, std::initializer_list<string> stages, answer_of when, bool upsert, const string& shown)
+    const string& query, std::initializer_list<string> stages, returned_document when, bool upsert, const string& shown)
 {
     return R"({"findAndModify":"?c","query":)" + query + R"(,"update":)" + list(stages) + R"(,"upsert":)" +
-           (upsert ? "true" : "false") + R"(,"new":)" + (when == answer_of::after ? "true" : "false") +
+           (upsert ? "true" : "false") + R"(,"new":)" + (when == returned_document::after ? "true" : "false") +
            (shown.empty() ? "" : R"(,"fields":)" + shown) + R"(,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
 }
 
@@ -15,9 +15,9 @@ string statement(const string& stage)
 {
     return R"({"q":)" + by_key + R"(,"u":[)" + stage + R"(],"upsert":true})";
 }
-string done_or_failed(const string& may_be, const string& changes)
+string conditional_statement(const string& condition, const string& changes)
 {
-    return statement(replace_with(cond(may_be, with(changes), forced_error)));
+    return statement(replace_with(cond(condition, root_with(changes), forced_error)));
 }
 
 } // namespace colock::mongo::detail::templates

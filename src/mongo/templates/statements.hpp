@@ -21,7 +21,7 @@ inline const string unset_k = R"({"$unset":"k"})";
 /// nothing.
 inline const string forced_error = R"({"_id":{"$numberLong":"0"}})";
 
-enum class answer_of : unsigned char
+enum class returned_document : unsigned char
 {
     before,
     after,
@@ -32,11 +32,11 @@ inline const string shown_fields =
 /// \param when selects the document in the reply: before or after the change
 /// \param shown fields in the reply; empty: all
 [[nodiscard]] string find_and_modify(const string& query, std::initializer_list<string> stages,
-    answer_of when = answer_of::after, bool upsert = false, const string& shown = shown_fields);
+    returned_document when = returned_document::after, bool upsert = false, const string& shown = shown_fields);
 
 /// A statement of an update.
 [[nodiscard]] string statement(const string& stage);
-/// A statement of an update that fails unless `may_be` holds.
-[[nodiscard]] string done_or_failed(const string& may_be, const string& changes);
+/// A statement of an update that fails unless `condition` holds.
+[[nodiscard]] string conditional_statement(const string& condition, const string& changes);
 
 } // namespace colock::mongo::detail::templates

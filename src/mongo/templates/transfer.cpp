@@ -31,9 +31,10 @@ string hand_over(bool has_ttl)
 
 string adopt_exclusive(bool has_ttl)
 {
-    const auto again = all_of({equal(R"("$t")", next_holder), below(e, number)});
+    const auto holds_already = all_of({equal(R"("$t")", next_holder), below(e, number)});
     return find_and_modify(R"({"_id":"?k","t":{"$in":["?t","?u"]}})",
-        {set({{"k", all_of({above(x, now), either(equal(R"("$t")", token), again), may_be_granted(next_holder)})}}),
+        {set({{"k",
+             all_of({above(x, now), either(equal(R"("$t")", token), holds_already), may_be_granted(next_holder)})}}),
             set({{"t", cond(is_granted, next_holder, t_or_null)}, {"x", cond(is_granted, expiry(has_ttl), x)},
                 {"f", cond(is_granted, next_fence, f)}, {"o", cond(is_granted, literal_owner, o_or_null)},
                 {"a", cond(is_granted, now, R"("$a")")}, {"r", cond(is_granted, "null", R"("$r")")},
@@ -43,11 +44,11 @@ string adopt_exclusive(bool has_ttl)
 
 string adopt_shared(bool has_ttl)
 {
-    const auto again = all_of({equal(R"("$$i.t")", next_holder), below(R"("$$i.e")", number)});
+    const auto holds_already = all_of({equal(R"("$$i.t")", next_holder), below(R"("$$i.e")", number)});
     const auto holder = list({object(holder_fields(next_holder, next_fence, has_ttl))});
     const auto others = filtered(h, all_of({is_other_token, differs(R"("$$i.t")", next_holder), is_live}));
     return find_and_modify(R"({"_id":"?k","h.t":{"$in":["?t","?u"]}})",
-        {set({{"k", all_of({above(size_of(filtered(h, all_of({either(is_own_token, again), is_live}))), "0"),
+        {set({{"k", all_of({above(size_of(filtered(h, all_of({either(is_own_token, holds_already), is_live}))), "0"),
                         may_be_granted(next_holder)})}}),
             set({{"h", cond(is_granted, binary("$concatArrays", others, holder), h)},
                 {"hx", cond(is_granted, greatest_of({hx, expiry(has_ttl)}), hx)},

@@ -44,7 +44,7 @@ void primary::ask(task_ptr what, lease_clock::time_point deadline)
         note_use();
         pool_->ask(std::move(what), deadline);
     } else {
-        asio::post(strand_, [what = std::move(what)] { what->performed(); });
+        asio::post(strand_, [what = std::move(what)] { what->on_end(); });
     }
 }
 
@@ -79,16 +79,16 @@ void primary::note_failure(const answer& got)
 
 std::optional<answer> primary::update_clock(const answer& got)
 {
-    const hello said(got.reply);
-    if (!said.writable)
-        return not_writable("it is " + said.state);
-    clock_.update(said.local_time, got.asked);
+    const hello hello_reply(got.reply);
+    if (!hello_reply.writable)
+        return not_writable("it is " + hello_reply.state);
+    clock_.update(hello_reply.local_time, got.asked);
     return std::nullopt;
 }
 
-bool primary::accepts_unconfirmed(const answer& to_confirmation)
+bool primary::accepts_unconfirmed(const answer& confirmation_answer)
 {
-    if (!is_denial(to_confirmation))
+    if (!is_denial(confirmation_answer))
         return false;
     reports_.warn_once("this user may not write to the collection, so what is read is not confirmed by a majority: a "
                        "server that was the primary once may answer is_locked, list and group from old data");
@@ -103,7 +103,7 @@ void primary::give_up_all()
     lose(asio::error::operation_aborted);
 }
 
-void primary::stale()
+void primary::on_all_stale()
 {
     set_problem(make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset));
     lose(problem()->cause);
@@ -138,35 +138,35 @@ void primary::connect()
             .server_name = config_.tls.server_name});
     discovery_ = std::make_shared<server_discovery>(strand_, std::move(params));
     discovery_->start(lease_clock::now() + config_.connect_timeout,
-        [self = owner_.keep(*this)](const discovery_result& what) { self->found(what); });
+        [self = owner_.keep(*this)](const discovery_result& result) { self->on_discovered(result); });
 }
 
-void primary::found(const discovery_result& what)
+void primary::on_discovered(const discovery_result& result)
 {
     // Destroyed later, because this function is called by the discovery object.
     asio::post(strand_, [old = std::exchange(discovery_, nullptr)] {});
-    switch (what.what) {
+    switch (result.what) {
     case discovery_result::kind::not_found:
-        if (what.cause.category() == asio::error::get_ssl_category())
-            refuse(make_failure(errc::misconfigured_backend, "no trusted TLS connection: " + what.why, what.cause));
+        if (result.cause.category() == asio::error::get_ssl_category())
+            refuse(make_failure(errc::misconfigured_backend, "no trusted TLS connection: " + result.why, result.cause));
         else
-            fail_to_connect(make_failure(
-                errc::unavailable, what.why, what.cause ? what.cause : error_code(asio::error::host_unreachable)));
+            fail_to_connect(make_failure(errc::unavailable, result.why,
+                result.cause ? result.cause : error_code(asio::error::host_unreachable)));
         return;
     case discovery_result::kind::misconfigured:
-        refuse(make_failure(errc::misconfigured_backend, what.why));
+        refuse(make_failure(errc::misconfigured_backend, result.why));
         return;
     case discovery_result::kind::primary:
         break;
     }
-    if (what.max_wire_version < min_wire_version) {
+    if (result.max_wire_version < min_wire_version) {
         refuse(make_failure(errc::misconfigured_backend, "the server is older than MongoDB 5.0"));
         return;
     }
-    where_ = what.at;
+    where_ = result.at;
     where_.login = credentials_;
-    clock_.update(what.server_time, what.asked);
-    is_member_ = !what.replica_set.empty();
+    clock_.update(result.server_time, result.sent_at);
+    is_member_ = !result.replica_set.empty();
     pool_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
     // The pool is a member, so it must not keep its owner alive.
     pool_->on_capacity([this, all = owner_.weak_from_this()] {
@@ -175,9 +175,9 @@ void primary::found(const discovery_result& what)
     });
     pool_->on_all_stale([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().open())
-            stale();
+            on_all_stale();
     });
-    if (where_.name() == checked_)
+    if (where_.name() == checked_name_)
         opened();
     else
         check();
@@ -186,22 +186,22 @@ void primary::found(const discovery_result& what)
 void primary::check()
 {
     check_ = std::make_shared<server_check>(
-        config_, pool_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->checked(why); });
-    if (checked_.empty())
+        config_, pool_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->on_checked(why); });
+    if (checked_name_.empty())
         check_->start();
     else
         check_->learn_code();
 }
 
-void primary::checked(const failure_ptr& why)
+void primary::on_checked(const failure_ptr& why)
 {
-    const auto ended = std::exchange(check_, nullptr);
+    const auto finished_check = std::exchange(check_, nullptr);
     if (why) {
         fail_to_connect(why);
         return;
     }
-    no_change_code_ = ended->no_change_code();
-    checked_ = where_.name();
+    no_change_code_ = finished_check->no_change_code();
+    checked_name_ = where_.name();
     opened();
 }
 

@@ -39,7 +39,7 @@ public:
     [[nodiscard]] std::size_t in_flight() const noexcept { return pool_ ? pool_->in_flight() : 0; }
     /// Performs a task on the next free connection. The task ends early when it is given up, and fails if its
     /// connection fails. If there is no server, the task ends as not sent, in a handler of its own.
-    /// \param deadline time at which `what` fails, for a task that the owner never gives up
+    /// \param deadline time from which the task fails. Only needed for a task that the owner does not give up itself.
     void ask(task_ptr what, lease_clock::time_point deadline = lease_clock::time_point::max());
     /// Performs `what` on the connection of `answered`, before that connection performs other tasks. Must be called
     /// while `answered` is being notified.
@@ -54,7 +54,7 @@ public:
     [[nodiscard]] std::optional<answer> update_clock(const answer& got);
     /// Returns whether the result of a read is reported although the write that should confirm it was denied. True if
     /// the user has no right to write, of which the observer is warned once.
-    [[nodiscard]] bool accepts_unconfirmed(const answer& to_confirmation);
+    [[nodiscard]] bool accepts_unconfirmed(const answer& confirmation_answer);
 
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
     /// Code with which the current or last server fails a statement that must change nothing.
@@ -71,10 +71,10 @@ private:
     void connect() override;
     void disconnect() override;
     [[nodiscard]] std::string address() const override { return config_.address(); }
-    void found(const discovery_result& what);
+    void on_discovered(const discovery_result& result);
     void check();
-    void checked(const failure_ptr& why);
-    void stale();
+    void on_checked(const failure_ptr& why);
+    void on_all_stale();
     void lose(const error_code& why);
 
     const asio::any_io_executor strand_;
@@ -84,9 +84,9 @@ private:
     std::optional<asio::ssl::context> tls_;
     std::shared_ptr<const credentials> credentials_;
     bool is_member_ = false;
-    /// Name of the last server that was checked; empty: none. Only the code is determined for later servers, because
-    /// each may have its own code.
-    std::string checked_;
+    /// Name of the last server that was checked; empty: none. A later server is only asked for
+    /// its code, because it may have another one.
+    std::string checked_name_;
     std::int32_t no_change_code_ = changes_nothing;
     destination where_;
     server_clock clock_;

@@ -16,6 +16,7 @@ namespace colock::mongo::detail {
 
 namespace {
 
+/// Ttl of the locks that the check acquires, in milliseconds.
 constexpr std::int64_t ttl = 60'000;
 constexpr auto wrong_outcome = "a statement that must fail succeeded, or a statement that must succeed failed";
 
@@ -83,16 +84,16 @@ bool holds(const lock_view& seen, const std::string& who, std::int64_t request)
 
 struct server_check::step
 {
-    using names = const std::string&;
+    using token_ref = const std::string&;
 
     const char* what;
-    const command_template& (*asked)();
-    /// Whether the request contains the first of the two tokens.
-    bool first;
+    const command_template& (*get_template)();
+    /// Whether the request contains the first of the two tokens, not the second.
+    bool uses_first_token;
     /// Number of the request.
     std::int64_t number;
     /// Null: the server has to refuse the command, which would change a document of another program.
-    bool (*is_right)(const lock_view&, names first, names second);
+    bool (*is_right)(const lock_view&, token_ref first, token_ref second);
 };
 
 const std::array<server_check::step, 15> server_check::steps{{
@@ -100,50 +101,59 @@ const std::array<server_check::step, 15> server_check::steps{{
         []() -> const command_template& { return commands::get().exclusive_queues.with_ttl; }, true, 1, nullptr},
     {"a document of another program was changed", []() -> const command_template& { return commands::get().refuse; },
         true, 1, nullptr},
-    {"a document was not deleted", &removal, true, 1, [](const lock_view&, step::names, step::names) { return true; }},
+    {"a document was not deleted", &removal, true, 1,
+        [](const lock_view&, step::token_ref, step::token_ref) { return true; }},
     {"a free lock was not granted",
         []() -> const command_template& { return commands::get().first_exclusive_queues.with_ttl; }, true, 1,
-        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+        [](const lock_view& seen, step::token_ref first, step::token_ref) { return holds(seen, first, 1); }},
     {"a lock that is held was granted to another",
         []() -> const command_template& { return commands::get().first_exclusive_queues.with_ttl; }, false, 1,
-        [](const lock_view& seen, step::names first, step::names second) {
+        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
             return holds(seen, first, 1) && !seen.find(second);
         }},
     {"an exclusive lock was shared", []() -> const command_template& { return commands::get().shared_once.with_ttl; },
         false, 1,
-        [](const lock_view& seen, step::names first, step::names second) {
+        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
             return holds(seen, first, 1) && !seen.find(second);
         }},
     {"a lock was not extended", []() -> const command_template& { return commands::get().extend_exclusive.with_ttl; },
-        true, 2, [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 2); }},
+        true, 2, [](const lock_view& seen, step::token_ref first, step::token_ref) { return holds(seen, first, 2); }},
     {"a lock was not released", []() -> const command_template& { return commands::get().release_exclusive; }, true, 3,
-        [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
+        [](const lock_view& seen, step::token_ref first, step::token_ref) {
+            return seen.exists() && !seen.find(first);
+        }},
     {"a lock was released twice", []() -> const command_template& { return commands::get().release_exclusive; }, true,
-        3, [](const lock_view& seen, step::names, step::names) { return !seen.exists(); }},
+        3, [](const lock_view& seen, step::token_ref, step::token_ref) { return !seen.exists(); }},
     {"a lock was not shared", []() -> const command_template& { return commands::get().shared_once.with_ttl; }, true, 1,
-        [](const lock_view& seen, step::names first, step::names) { return holds(seen, first, 1); }},
+        [](const lock_view& seen, step::token_ref first, step::token_ref) { return holds(seen, first, 1); }},
     {"a semaphore has more holders than it may",
         []() -> const command_template& { return commands::get().shared_once.with_ttl; }, false, 1,
-        [](const lock_view& seen, step::names first, step::names second) {
+        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
             return holds(seen, first, 1) && !seen.find(second);
         }},
     {"a shared lock was granted to a writer",
         []() -> const command_template& { return commands::get().exclusive_queues.with_ttl; }, false, 1,
-        [](const lock_view& seen, step::names first, step::names second) {
+        [](const lock_view& seen, step::token_ref first, step::token_ref second) {
             return holds(seen, first, 1) && !seen.find(second) && seen.writer() == second;
         }},
     {"a shared lock was not released", []() -> const command_template& { return commands::get().release_shared; }, true,
-        2, [](const lock_view& seen, step::names first, step::names) { return seen.exists() && !seen.find(first); }},
+        2,
+        [](const lock_view& seen, step::token_ref first, step::token_ref) {
+            return seen.exists() && !seen.find(first);
+        }},
     {"what a writer has left was not taken back", []() -> const command_template& { return commands::get().refuse; },
-        false, 2, [](const lock_view& seen, step::names, step::names second) { return seen.writer() == second; }},
+        false, 2,
+        [](const lock_view& seen, step::token_ref, step::token_ref second) { return seen.writer() == second; }},
     {"a token that was refused was granted a lock",
         []() -> const command_template& { return commands::get().exclusive_once.with_ttl; }, false, 3,
-        [](const lock_view& seen, step::names, step::names second) { return seen.exists() && !seen.find(second); }},
+        [](const lock_view& seen, step::token_ref, step::token_ref second) {
+            return seen.exists() && !seen.find(second);
+        }},
 }};
 
 server_check::server_check(
-    const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler ended)
-    : config_(config), pool_(std::move(on)), clock_(clock), ended_(std::move(ended)), owner_(to_document({})),
+    const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler on_end)
+    : config_(config), pool_(std::move(on)), clock_(clock), on_end_(std::move(on_end)), owner_(to_document({})),
       first_(token::generate().hex()), second_(token::generate().hex())
 {
     bson_append_utf8(id_.get(), "c", -1, "check", -1);
@@ -152,9 +162,9 @@ server_check::server_check(
 
 void server_check::stop() noexcept
 {
-    ended_ = nullptr;
-    if (const auto left = pending_.lock())
-        left->drop();
+    on_end_ = nullptr;
+    if (const auto command = pending_.lock())
+        command->drop();
 }
 
 void server_check::ask(
@@ -187,7 +197,7 @@ void server_check::check_listing(const command_template& command, finder find_re
 {
     ask(command, first_, 0, [self = shared_from_this(), find_reason, then](const answer& got) {
         const auto found = judge(got);
-        if (found != verdict::refused && !self->is_done(got))
+        if (found != verdict::refused && !self->require_done(got))
             return;
         if (const auto reason = find_reason(got.reply); found == verdict::done && !reason.empty())
             self->end(unsuitable_collection(reason));
@@ -200,7 +210,7 @@ bool server_check::read_code(const statement_errors& errors)
 {
     const auto* const error = errors.find(0);
     if (error && has_other_meaning(error->code))
-        return is_done(*error);
+        return require_done(*error);
     if (!error) {
         fail_check(wrong_outcome);
         return false;
@@ -214,7 +224,7 @@ void server_check::learn_code()
     ask(commands::get().check_code, first_, 1, [self = shared_from_this()](const answer& got) {
         const statement_errors errors(got.reply);
         if (got.what != answer::kind::done || lacks_confirmation(got))
-            static_cast<void>(self->is_done(got));
+            static_cast<void>(self->require_done(got));
         else if (self->read_code(errors))
             self->end(nullptr);
     });
@@ -222,15 +232,15 @@ void server_check::learn_code()
 
 void server_check::check_batch()
 {
-    ask(commands::get().check_join, first_, 1, [self = shared_from_this()](const answer& got) {
+    ask(commands::get().check_batched, first_, 1, [self = shared_from_this()](const answer& got) {
         const statement_errors errors(got.reply);
         if (got.what != answer::kind::done || lacks_confirmation(got)) {
-            static_cast<void>(self->is_done(got));
+            static_cast<void>(self->require_done(got));
             return;
         }
         if (!self->read_code(errors))
             return;
-        // Which statements of `check_join` have to fail, in their order.
+        // Which statements of `check_batched` have to fail, in their order.
         constexpr std::array is_refused{true, false, true, true, false, true, false, true, true, true, false, false,
             true, false, true, false, true, true};
         bool is_right = errors.accounts_for(is_refused.size());
@@ -238,7 +248,7 @@ void server_check::check_batch()
             const auto* const error = errors.find(i);
             // A statement that has to succeed may fail with this code as well, if the server uses one code for all
             // errors.
-            if (error && (!is_refused[i] || error->code != self->no_change_code_) && !self->is_done(*error))
+            if (error && (!is_refused[i] || error->code != self->no_change_code_) && !self->require_done(*error))
                 return;
             is_right = is_right && is_refused[i] == (error != nullptr);
         }
@@ -252,12 +262,12 @@ void server_check::check_batch()
 void server_check::take_step(std::size_t which)
 {
     const bool is_last = which == steps.size();
-    ask(is_last ? removal() : steps[which].asked(), !is_last && steps[which].first ? first_ : second_,
+    ask(is_last ? removal() : steps[which].get_template(), !is_last && steps[which].uses_first_token ? first_ : second_,
         is_last ? 0 : steps[which].number,
         [self = shared_from_this(), which](const answer& got) { self->answered(which, got); });
 }
 
-bool server_check::is_done(const answer& got)
+bool server_check::require_done(const answer& got)
 {
     if (judge(got) == verdict::done)
         return true;
@@ -277,7 +287,7 @@ void server_check::answered(std::size_t which, const answer& got)
         take_step(which + 1);
         return;
     }
-    if (!is_done(got))
+    if (!require_done(got))
         return;
     if (is_last)
         end(nullptr);
@@ -295,7 +305,7 @@ void server_check::fail_check(const std::string& what)
 
 void server_check::end(const failure_ptr& why)
 {
-    if (const auto callback = std::exchange(ended_, nullptr))
+    if (const auto callback = std::exchange(on_end_, nullptr))
         callback(why);
 }
 

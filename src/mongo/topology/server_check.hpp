@@ -31,7 +31,8 @@ public:
     /// `stop`.
     using handler = std::function<void(const failure_ptr& why)>;
 
-    server_check(const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler ended);
+    server_check(
+        const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler on_end);
 
     /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only the
     /// code of a server whose kind was checked before.
@@ -59,8 +60,8 @@ private:
     [[nodiscard]] bool read_code(const statement_errors& errors);
     void ask(
         const command_template& which, const std::string& who, std::int64_t number, callback_command::handler then);
-    /// Returns whether the command was carried out. If it was not, the check has ended.
-    [[nodiscard]] bool is_done(const answer& got);
+    /// Ends the check with a failure unless the command was carried out. Returns whether it was.
+    [[nodiscard]] bool require_done(const answer& got);
     void fail_check(const std::string& what);
     void take_step(std::size_t which);
     void answered(std::size_t which, const answer& got);
@@ -69,7 +70,7 @@ private:
     const settings& config_;
     const std::shared_ptr<connection_pool> pool_;
     const server_clock& clock_;
-    handler ended_;
+    handler on_end_;
     /// Command in progress. Its connection owns the command, and the command keeps this object alive.
     std::weak_ptr<callback_command> pending_;
     document id_;

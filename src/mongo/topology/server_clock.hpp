@@ -15,26 +15,26 @@ namespace colock::mongo::detail {
 class server_clock
 {
 public:
-    /// \param milliseconds time of the server, from its reply
-    /// \param asked time at which the request was sent
-    void update(std::int64_t milliseconds, lease_clock::time_point asked) noexcept
+    /// \param server_time time in a reply of the server, in milliseconds
+    /// \param sent_at time at which the request was sent
+    void update(std::int64_t server_time, lease_clock::time_point sent_at) noexcept
     {
-        last_reported_ = milliseconds;
-        asked_ = asked;
+        last_reported_ = server_time;
+        sent_at_ = sent_at;
     }
     /// Upper bound of the server's time at `when`, in milliseconds, unless the server's clock was set since.
     [[nodiscard]] std::int64_t at(lease_clock::time_point when) const noexcept
     {
-        return last_reported_ + std::chrono::ceil<std::chrono::milliseconds>(when - asked_).count();
+        return last_reported_ + std::chrono::ceil<std::chrono::milliseconds>(when - sent_at_).count();
     }
 
-    [[nodiscard]] lease_clock::duration age(lease_clock::time_point now) const noexcept { return now - asked_; }
-    /// The last time that the server has reported. Its clock shows no less, unless the clock was set since.
+    [[nodiscard]] lease_clock::duration age(lease_clock::time_point now) const noexcept { return now - sent_at_; }
+    /// The last time that the server has reported: a lower bound of the server's time, unless its clock was set since.
     [[nodiscard]] std::int64_t last_reported() const noexcept { return last_reported_; }
 
 private:
     std::int64_t last_reported_ = 0;
-    lease_clock::time_point asked_{};
+    lease_clock::time_point sent_at_{};
 };
 
 } // namespace colock::mongo::detail

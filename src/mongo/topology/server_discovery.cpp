@@ -30,7 +30,7 @@ public:
     }
 
 private:
-    void performed() override
+    void on_end() override
     {
         const auto of = of_.lock();
         if (!of)
@@ -43,8 +43,8 @@ private:
     const std::size_t which_;
 };
 
-server_discovery::server_discovery(const asio::any_io_executor& strand, discovery_params what)
-    : strand_(strand), what_(std::move(what))
+server_discovery::server_discovery(const asio::any_io_executor& strand, discovery_params params)
+    : strand_(strand), params_(std::move(params))
 {
 }
 
@@ -54,21 +54,23 @@ void server_discovery::start(lease_clock::time_point deadline, handler on_result
 {
     deadline_ = deadline;
     on_result_ = std::move(on_result);
-    for (const auto& each : what_.hosts)
+    for (const auto& each : params_.hosts)
         ask(each);
 }
 
-void server_discovery::ask(destination whom)
+void server_discovery::ask(destination address)
 {
-    const auto is_same = [&](const asked_host& each) { return each.at.host == whom.host && each.at.port == whom.port; };
+    const auto is_same = [&](const asked_host& each) {
+        return each.at.host == address.host && each.at.port == address.port;
+    };
     if (asked_.size() == max_hosts || std::ranges::any_of(asked_, is_same))
         return;
-    whom.login = nullptr;
-    const auto over = std::make_shared<connection_pool>(strand_, whom, 1);
-    const auto what = std::make_shared<hello_command>(weak_from_this(), asked_.size());
-    asked_.push_back({.at = std::move(whom), .over = over, .what = what});
+    address.login = nullptr;
+    const auto pool = std::make_shared<connection_pool>(strand_, address, 1);
+    const auto command = std::make_shared<hello_command>(weak_from_this(), asked_.size());
+    asked_.push_back({.at = std::move(address), .pool = pool, .command = command});
     ++unanswered_;
-    over->ask(what, deadline_);
+    pool->ask(command, deadline_);
 }
 
 void server_discovery::answered(std::size_t which)
@@ -77,46 +79,46 @@ void server_discovery::answered(std::size_t which)
         return;
     --unanswered_;
     auto& host = asked_[which];
-    const auto& got = host.what->got();
+    const auto& got = host.command->got();
     if (got.what == answer::kind::done) {
-        const hello said(got.reply);
-        if (is_primary(host, said)) {
+        const hello hello_reply(got.reply);
+        if (is_primary(host, hello_reply)) {
             end({.what = discovery_result::kind::primary,
                 .at = host.at,
-                .server_time = said.local_time,
-                .asked = got.asked,
-                .replica_set = said.set,
-                .max_wire_version = said.max_wire_version});
+                .server_time = hello_reply.local_time,
+                .sent_at = got.asked,
+                .replica_set = hello_reply.set,
+                .max_wire_version = hello_reply.max_wire_version});
             return;
         }
         // A copy, because `host` moves when `ask` adds another host.
         auto other = host.at;
-        if (!what_.direct && !host.is_of_another_set) {
-            for (const auto& each : said.members) {
+        if (!params_.direct && !host.is_of_another_set) {
+            for (const auto& each : hello_reply.members) {
                 other.host = each.host;
                 other.port = each.port;
                 ask(other);
             }
         }
     } else {
-        host.why = got.why + host.what->explanation();
+        host.why = got.why + host.command->explanation();
     }
     if (unanswered_ == 0)
         end(not_found());
 }
 
-bool server_discovery::is_primary(asked_host& host, const hello& said) const
+bool server_discovery::is_primary(asked_host& host, const hello& hello_reply) const
 {
-    const bool wants_a_set = !what_.replica_set.empty() || what_.hosts.size() > 1;
-    host.is_of_another_set = said.is_router || (wants_a_set && said.set.empty()) ||
-                             (!what_.replica_set.empty() && said.set != what_.replica_set);
-    if (said.is_router)
+    const bool wants_a_set = !params_.replica_set.empty() || params_.hosts.size() > 1;
+    host.is_of_another_set = hello_reply.is_router || (wants_a_set && hello_reply.set.empty()) ||
+                             (!params_.replica_set.empty() && hello_reply.set != params_.replica_set);
+    if (hello_reply.is_router)
         host.why = "is a router of a sharded cluster, whose clock does not decide about leases: name the members of "
                    "one replica set";
     else if (host.is_of_another_set)
-        host.why = said.set.empty() ? "is in no replica set" : "is in the replica set " + said.set;
-    else if (!said.writable)
-        host.why = "is " + said.state;
+        host.why = hello_reply.set.empty() ? "is in no replica set" : "is in the replica set " + hello_reply.set;
+    else if (!hello_reply.writable)
+        host.why = "is " + hello_reply.state;
     return host.why.empty();
 }
 
@@ -124,15 +126,15 @@ discovery_result server_discovery::not_found() const
 {
     discovery_result none;
     // If a member of the right replica set has answered, the primary may be missing only because of an election.
-    const auto answered_for_it = [](const asked_host& each) {
-        return each.what->got().what == answer::kind::done && !each.is_of_another_set;
+    const auto has_answered_for_set = [](const asked_host& each) {
+        return each.command->got().what == answer::kind::done && !each.is_of_another_set;
     };
     const auto is_of_another = [](const asked_host& each) { return each.is_of_another_set; };
-    if (std::ranges::any_of(asked_, is_of_another) && std::ranges::none_of(asked_, answered_for_it))
+    if (std::ranges::any_of(asked_, is_of_another) && std::ranges::none_of(asked_, has_answered_for_set))
         none.what = discovery_result::kind::misconfigured;
     for (const auto& each : asked_) {
         none.why += (none.why.empty() ? "" : "; ") + each.at.name() + ": " + each.why;
-        const auto& cause = each.what->got().cause;
+        const auto& cause = each.command->got().cause;
         if (!none.cause || cause.category() == asio::error::get_ssl_category())
             none.cause = cause;
     }

@@ -45,9 +45,10 @@ struct discovery_result
     kind what = kind::not_found;
     /// Address of the primary, without credentials.
     destination at{};
-    /// The server's clock, in milliseconds, at some time between `asked` and the arrival of the reply.
+    /// The server's clock, in milliseconds, at some time between `sent_at` and the arrival of the reply.
     std::int64_t server_time = 0;
-    lease_clock::time_point asked{};
+    /// Time at which the command was sent.
+    lease_clock::time_point sent_at{};
     /// Empty: the server is in no replica set, and has no change streams.
     std::string replica_set{};
     int max_wire_version = 0;
@@ -68,7 +69,7 @@ class server_discovery final : public std::enable_shared_from_this<server_discov
 public:
     using handler = std::function<void(discovery_result)>;
 
-    server_discovery(const asio::any_io_executor& strand, discovery_params what);
+    server_discovery(const asio::any_io_executor& strand, discovery_params params);
     ~server_discovery();
     server_discovery(const server_discovery&) = delete;
     server_discovery& operator=(const server_discovery&) = delete;
@@ -85,21 +86,21 @@ private:
     struct asked_host
     {
         destination at;
-        std::shared_ptr<connection_pool> over;
-        std::shared_ptr<hello_command> what;
+        std::shared_ptr<connection_pool> pool;
+        std::shared_ptr<hello_command> command;
         /// Why the host is not the primary, once it has answered.
         std::string why{};
         bool is_of_another_set = false;
     };
 
-    void ask(destination whom);
+    void ask(destination address);
     void answered(std::size_t which);
-    [[nodiscard]] bool is_primary(asked_host& host, const hello& said) const;
+    [[nodiscard]] bool is_primary(asked_host& host, const hello& hello_reply) const;
     [[nodiscard]] discovery_result not_found() const;
     void end(discovery_result found);
 
     const asio::any_io_executor strand_;
-    const discovery_params what_;
+    const discovery_params params_;
     lease_clock::time_point deadline_;
     handler on_result_;
     std::vector<asked_host> asked_;

@@ -12,8 +12,8 @@
 
 namespace colock::redis::detail {
 
-connection_setup::connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler ended)
-    : connection_(std::move(on)), context_(context), handler_(std::move(ended))
+connection_setup::connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler on_end)
+    : connection_(std::move(on)), context_(context), handler_(std::move(on_end))
 {
 }
 
@@ -31,7 +31,7 @@ void connection_setup::start()
 
 void connection_setup::on_greeting(const reply_list& replies)
 {
-    auto result = read_welcome(context_.config.where, replies);
+    auto result = read_greeting(context_.config.where, replies);
     if (result.refused) {
         end(result.refused);
         return;
@@ -55,7 +55,7 @@ void connection_setup::on_greeting(const reply_list& replies)
 
 void connection_setup::kill_previous()
 {
-    context_.lost.connected_to(identity_.process);
+    context_.lost.on_connected_to(identity_.process);
     const auto killed = context_.lost.to_close();
     exchange(
         connection_,
@@ -72,11 +72,11 @@ void connection_setup::kill_previous()
         });
 }
 
-void connection_setup::on_previous_killed(const reply_list& replies, const suspects& killed)
+void connection_setup::on_previous_killed(const reply_list& replies, const connections_to_close& killed)
 {
     for (std::size_t i = 0; i < killed.size(); ++i) {
         if (replies[i].is(reply::kind::number)) {
-            context_.lost.closed_by_server(killed[i].number);
+            context_.lost.on_closed_by_server(killed[i].number);
             continue;
         }
         if (const auto why = refusal(replies[i]); why->code == errc::unavailable) {
@@ -84,7 +84,7 @@ void connection_setup::on_previous_killed(const reply_list& replies, const suspe
             end(why);
             return;
         }
-        context_.lost.not_to_be_closed(killed[i].number);
+        context_.lost.on_close_refused(killed[i].number);
         context_.reporter.warn_once(
             "CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
     }
@@ -105,8 +105,8 @@ void connection_setup::on_previous_killed(const reply_list& replies, const suspe
 
 void connection_setup::end(const failure_ptr& refused)
 {
-    const auto ended = std::exchange(handler_, nullptr);
-    ended(refused, identity_);
+    const auto on_end = std::exchange(handler_, nullptr);
+    on_end(refused, identity_);
 }
 
 } // namespace colock::redis::detail

@@ -22,9 +22,9 @@ class connection_setup : public std::enable_shared_from_this<connection_setup>
 {
 public:
     using identity = remote::lost_requests::identity;
-    /// Completion handler. `refused` says why requests cannot be sent, or is null if they can. `known_by` identifies
+    /// Completion handler. `refused` says why requests cannot be sent, or is null if they can. `client` identifies
     /// the connection at the server. Not called if the connection ends before the setup does.
-    using handler = std::function<void(const failure_ptr& refused, const identity& known_by)>;
+    using handler = std::function<void(const failure_ptr& refused, const identity& client)>;
     struct setup_context
     {
         const settings& config;
@@ -35,7 +35,7 @@ public:
         std::atomic<bool>& replicas_seen;
     };
 
-    connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler ended);
+    connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler on_end);
 
     /// Starts the setup. Called once.
     void start();
@@ -43,11 +43,11 @@ public:
     void stop() noexcept { handler_ = nullptr; }
 
 private:
-    using suspects = std::vector<remote::lost_requests::suspect>;
+    using connections_to_close = std::vector<remote::lost_requests::connection_to_close>;
 
     void on_greeting(const reply_list& replies);
     void kill_previous();
-    void on_previous_killed(const reply_list& replies, const suspects& killed);
+    void on_previous_killed(const reply_list& replies, const connections_to_close& killed);
     void end(const failure_ptr& refused);
 
     const std::shared_ptr<server_connection> connection_;

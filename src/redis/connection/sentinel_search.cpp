@@ -11,8 +11,8 @@
 
 namespace colock::redis::detail {
 
-sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler ended)
-    : factory_(factory), config_(config), handler_(std::move(ended))
+sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler on_end)
+    : factory_(factory), config_(config), handler_(std::move(on_end))
 {
 }
 
@@ -71,8 +71,8 @@ void sentinel_search::connection_ended(std::size_t index, const error_code& code
 
 void sentinel_search::end(const endpoint& master, const failure_ptr& why)
 {
-    if (const auto ended = std::exchange(handler_, nullptr))
-        ended(master, why);
+    if (const auto on_end = std::exchange(handler_, nullptr))
+        on_end(master, why);
 }
 
 void sentinel_search::stop()

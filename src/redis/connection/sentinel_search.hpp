@@ -22,13 +22,13 @@ public:
     /// Called with the address of the master, or with the reason why no Sentinel has named it.
     using handler = std::function<void(const endpoint& master, const failure_ptr& why)>;
 
-    sentinel_search(connection_factory& factory, const settings& config, handler ended);
+    sentinel_search(connection_factory& factory, const settings& config, handler on_end);
 
     /// Starts the search. Called once.
     void start() { query(0); }
     /// Stops the search without calling the handler.
     void stop();
-    /// As `stop`, in the child of a fork.
+    /// Stops the search in the child of a fork. Closes the socket at once, because it belongs to the parent.
     void drop_after_fork();
 
 private:

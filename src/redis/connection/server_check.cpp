@@ -12,7 +12,7 @@ namespace colock::redis::detail {
 
 namespace {
 
-bool too_old(std::string_view info)
+bool is_too_old(std::string_view info)
 {
     const auto version = info_field(info, "redis_version");
     int major = 0;
@@ -63,7 +63,7 @@ const reply& hello_field(const reply& hello, std::string_view name)
 }
 
 /// Returns why locks cannot be stored on this server, or null if they can.
-failure_ptr refused(const location& who, const reply_list& replies)
+failure_ptr check_greeting(const location& who, const reply_list& replies)
 {
     const auto& hello = replies.front();
     if (!hello.is(reply::kind::array))
@@ -71,11 +71,11 @@ failure_ptr refused(const location& who, const reply_list& replies)
     if (who.database != 0 && replies[1].is_error())
         return refusal(replies[1]);
     if (const auto& role = hello_field(hello, "role").text; role != "master" && !role.empty())
-        return replica_in_place_of_master();
+        return make_replica_failure();
     const auto& info = replies.back();
     if (info.is_error())
         return refusal_code(info.text) == errc::unavailable ? refusal(info) : nullptr;
-    if (too_old(info.text))
+    if (is_too_old(info.text))
         return make_failure(errc::misconfigured_backend, "the server is older than Redis 6.2; update it");
     return nullptr;
 }
@@ -95,16 +95,16 @@ void push_hello(
 
 void push_greeting(boost::redis::request& request, const location& who)
 {
-    push_hello(request, who.user, who.password, our_name);
+    push_hello(request, who.user, who.password, client_name);
     if (who.database != 0)
         request.push("SELECT", who.database);
     request.push("INFO");
 }
 
-welcome read_welcome(const location& who, const reply_list& replies)
+greeting_result read_greeting(const location& who, const reply_list& replies)
 {
-    welcome result;
-    result.refused = refused(who, replies);
+    greeting_result result;
+    result.refused = check_greeting(who, replies);
     if (result.refused)
         return result;
     const auto& info = replies.back();
@@ -124,11 +124,11 @@ welcome read_welcome(const location& who, const reply_list& replies)
 void push_rights_check(boost::redis::request& request, const settings& config)
 {
     const auto& check = scripts::get().rights;
-    for (const auto sent : {script::form::whole, script::form::digest}) {
+    for (const auto form : {script::form::whole, script::form::digest}) {
         if (config.plain())
-            check.push(request, sent, 1, config.probe_key);
+            check.push(request, form, 1, config.probe_key);
         else
-            check.push(request, sent, 2, config.probe_key, config.fence_key);
+            check.push(request, form, 2, config.probe_key, config.fence_key);
     }
 }
 
@@ -152,7 +152,7 @@ rights read_rights(const reply& by_text, const reply& by_digest)
     if (by_digest.is_error() && is_command_refused(by_digest.text))
         return {.refused = commands_refused("EVALSHA", by_digest.text)};
     rights result;
-    std::string needed, sets, error;
+    std::string required_commands, optional_commands, error;
     for (const auto& row : by_text.items) {
         const std::string& command = row.at(0).text;
         if (!is_command_refused(row.at(1).text))
@@ -162,21 +162,21 @@ rights read_rights(const reply& by_text, const reply& by_digest)
                 "PUBLISH is refused, so a release wakes no waiter of another process: these notice it late");
             continue;
         }
-        // These commands only set the expiry of a sorted set. Other locks work without them.
-        auto& names = command.starts_with('Z') || command == "PEXPIREAT" ? sets : needed;
+        // Only locks with several readers and locks of groups use these commands, because they need sorted sets.
+        auto& names = command.starts_with('Z') || command == "PEXPIREAT" ? optional_commands : required_commands;
         (names += names.empty() ? "" : ", ") += command;
-        if (error.empty() && &names == &needed)
+        if (error.empty() && &names == &required_commands)
             error = row.at(1).text;
     }
-    if (!needed.empty())
-        result.refused = commands_refused(needed, error);
-    if (!sets.empty())
+    if (!required_commands.empty())
+        result.refused = commands_refused(required_commands, error);
+    if (!optional_commands.empty())
         result.warnings.push_back(
-            sets + " is refused, so a lock has at most one reader, and locks of groups are refused");
+            optional_commands + " is refused, so a lock has at most one reader, and locks of groups are refused");
     return result;
 }
 
-failure_ptr replica_in_place_of_master()
+failure_ptr make_replica_failure()
 {
     return make_failure(
         errc::unavailable, "the server is a replica: name the master, or use Sentinel", server_code("READONLY"));

@@ -17,7 +17,7 @@
 namespace colock::redis::detail {
 
 /// Name of the connection, as CLIENT LIST shows it.
-inline constexpr std::string_view our_name = "colock";
+inline constexpr std::string_view client_name = "colock";
 
 /// Adds a HELLO that selects RESP3. Authenticates if there is a password, and names the connection unless `name` is
 /// empty.
@@ -28,7 +28,7 @@ void push_hello(
 void push_greeting(boost::redis::request& request, const location& who);
 
 /// Result of the greeting.
-struct welcome
+struct greeting_result
 {
     /// Reason why locks cannot be stored on this server, or null.
     failure_ptr refused{};
@@ -42,7 +42,7 @@ struct welcome
     /// replicas are unknown.
     bool may_have_replicas = false;
 };
-[[nodiscard]] welcome read_welcome(const location& who, const reply_list& replies);
+[[nodiscard]] greeting_result read_greeting(const location& who, const reply_list& replies);
 
 /// Adds a script that finds out which commands the server refuses. The script is sent by EVAL and by EVALSHA, so that
 /// both are checked.
@@ -61,7 +61,8 @@ struct rights
 };
 [[nodiscard]] rights read_rights(const reply& by_text, const reply& by_digest);
 
-[[nodiscard]] failure_ptr replica_in_place_of_master();
+/// Returns the failure of a client that has connected to a replica and needs the master.
+[[nodiscard]] failure_ptr make_replica_failure();
 
 /// Returns the value of a field of INFO, or an empty view if there is no such field.
 [[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);

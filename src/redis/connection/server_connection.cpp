@@ -42,8 +42,8 @@ struct message_reader
 
 namespace {
 
-/// Number of half health intervals without received data after which a connection is closed.
-constexpr unsigned silence_limit = 4;
+/// Number of liveness checks, two per health interval, without received data after which a connection is closed.
+constexpr unsigned max_silent_checks = 4;
 
 boost::redis::config make_config(const settings& from, const endpoint& where, bool tls)
 {
@@ -73,9 +73,9 @@ server_connection::server_connection(const asio::any_io_executor& strand, const 
       server_name_(config.tls.server_name.empty() ? where_.host : config.tls.server_name),
       config_(make_config(config, where_, tls)),
       check_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
-      liveness_({.greeting = std::max(
-                     silence_limit, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
-          .silence = silence_limit}),
+      liveness_({.before_first_data = std::max(
+                     max_silent_checks, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
+          .silence = max_silent_checks}),
       liveness_timer_(strand), connection_(driver_connection::executor_type(strand), std::move(context),
                                    boost::redis::logger(boost::redis::logger::level::disabled))
 {
@@ -91,13 +91,13 @@ server_connection::server_connection(const asio::any_io_executor& strand, const 
     remote::expect_host(handle, server_name_);
 }
 
-void server_connection::run(run_handler ended)
+void server_connection::run(run_handler on_end)
 {
     connection_.async_run(
-        config_, [self = shared_from_this(), ended = std::move(ended)](const error_code& code) mutable {
+        config_, [self = shared_from_this(), on_end = std::move(on_end)](const error_code& code) mutable {
             self->ended_ = true;
             self->liveness_timer_.cancel();
-            std::move(ended)(code);
+            std::move(on_end)(code);
         });
     arm_liveness_timer();
 }
@@ -134,8 +134,9 @@ void server_connection::arm_liveness_timer()
 
 void server_connection::check_liveness()
 {
-    const bool owed = sink_.received_nodes != 0 || connection_.get_usage().bytes_sent != 0;
-    switch (liveness_.turn(sink_.received_nodes, owed)) {
+    // From the first sent byte on, the server owes data: replies to the greeting, and later a reply to each PING.
+    const bool awaits_answer = sink_.received_nodes != 0 || connection_.get_usage().bytes_sent != 0;
+    switch (liveness_.turn(sink_.received_nodes, awaits_answer)) {
     case remote::liveness::action::give_up:
         is_silent_ = true;
         close();
@@ -143,7 +144,7 @@ void server_connection::check_liveness()
     case remote::liveness::action::ask:
         send_ping();
         break;
-    case remote::liveness::action::go_on:
+    case remote::liveness::action::none:
         break;
     }
     arm_liveness_timer();

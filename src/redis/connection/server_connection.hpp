@@ -39,7 +39,7 @@ public:
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
 
     /// Connects and reads until the connection is lost, closed, or silent for two health intervals.
-    void run(run_handler ended);
+    void run(run_handler on_end);
     /// Translates `code`, the result of `run` or of a request, for a connection that was not closed by `close`. Returns
     /// `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.
     [[nodiscard]] error_code translate_error(const error_code& code) const noexcept;
@@ -54,8 +54,8 @@ public:
     [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
     /// Ends `run`, `receive` and all requests.
     void close() noexcept;
-    /// As `close`, in the child of a fork. The connection belongs to the parent, so the child reads and writes nothing
-    /// more on it.
+    /// Closes the socket in the child of a fork, without reading or writing, because the connection belongs to the
+    /// parent.
     void drop_after_fork() noexcept;
     /// Counts all received nodes. A change of the counter is a sign of life.
     [[nodiscard]] std::uint64_t& received_nodes() noexcept { return sink_.received_nodes; }

@@ -51,8 +51,8 @@ void session::connect_to(const endpoint& where)
     connection_ = factory_.make(where);
     setup_ = std::make_shared<connection_setup>(connection_,
         connection_setup::setup_context{config_, lost_, anchor_, reports_, replicas_seen_},
-        [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& known_by) {
-            self->on_set_up(refused, known_by);
+        [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& identity) {
+            self->on_set_up(refused, identity);
         });
     setup_->start();
     connection_->run([self = owner_.keep(*this), current = connection_](const error_code& code) {
@@ -63,14 +63,14 @@ void session::connect_to(const endpoint& where)
     });
 }
 
-void session::on_set_up(const failure_ptr& refused, const connection_setup::identity& known_by)
+void session::on_set_up(const failure_ptr& refused, const connection_setup::identity& identity)
 {
     setup_ = nullptr;
     if (refused) {
         fail_to_connect(refused);
         return;
     }
-    known_by_ = known_by;
+    identity_ = identity;
     opened();
 }
 
@@ -82,7 +82,7 @@ void session::connection_ended(const error_code& code)
             "no trusted TLS connection to the server: " + (why.empty() ? code.message() : why), code));
         return;
     }
-    set_problem(plan().demoted() ? replica_in_place_of_master() : lost_connection(code));
+    set_problem(plan().demoted() ? make_replica_failure() : lost_connection(code));
     on(code == asio::error::timed_out ? event::silent : event::lost, code);
 }
 

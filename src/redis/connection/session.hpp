@@ -30,11 +30,11 @@ public:
     /// Server of the current connection, or of the last one.
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
     /// Identifies the server process (`run_id` in INFO). Empty if unknown.
-    [[nodiscard]] const std::string& process() const noexcept { return known_by_.process; }
+    [[nodiscard]] const std::string& process() const noexcept { return identity_.process; }
 
     /// Notes that a connection has ended with unanswered requests. They may still arrive until the connection is known
     /// to be dead.
-    void lose_requests(remote::connection_number on) { lost_.add(on, known_by_); }
+    void lose_requests(remote::connection_number on) { lost_.add(on, identity_); }
     /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
 
@@ -46,7 +46,7 @@ private:
     void disconnect() override;
     [[nodiscard]] std::string address() const override;
     void connect_to(const endpoint& where);
-    void on_set_up(const failure_ptr& refused, const connection_setup::identity& known_by);
+    void on_set_up(const failure_ptr& refused, const connection_setup::identity& identity);
     void connection_ended(const error_code& code);
 
     const settings& config_;
@@ -57,7 +57,7 @@ private:
     std::shared_ptr<connection_setup> setup_;
     std::shared_ptr<server_connection> connection_;
     endpoint where_;
-    connection_setup::identity known_by_;
+    connection_setup::identity identity_;
     remote::lost_requests lost_;
 };
 

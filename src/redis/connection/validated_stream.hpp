@@ -48,18 +48,18 @@ public:
     explicit validating_executor(asio::any_io_executor other) noexcept : any_io_executor(std::move(other)) {}
 };
 
-/// Turns a read of invalid bytes into an error.
+/// Read handler that reports an error if the bytes that were read are invalid.
 template <class Handler>
 struct validated_read
 {
     using wrapped_handler_type = colock::detail::wrapped_handler<Handler>;
-    framing* frames;
-    const void* read;
+    framing* checker;
+    const void* bytes;
     Handler handler;
 
     void operator()(boost::system::error_code code, std::size_t size)
     {
-        if (!frames->accept({static_cast<const char*>(read), size})) {
+        if (!checker->accept({static_cast<const char*>(bytes), size})) {
             code = boost::redis::error::invalid_data_type;
             size = 0;
         }
@@ -96,7 +96,7 @@ public:
     template <class CompletionToken>
     auto async_connect(const connect_params& where, buffered_logger& log, CompletionToken&& token)
     {
-        frames_ = {};
+        framing_ = {};
         return driver_stream::async_connect(where, log, std::forward<CompletionToken>(token));
     }
 
@@ -104,15 +104,15 @@ public:
     void async_read_some(const MutableBuffer& into, CompletionToken&& token)
     {
         boost::asio::async_initiate<CompletionToken, void(boost::system::error_code, std::size_t)>(
-            [this](auto handler, boost::asio::mutable_buffer one) {
-                driver_stream::async_read_some(one,
-                    colock::redis::detail::validated_read<decltype(handler)>{&frames_, one.data(), std::move(handler)});
+            [this](auto handler, boost::asio::mutable_buffer buffer) {
+                driver_stream::async_read_some(buffer, colock::redis::detail::validated_read<decltype(handler)>{
+                                                           &framing_, buffer.data(), std::move(handler)});
             },
             token, boost::asio::mutable_buffer(into.data(), into.size()));
     }
 
 private:
-    colock::redis::detail::framing frames_;
+    colock::redis::detail::framing framing_;
 };
 
 #endif

@@ -8,8 +8,8 @@ void note_answer(const client& owner, claim& of, remote::connection_number serve
     auto* const state = find_state(of);
     if (!state || (state->creates.empty() && state->extends.empty()))
         return;
-    static_cast<void>(state->extends.dispel(server_connection, owner.lost()));
-    if (state->creates.dispel(server_connection, owner.lost()))
+    static_cast<void>(state->extends.settle(server_connection, owner.lost()));
+    if (state->creates.settle(server_connection, owner.lost()))
         of.clear_in_doubt();
     if (state->creates.empty() && state->extends.empty())
         of.clear_late();

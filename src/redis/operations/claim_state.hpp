@@ -18,9 +18,9 @@ namespace colock::redis::detail {
 struct claim_state
 {
     /// Creates of this claim that were sent and not answered.
-    remote::doubts creates{};
+    remote::unsettled_requests creates{};
     /// Extensions that were sent and not answered. They create nothing, but change the remaining time.
-    remote::doubts extends{};
+    remote::unsettled_requests extends{};
     /// True if the claim may hold the lock: a create or an extension has succeeded, or an extension or the undoing of a
     /// grant has an unknown outcome. Unanswered creates are in `creates` instead.
     bool granted = false;
@@ -28,6 +28,7 @@ struct claim_state
     bool intent = false;
     /// Creation time. It is part of the stored value of a reader, so it never changes.
     std::int64_t created = remote::wall_clock_ms();
+    /// Registration for the release events of the lock, while the claim waits.
     std::optional<remote::interest> source{};
 };
 
@@ -41,7 +42,7 @@ struct claim_state
     return remote::claim_slot<claim_state>::make(of);
 }
 
-/// Called when a reply has arrived on `server_connection`. Removes the doubts that the reply resolves: the server
+/// Called when a reply has arrived on `server_connection`. Removes the requests that the reply settles: the server
 /// executes the requests of one connection in order. The client knows which requests of other connections may still
 /// arrive.
 void note_answer(const client& owner, claim& of, remote::connection_number server_connection);

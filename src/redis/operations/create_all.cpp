@@ -161,7 +161,7 @@ private:
     }
 
     /// Only the claim that was refused is known to hold nothing. The reply says nothing about the others, so their
-    /// state and their doubts stay.
+    /// state and their unsettled requests stay.
     void refused(const reply& answer)
     {
         const auto which = static_cast<std::size_t>(answer.at(1).number - 1);

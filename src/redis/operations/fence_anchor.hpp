@@ -43,14 +43,14 @@ public:
     }
 
     /// Adds the command that raises the counter to the server's clock.
-    void push(boost::redis::request& request, script::form sent) const
+    void push(boost::redis::request& request, script::form form) const
     {
-        scripts::get().anchor.push(request, sent, 1, config_.fence_key, highest_);
+        scripts::get().anchor.push(request, form, 1, config_.fence_key, highest_);
     }
     /// Tells whether a grant may use this fence. If so, the counter is kept above the fence from now on.
     [[nodiscard]] bool accept(std::int64_t fence) noexcept
     {
-        // An operator has to lower such a counter. The client must then not raise it to the old value again.
+        // An operator has to lower a counter above `max_fence`. This client must not raise it to the old value again.
         if (fence > max_fence)
             highest_ = 0;
         if (fence < min_fence || fence > max_fence)
@@ -64,8 +64,8 @@ private:
 
     const settings& config_;
     std::atomic<lease_clock::rep> raised_at_{0};
-    /// Highest fence that was granted by this client. A replica that a failover has promoted may have a lower counter
-    /// and an earlier clock.
+    /// Highest fence that was granted by this client. The counter is raised to this fence as well, because a replica
+    /// that a failover has promoted may have a lower counter and an earlier clock.
     std::int64_t highest_ = 0;
 };
 

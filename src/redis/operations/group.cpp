@@ -17,8 +17,8 @@ namespace colock::redis::detail {
 namespace {
 
 constexpr std::size_t members_per_scan = 500;
-/// Limit of the members that one run of the script handles, so that a run stays short.
-constexpr std::size_t members_per_script = 200;
+/// Maximum number of members that one run of the script handles. A longer run would block the server.
+constexpr std::size_t max_members_per_script = 200;
 
 /// Reads the index of a group and then acts on its members in batches. An extension checks all members first.
 class group_operation final : public script_operation
@@ -35,7 +35,8 @@ private:
     enum class step : unsigned char
     {
         read,
-        look,
+        /// Checks that all members can be extended.
+        check,
         act,
     };
 
@@ -45,16 +46,16 @@ private:
             request.push("ZSCAN", index_, cursor_, "COUNT", members_per_scan);
             return;
         }
-        const auto& used = scripts::get().act_on_members;
+        const auto& chosen = scripts::get().act_on_members;
         const bool whole = form == script::form::whole;
-        const auto count = std::min(members_.size() - processed_, members_per_script);
-        std::vector<std::string> words{
-            whole ? std::string(used.text()) : used.digest(), std::to_string(count + 2), index_, config().probe_key};
+        const auto count = std::min(members_.size() - processed_, max_members_per_script);
+        std::vector<std::string> words{whole ? std::string(chosen.text()) : chosen.digest(), std::to_string(count + 2),
+            index_, config().probe_key};
         const auto first = members_.begin() + static_cast<std::ptrdiff_t>(processed_);
         const auto last = first + static_cast<std::ptrdiff_t>(count);
         std::transform(
             first, last, std::back_inserter(words), [](const auto& each) { return each.substr(token_size); });
-        words.emplace_back(step_ == step::look ? "look" : what_ == group_action::extend ? "extend" : "release");
+        words.emplace_back(step_ == step::check ? "check" : what_ == group_action::extend ? "extend" : "release");
         words.push_back(std::to_string(ttl_.count()));
         std::transform(
             first, last, std::back_inserter(words), [](const auto& each) { return each.substr(0, token_size); });
@@ -91,9 +92,10 @@ private:
             if (is_entry(items[i].text) && seen_.insert(items[i].text).second)
                 members_.push_back(items[i].text);
         }
-        // An empty index is passed to the script, too. ZSCAN proves nothing, because a replica answers reads.
+        // The script runs for an empty index as well: ZSCAN may have been answered by a replica with old data, but the
+        // script writes, which a replica refuses.
         if (cursor_ == "0")
-            step_ = what_ == group_action::extend ? step::look : step::act;
+            step_ = what_ == group_action::extend ? step::check : step::act;
         return nullptr;
     }
 
@@ -109,7 +111,7 @@ private:
         std::vector<lock_status> rows;
         if (auto why = add_rows(config(), answer, filter{}, rows))
             return why;
-        processed_ += std::min(members_.size() - processed_, members_per_script);
+        processed_ += std::min(members_.size() - processed_, max_members_per_script);
         if (step_ == step::act) {
             std::ranges::move(rows, std::back_inserter(outcome_.locks));
             return nullptr;

@@ -44,17 +44,18 @@ private:
 
     void answered(operation_ptr) override
     {
-        const reply& whole = replies[raises_counter ? 1 : 0];
-        const reply& answer = whole.is(reply::kind::array) ? whole.at(0) : whole;
+        const reply& script_reply = replies[raises_counter ? 1 : 0];
+        const reply& answer = script_reply.is(reply::kind::array) ? script_reply.at(0) : script_reply;
+        // The server has refused the script. The first of the two steps is sent now.
         if (!answer.is(reply::kind::number)) {
             held_->set_sent(lease_clock::now());
             fallback_.start(*fallback_.backend, std::move(held_), std::move(next_), std::move(done_));
             return;
         }
-        const bool ours = answer.number != 0;
+        const bool was_held = answer.number != 0;
         if (auto* const state = find_state(*held_))
             state->granted = false;
-        if (ours && owner_.anchor().accept(answer.number)) {
+        if (was_held && owner_.anchor().accept(answer.number)) {
             if (auto* const state = find_state(*next_)) {
                 state->granted = true;
                 state->source.reset();
@@ -63,11 +64,11 @@ private:
             done_({{}, create_outcome::granted(static_cast<std::uint64_t>(answer.number))});
             return;
         }
-        const release_outcome released{ours ? release_status::released : release_status::not_held, nullptr};
+        const release_outcome released{was_held ? release_status::released : release_status::not_held, nullptr};
         auto created = [released, done = std::move(done_)](
                            create_outcome outcome) mutable { done({released, std::move(outcome)}); };
-        owner_.submit(make_create(
-            owner_, std::move(next_), std::move(created), ours ? create_step::raise_fence : create_step::by_script));
+        owner_.submit(make_create(owner_, std::move(next_), std::move(created),
+            was_held ? create_step::raise_fence : create_step::by_script));
     }
 
     void failed(delivery how, failure_ptr why) override

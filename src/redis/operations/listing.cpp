@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::string_view cursor_name = "redis";
 constexpr std::size_t keys_per_scan = 1000;
-constexpr std::size_t keys_per_script = 200;
-constexpr std::size_t swept_per_script = 500;
-constexpr std::size_t removed_per_script = 1000;
-/// Limit of the SCANs of one page or step. If few keys match, the search for the next match could take long.
+constexpr std::size_t max_keys_per_script = 200;
+constexpr std::size_t max_swept_per_script = 500;
+constexpr std::size_t max_removed_per_script = 1000;
+/// Maximum number of SCANs of one page or step. If few keys match, the search for the next match could take long.
 constexpr std::size_t max_scans = 16;
 constexpr std::size_t min_page_size = 256;
 constexpr std::size_t max_swept = 1000;
@@ -79,8 +79,9 @@ std::string_view layout_name(const settings& config) noexcept
 class key_operation final : public script_operation
 {
 public:
-    key_operation(client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
-        : script_operation(owner), key_(std::move(key)), purpose_(why), which_(std::move(which)), done_(std::move(done))
+    key_operation(client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
+        : script_operation(owner), key_(std::move(key)), purpose_(purpose), which_(std::move(which)),
+          done_(std::move(done))
     {
     }
 
@@ -93,11 +94,11 @@ private:
                 purpose_ == key_purpose::remove ? "refuse" : "ignore");
             return;
         }
-        const auto& used = scripts::get().break_holders;
+        const auto& chosen = scripts::get().break_holders;
         const bool whole = form == script::form::whole;
-        std::vector<std::string> words{whole ? std::string(used.text()) : used.digest(), "2", key.text(),
+        std::vector<std::string> words{whole ? std::string(chosen.text()) : chosen.digest(), "2", key.text(),
             config().probe_key, config().group_prefix};
-        const auto count = std::min(holders_.size(), removed_per_script);
+        const auto count = std::min(holders_.size(), max_removed_per_script);
         words.insert(words.end(), holders_.end() - static_cast<std::ptrdiff_t>(count), holders_.end());
         request.push_range(whole ? "EVAL" : "EVALSHA", words);
     }
@@ -114,7 +115,7 @@ private:
         }
         if (!listed) {
             has_removed_ = true;
-            holders_.resize(holders_.size() - std::min(holders_.size(), removed_per_script));
+            holders_.resize(holders_.size() - std::min(holders_.size(), max_removed_per_script));
         } else if (purpose_ == key_purpose::remove) {
             for (const auto& row : replies[0].items)
                 holders_.push_back(row.at(2).text);
@@ -166,9 +167,9 @@ std::string glob_escaped(std::string_view text)
 class walk_operation final : public script_operation
 {
 public:
-    walk_operation(client& owner, walk_purpose why, filter which, std::size_t limit, std::uint64_t from,
+    walk_operation(client& owner, walk_purpose purpose, filter which, std::size_t limit, std::uint64_t from,
         completion<list_outcome> done)
-        : script_operation(owner), purpose_(why), which_(std::move(which)),
+        : script_operation(owner), purpose_(purpose), which_(std::move(which)),
           limit_(limit == 0 ? max_swept : std::min(limit, max_swept)),
           pattern_(glob_escaped(config().prefix + which_.key_prefix.value_or("")) + '*'), done_(std::move(done)),
           cursor_(std::to_string(from))
@@ -196,14 +197,14 @@ private:
 
     void push_holders(boost::redis::request& request, script::form form)
     {
-        const auto& used = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().sweep;
+        const auto& chosen = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().sweep;
         const auto count = std::to_string(batch_.size() + 1);
         const auto limit = std::to_string(remaining_limit());
         std::vector<std::string_view> words;
         if (form == script::form::digest)
-            words = {"EVALSHA", used.digest(), count, config().probe_key};
+            words = {"EVALSHA", chosen.digest(), count, config().probe_key};
         else
-            words = {"EVAL", used.text(), count, config().probe_key};
+            words = {"EVAL", chosen.text(), count, config().probe_key};
         words.insert(words.end(), batch_.begin(), batch_.end());
         if (purpose_ == walk_purpose::sweep)
             words.push_back(limit);
@@ -213,7 +214,7 @@ private:
     }
     [[nodiscard]] std::size_t remaining_limit() const noexcept
     {
-        return std::min(limit_ - std::min(limit_, outcome_.locks.size()), swept_per_script);
+        return std::min(limit_ - std::min(limit_, outcome_.locks.size()), max_swept_per_script);
     }
 
     void answered(operation_ptr self) override
@@ -244,8 +245,8 @@ private:
             page_.push_back(key.text);
         // SCAN may return a key twice.
         std::ranges::sort(page_);
-        const auto again = std::ranges::unique(page_);
-        page_.erase(again.begin(), again.end());
+        const auto duplicates = std::ranges::unique(page_);
+        page_.erase(duplicates.begin(), duplicates.end());
         return nullptr;
     }
     void take_holders(const reply& answer)
@@ -283,7 +284,7 @@ private:
             is_page_done && request_kind_ == request_kind::holders ? request_kind::keys : request_kind::holders;
         if (!batch_.empty())
             return;
-        const auto taken = std::min(page_.size(), keys_per_script);
+        const auto taken = std::min(page_.size(), max_keys_per_script);
         batch_.assign(std::make_move_iterator(page_.end() - static_cast<std::ptrdiff_t>(taken)),
             std::make_move_iterator(page_.end()));
         page_.resize(page_.size() - taken);
@@ -314,15 +315,15 @@ private:
 } // namespace
 
 operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
+    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
 {
-    return std::make_unique<key_operation>(owner, std::move(key), why, std::move(which), std::move(done));
+    return std::make_unique<key_operation>(owner, std::move(key), purpose, std::move(which), std::move(done));
 }
 
-operation_ptr make_walk(
-    client& owner, walk_purpose why, filter which, std::size_t limit, std::uint64_t from, completion<list_outcome> done)
+operation_ptr make_walk(client& owner, walk_purpose purpose, filter which, std::size_t limit, std::uint64_t from,
+    completion<list_outcome> done)
 {
-    return std::make_unique<walk_operation>(owner, why, std::move(which), limit, from, std::move(done));
+    return std::make_unique<walk_operation>(owner, purpose, std::move(which), limit, from, std::move(done));
 }
 
 std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor)

@@ -21,11 +21,12 @@
 namespace colock::redis::detail {
 
 using remote::key_purpose;
-using remote::promise;
+using remote::release_guarantee;
 
 // The operations of the adapter. Each has its own file.
 
-/// Lifetime in milliseconds of a writer's intent that is not renewed: about three safety polls of the writer.
+/// Lifetime of a writer's intent in milliseconds. A writer that waits for readers stores its intent, so that no new
+/// readers get the lock. Each of its attempts renews the intent.
 inline constexpr int intent_ms = 6000;
 
 /// Makes the outcome from the reply of a script: remaining time and stored owner of the current holder.
@@ -33,7 +34,7 @@ inline constexpr int intent_ms = 6000;
 
 enum class create_step : unsigned char
 {
-    /// SET NX, with a fence from the counter of the batch. A reader also checks whether a writer waits.
+    /// SET NX, with one of the fences that the batch takes. A reader also checks whether a writer waits.
     by_commands,
     by_script,
     by_whole_script,
@@ -53,14 +54,14 @@ enum class create_step : unsigned char
 
 /// Returns what another process needs to take over a lock: the part of the stored value that identifies the holder.
 [[nodiscard]] std::string make_ticket(const settings& config, const claim& held);
-/// Tells whether `ticket` has the form of a ticket for a claim of that mode. If not, no lock is held with it.
+/// Returns whether `ticket` has the form of a ticket for a claim of that mode. Another text belongs to no lock.
 [[nodiscard]] bool may_be_ticket(std::string_view ticket, lock_mode mode) noexcept;
 /// \param ticket for which `may_be_ticket` is true
 [[nodiscard]] operation_ptr make_adopt(
     client& owner, std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
 [[nodiscard]] operation_ptr make_release(
-    client& owner, claim_ptr claim, completion<release_outcome> done, promise promised);
+    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee);
 
 /// Adds the command that releases a lock that is known to be held.
 void push_release(boost::redis::request& request, script::form form, const settings& config, const claim& held);
@@ -81,9 +82,9 @@ struct two_step_hand_over
     client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
 [[nodiscard]] operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
+    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done);
 
-/// \param ttl of an extension; otherwise unused
+/// \param ttl new ttl if `what` is an extension; otherwise unused
 [[nodiscard]] operation_ptr make_group_action(
     client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
 
@@ -93,9 +94,9 @@ enum class walk_purpose : unsigned char
     list,
     sweep,
 };
-/// \param limit of the removed entries of a sweep; 0 means the maximum of one step
+/// \param limit maximum number of entries that a sweep removes; 0: as many as one step may remove
 /// \param from result of `read_walk_cursor`
-[[nodiscard]] operation_ptr make_walk(client& owner, walk_purpose why, filter which, std::size_t limit,
+[[nodiscard]] operation_ptr make_walk(client& owner, walk_purpose purpose, filter which, std::size_t limit,
     std::uint64_t from, completion<list_outcome> done);
 /// Returns nothing if `cursor` is not a valid cursor.
 [[nodiscard]] std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor);

@@ -21,8 +21,8 @@ failure_ptr in_doubt()
 class release_operation final : public script_operation
 {
 public:
-    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise promised)
-        : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(promised)
+    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
+        : script_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
         requested_at = claim_->sent();
     }
@@ -39,13 +39,13 @@ private:
 
     void push_withdrawal(boost::redis::request& request, script::form form)
     {
-        const auto& used = scripts::get().withdraw;
+        const auto& chosen = scripts::get().withdraw;
         const auto key = lock_key(config(), claim_->key()), intent = intent_key(config(), claim_->key());
         if (is_grouped(config(), *claim_))
-            used.push(request, form, 4, key, config().probe_key, intent, group_key(config(), claim_->owner().group),
+            chosen.push(request, form, 4, key, config().probe_key, intent, group_key(config(), claim_->owner().group),
                 token_text(*claim_));
         else
-            used.push(request, form, 3, key, config().probe_key, intent, token_text(*claim_));
+            chosen.push(request, form, 3, key, config().probe_key, intent, token_text(*claim_));
     }
 
     [[nodiscard]] batched_script* add_to_batch(batched_scripts& of) override
@@ -73,7 +73,7 @@ private:
             note_answer(owner_, *claim_, sent_on);
             state->granted = false;
             state->intent = false;
-            if (promise_ == promise::for_good && !state->creates.empty()) {
+            if (guarantee_ == release_guarantee::settled && !state->creates.empty()) {
                 done_({release_status::failed, in_doubt()});
                 return;
             }
@@ -92,7 +92,7 @@ private:
 
     const claim_ptr claim_;
     completion<release_outcome> done_;
-    const promise promise_;
+    const release_guarantee guarantee_;
 };
 
 } // namespace
@@ -114,9 +114,10 @@ void push_release(boost::redis::request& request, script::form form, const setti
             request, form, 2, key, config.probe_key, stored_value(config, held), held.ttl().count());
 }
 
-operation_ptr make_release(client& owner, claim_ptr claim, completion<release_outcome> done, promise promised)
+operation_ptr make_release(
+    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
 {
-    return std::make_unique<release_operation>(owner, std::move(claim), std::move(done), promised);
+    return std::make_unique<release_operation>(owner, std::move(claim), std::move(done), guarantee);
 }
 
 } // namespace colock::redis::detail

@@ -9,11 +9,11 @@ namespace colock::redis::detail {
 
 void batched_script::clear() noexcept
 {
-    count = 0;
-    used = 0;
+    operation_count = 0;
+    argument_count = 0;
     form = script::form::digest;
     answer.clear();
-    read = false;
+    is_read = false;
 }
 
 void batch::add(operation_ptr added)
@@ -23,7 +23,7 @@ void batch::add(operation_ptr added)
     slots_.push_back({std::move(added)});
 }
 
-void batch::complete(std::string_view fence_key, std::string_view probe_key)
+void batch::write_request(std::string_view fence_key, std::string_view probe_key)
 {
     request_.get_config() = request_config;
     settle_deadlines();
@@ -33,11 +33,11 @@ void batch::complete(std::string_view fence_key, std::string_view probe_key)
             continue;
         const auto before = request_.get_expected_responses();
         each.owner->write(request_);
-        each.expected = request_.get_expected_responses() - before;
-        each.fence = each.owner->needs_fence() ? ++fences_ : 0;
+        each.reply_count = request_.get_expected_responses() - before;
+        each.fence = each.owner->needs_fence() ? ++fence_count_ : 0;
     }
-    if (fences_ > 0)
-        request_.push("INCRBY", fence_key, fences_);
+    if (fence_count_ > 0)
+        request_.push("INCRBY", fence_key, fence_count_);
     skip_batched();
 }
 
@@ -46,13 +46,13 @@ void batch::build_scripts(std::string_view fence_key, std::string_view probe_key
     for (auto& each : slots_) {
         each.batched = each.owner->add_to_batch(batched_);
         if (each.batched)
-            each.index = each.batched->count - 1;
+            each.index = each.batched->operation_count - 1;
     }
     // A single operation is cheaper without a batched script. The exception is an operation that was refused because
     // the server did not know the batched script: the whole script has to be sent once, and the refused operations may
     // be in different batches.
     for (auto* each : {&batched_.releases, &batched_.group_releases, &batched_.hand_overs}) {
-        if (each->count != 1)
+        if (each->operation_count != 1)
             continue;
         const auto alone = std::ranges::find(slots_, each, &slot::batched);
         if (each->form == script::form::whole && alone->owner->was_batched)
@@ -67,23 +67,23 @@ void batch::build_scripts(std::string_view fence_key, std::string_view probe_key
 
 void batch::push(const batched_script& batched, const script& which, std::initializer_list<std::string_view> last_keys)
 {
-    if (batched.count == 0)
+    if (batched.operation_count == 0)
         return;
-    const auto keys = std::to_string(batched.count + last_keys.size());
+    const auto keys = std::to_string(batched.operation_count + last_keys.size());
     const bool whole = batched.form == script::form::whole;
     words_ = {whole ? which.text() : std::string_view(which.digest()), keys};
-    words_.insert(
-        words_.end(), batched.keys.begin(), batched.keys.begin() + static_cast<std::ptrdiff_t>(batched.count));
+    words_.insert(words_.end(), batched.keys.begin(),
+        batched.keys.begin() + static_cast<std::ptrdiff_t>(batched.operation_count));
     words_.insert(words_.end(), last_keys);
-    words_.insert(
-        words_.end(), batched.arguments.begin(), batched.arguments.begin() + static_cast<std::ptrdiff_t>(batched.used));
+    words_.insert(words_.end(), batched.arguments.begin(),
+        batched.arguments.begin() + static_cast<std::ptrdiff_t>(batched.argument_count));
     request_.push_range(whole ? "EVAL" : "EVALSHA", words_);
 }
 
 batched_script* batch::current_script() noexcept
 {
     for (auto* each : {&batched_.releases, &batched_.group_releases, &batched_.hand_overs}) {
-        if (each->count > 0 && !each->read)
+        if (each->operation_count > 0 && !each->is_read)
             return each;
     }
     return nullptr;
@@ -106,12 +106,12 @@ void batch::on_node(const boost::redis::resp3::node_view& node)
     if (auto* const batched = current_script()) {
         batched->answer.add(node);
     } else if (current_ == slots_.size()) {
-        if (!fence_read_)
+        if (!is_fence_read_)
             fence_.add(node);
     } else if (auto& owner = slots_[current_].owner) {
-        if (owner->replies.size() <= complete_)
-            owner->replies.resize(slots_[current_].expected);
-        owner->replies[complete_].add(node);
+        if (owner->replies.size() <= complete_replies_)
+            owner->replies.resize(slots_[current_].reply_count);
+        owner->replies[complete_replies_].add(node);
     }
     using boost::redis::resp3::type;
     if ((node.data_type == type::simple_error || node.data_type == type::blob_error) && is_readonly(node.value))
@@ -121,12 +121,12 @@ void batch::on_node(const boost::redis::resp3::node_view& node)
 void batch::on_reply() noexcept
 {
     if (auto* const batched = current_script()) {
-        batched->read = true;
+        batched->is_read = true;
     } else if (current_ == slots_.size()) {
-        fence_read_ = true;
-    } else if (++complete_ == slots_[current_].expected) {
+        is_fence_read_ = true;
+    } else if (++complete_replies_ == slots_[current_].reply_count) {
         ++current_;
-        complete_ = 0;
+        complete_replies_ = 0;
         skip_batched();
     }
 }
@@ -153,8 +153,8 @@ void batch::settle_deadlines() noexcept
 bool batch::is_answered(std::size_t index) const noexcept
 {
     if (const auto* const batched = slots_[index].batched)
-        return batched->read;
-    return index < current_ && (slots_[index].fence == 0 || fence_read_);
+        return batched->is_read;
+    return index < current_ && (slots_[index].fence == 0 || is_fence_read_);
 }
 
 template <class Predicate>
@@ -209,20 +209,20 @@ void batch::finish(const failure_ptr& why)
         auto owner = std::move(slots_[i].owner);
         if (!owner)
             continue;
-        auto& ended = *owner;
-        ended.was_batched = slots_[i].batched != nullptr;
-        if (auto* const batched = slots_[i].batched; batched && batched->read)
-            ended.replies.push_back(batched->take(slots_[i].index));
-        if (const auto which = slots_[i].fence; which != 0 && fence_read_) {
-            ended.fence.what = fence_.what;
-            ended.fence.number = fence_.number - (fences_ - which);
+        auto& target = *owner;
+        target.was_batched = slots_[i].batched != nullptr;
+        if (auto* const batched = slots_[i].batched; batched && batched->is_read)
+            target.replies.push_back(batched->take(slots_[i].index));
+        if (const auto which = slots_[i].fence; which != 0 && is_fence_read_) {
+            target.fence.what = fence_.what;
+            target.fence.number = fence_.number - (fence_count_ - which);
             if (fence_.is_error())
-                ended.fence.text = fence_.text;
+                target.fence.text = fence_.text;
         }
         if (is_answered(i))
-            ended.end(std::move(owner), delivery::answered, nullptr);
+            target.end(std::move(owner), delivery::answered, nullptr);
         else
-            ended.end(std::move(owner), delivery::unanswered, why);
+            target.end(std::move(owner), delivery::unanswered, why);
     }
 }
 
@@ -233,13 +233,13 @@ void batch::clear()
     earliest_ = lease_clock::time_point::max();
     postponed_ = lease_clock::duration::zero();
     current_ = 0;
-    complete_ = 0;
+    complete_replies_ = 0;
     batched_.releases.clear();
     batched_.group_releases.clear();
     batched_.hand_overs.clear();
-    fences_ = 0;
+    fence_count_ = 0;
     fence_ = {};
-    fence_read_ = false;
+    is_fence_read_ = false;
     refused_as_replica_ = false;
 }
 

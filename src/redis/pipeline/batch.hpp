@@ -37,20 +37,21 @@ using remote::delivery;
 /// operation, or is a single error for all.
 struct batched_script
 {
-    /// The first `count` keys and the first `used` arguments are in use. The others are kept to reuse their memory.
+    /// The first `operation_count` keys, one for each operation, and the first `argument_count` arguments belong to the
+    /// request. The others are kept to reuse their memory.
     std::vector<std::string> keys{};
     std::vector<std::string> arguments{};
-    std::size_t count = 0;
-    std::size_t used = 0;
+    std::size_t operation_count = 0;
+    std::size_t argument_count = 0;
     script::form form = script::form::digest;
     reply answer{};
-    bool read = false;
+    bool is_read = false;
 
     template <argument Key, class... Arguments>
     void add(script::form wanted, const Key& key, const Arguments&... each)
     {
-        put(keys, count++, key);
-        (put(arguments, used++, each), ...);
+        put(keys, operation_count++, key);
+        (put(arguments, argument_count++, each), ...);
         if (wanted == script::form::whole)
             form = wanted;
     }
@@ -88,7 +89,7 @@ struct batched_scripts
 class operation;
 using operation_ptr = std::unique_ptr<operation>;
 
-/// Commands that are sent together in one request, and the handling of their replies.
+/// One operation of a client: writes its commands into the request of a batch, and handles their replies.
 class operation : public remote::operation_allocation
 {
 public:
@@ -120,7 +121,7 @@ public:
     reply fence{};
     /// Time of the request. If unset, the first submission sets it.
     lease_clock::time_point requested_at{};
-    /// Set at the first submission. Later submissions of the operation keep it.
+    /// Deadline of the operation. The first submission sets it, and later submissions keep it.
     lease_clock::time_point deadline{};
     /// Number of the connection on which the operation was sent.
     std::uint64_t sent_on = 0;
@@ -139,7 +140,7 @@ public:
     void add(operation_ptr added);
     /// Writes the request. No operation may be added afterwards. Batched scripts, which include the releases, come
     /// first, because operations behind them may wait for a release. The command for the fences is the last one.
-    void complete(std::string_view fence_key, std::string_view probe_key);
+    void write_request(std::string_view fence_key, std::string_view probe_key);
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool empty() const noexcept { return slots_.empty(); }
     [[nodiscard]] const boost::redis::request& request() const noexcept { return request_; }
@@ -162,7 +163,7 @@ public:
     /// Removes the operations that no caller waits for. Only before the batch is sent.
     [[nodiscard]] std::vector<operation_ptr> take_unwanted();
     [[nodiscard]] std::vector<operation_ptr> take_all();
-    /// Closes the gaps that removed operations have left. Only before `complete`.
+    /// Closes the gaps that removed operations have left. Only before `write_request`.
     void remove_empty_slots();
     /// Ends all operations: as answered if all replies have arrived, otherwise as unanswered.
     void finish(const failure_ptr& why);
@@ -172,7 +173,8 @@ private:
     struct slot
     {
         operation_ptr owner;
-        std::size_t expected = 0;
+        /// Number of replies to the commands of the operation; 0 in a batched script.
+        std::size_t reply_count = 0;
         /// Index of the operation's fence, from 1. 0 means that it needs none.
         std::int64_t fence = 0;
         /// The batched script of the operation, or null; and the operation's index in the script.
@@ -194,16 +196,17 @@ private:
     std::vector<slot> slots_;
     /// Earliest deadline. `take_overdue` skips a batch in constant time while this deadline has not been reached.
     lease_clock::time_point earliest_ = lease_clock::time_point::max();
+    /// Postponement that was not yet added to the deadlines of the operations.
     lease_clock::duration postponed_{};
     /// Index of the operation whose replies are being read, and the number of its complete replies.
     std::size_t current_ = 0;
-    std::size_t complete_ = 0;
+    std::size_t complete_replies_ = 0;
     batched_scripts batched_;
     std::vector<std::string_view> words_;
-    std::int64_t fences_ = 0;
-    /// Reply of the command that takes the fences: the last of them.
+    std::int64_t fence_count_ = 0;
+    /// Reply of the INCRBY that takes the fences. Its number is the last of these fences.
     reply fence_;
-    bool fence_read_ = false;
+    bool is_fence_read_ = false;
     bool refused_as_replica_ = false;
 };
 

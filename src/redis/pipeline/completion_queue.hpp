@@ -13,8 +13,8 @@ namespace colock::redis::detail {
 /// handle other events in between. Ending all of them at once would let replies to new requests arrive faster than they
 /// are handled.
 ///
-/// Small batches are completed together, so that their new requests form larger batches. `is_turn_full` limits how many
-/// operations end in one turn.
+/// Small batches are completed together, so that their new requests form larger batches. `is_round_full` limits how
+/// many operations end in one round, which is the work of one handler.
 ///
 /// Thread safety: none; belongs to the strand.
 class completion_queue
@@ -28,7 +28,7 @@ public:
         operation_count_ += answered->size();
         batches_.push_back(std::move(answered));
     }
-    void begin_turn() noexcept { taken_ = 0; }
+    void begin_round() noexcept { taken_ = 0; }
     /// Returns the next batch. The queue must not be empty.
     [[nodiscard]] batch_ptr take()
     {
@@ -38,11 +38,11 @@ public:
         taken_ += taken->size();
         return taken;
     }
-    /// Number of operations that have been taken in this turn.
+    /// Number of operations that have been taken in this round.
     [[nodiscard]] std::size_t taken_count() const noexcept { return taken_; }
-    /// True if no more batches may be taken in this turn, because enough operations have ended.
+    /// True if no more batches may be taken in this round, because enough operations have ended.
     /// \param batch_size number of operations that are sent in one batch at the current load
-    [[nodiscard]] bool is_turn_full(std::size_t batch_size) const noexcept { return taken_ >= batch_size; }
+    [[nodiscard]] bool is_round_full(std::size_t batch_size) const noexcept { return taken_ >= batch_size; }
     [[nodiscard]] std::deque<batch_ptr> take_all() noexcept
     {
         operation_count_ = 0;

@@ -30,7 +30,7 @@ void exchange(const std::shared_ptr<server_connection>& on, std::function<void(b
 {
     auto sent = std::make_unique<batch>();
     sent->add(std::make_unique<exchange_operation>(std::move(writes), std::move(reads)));
-    sent->complete({}, {});
+    sent->write_request({}, {});
     auto& request = sent->request();
     auto* const reading = sent.get();
     on->exec(request, reader_of(*reading, *on),

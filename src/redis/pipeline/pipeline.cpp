@@ -14,25 +14,24 @@ namespace colock::redis::detail {
 namespace {
 
 /// Number of operations that take about as long to complete as one iteration of the event loop.
-constexpr std::size_t operations_per_turn = 8;
+constexpr std::size_t operations_per_iteration = 8;
 
 void end_all(std::vector<operation_ptr> overdue, delivery how, const failure_ptr& problem)
 {
     if (overdue.empty())
         return;
-    const auto why = remote::deadlines::overdue(how, problem);
+    const auto why = remote::deadlines::overdue_failure(how, problem);
     for (auto& each : overdue) {
-        auto& ended = *each;
-        ended.end(std::move(each), how, why);
+        auto& target = *each;
+        target.end(std::move(each), how, why);
     }
 }
 
 } // namespace
 
 pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-    send_queue& unsent, flush_hints& hints, unsent_operations& dropped)
-    : strand_(strand), owner_(owner), config_(config), session_(on), send_queue_(unsent), hints_(hints),
-      unsent_(dropped)
+    send_queue& queue, flush_hints& hints, unsent_operations& unsent)
+    : strand_(strand), owner_(owner), config_(config), session_(on), send_queue_(queue), hints_(hints), unsent_(unsent)
 {
 }
 
@@ -56,7 +55,7 @@ void pipeline::flush()
         else
             send(std::move(next));
     }
-    owner_.arm_turn();
+    owner_.arm_timer();
 }
 
 void pipeline::send(batch_ptr next)
@@ -64,7 +63,7 @@ void pipeline::send(batch_ptr next)
     const auto& server_connection = session_.connection();
     const auto number = server_connection->number();
     next->set_connection(number);
-    next->complete(config_.fence_key, config_.probe_key);
+    next->write_request(config_.fence_key, config_.probe_key);
     auto* const reading = next.get();
     in_flight_.push_back(reading);
     operations_in_flight_ += reading->size();
@@ -87,8 +86,8 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
     if (sent->refused_as_replica())
         plan.demote();
     if (code) {
-        // This comes before the completions: unanswered requests may still arrive until the connection is known to be
-        // dead.
+        // The requests are recorded as lost before their operations end, because they may still arrive until the
+        // connection is known to be dead.
         session_.lose_requests(on);
         sent->finish(make_failure(errc::outcome_unknown, "the connection was lost before the answer", code));
         send_queue_.recycle(std::move(sent));
@@ -97,7 +96,7 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
     }
 
     if (in_flight_.empty() && plan.ending())
-        session_.on(session::event::told);
+        session_.on(session::event::drained);
     else if (in_flight_.empty() && plan.demoted())
         session_.connection()->close();
     else if (!send_queue_.empty())
@@ -107,23 +106,23 @@ void pipeline::answered(batch_ptr sent, remote::connection_number on, const erro
 
 void pipeline::complete_answered()
 {
-    completions_.begin_turn();
+    completions_.begin_round();
     while (!is_completion_posted_ && !completions_.empty()) {
         auto completed = completions_.take();
-        const bool ends_turn = completions_.is_turn_full(send_queue_.batch_size()) && !idle();
-        const bool is_turn_long = completions_.taken_count() >= operations_per_turn;
+        const bool ends_round = completions_.is_round_full(send_queue_.batch_size()) && !idle();
+        const bool is_round_long = completions_.taken_count() >= operations_per_iteration;
         completed->finish(nullptr);
         send_queue_.recycle(std::move(completed));
-        if (!ends_turn)
+        if (!ends_round)
             continue;
         // Two batches may have been answered together. The requests that follow from the first have to be sent before
         // the second is completed. Otherwise the requests that follow from both are sent together, and client and
         // server keep waiting for each other. The driver writes in a handler that runs after the request is submitted,
         // so this waits for that handler.
         is_completion_posted_ = true;
-        asio::post(strand_, [self = owner_.keep(*this), is_turn_long] {
+        asio::post(strand_, [self = owner_.keep(*this), is_round_long] {
             self->flush();
-            self->complete_later(is_turn_long ? 1 : 0);
+            self->complete_later(is_round_long ? 1 : 0);
         });
         hints_.is_due.store(true, std::memory_order_relaxed);
     }
@@ -133,11 +132,11 @@ void pipeline::complete_answered()
         hints_.is_idle.store(true, std::memory_order_relaxed);
 }
 
-void pipeline::complete_later(unsigned turns)
+void pipeline::complete_later(unsigned iterations)
 {
-    asio::post(strand_, [self = owner_.keep(*this), turns] {
-        if (turns > 0) {
-            self->complete_later(turns - 1);
+    asio::post(strand_, [self = owner_.keep(*this), iterations] {
+        if (iterations > 0) {
+            self->complete_later(iterations - 1);
         } else {
             self->is_completion_posted_ = false;
             self->complete_answered();
@@ -170,7 +169,7 @@ void pipeline::end_overdue()
         asio::post(strand_, [self = owner_.keep(*this)] {
             self->is_overdue_check_posted_ = false;
             self->end_overdue();
-            self->owner_.arm_turn();
+            self->owner_.arm_timer();
         });
     } else {
         send_queue_.restart_overdue_check();

@@ -25,8 +25,9 @@ class pipeline
 {
 public:
     pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-        send_queue& unsent, flush_hints& hints, unsent_operations& dropped);
+        send_queue& queue, flush_hints& hints, unsent_operations& unsent);
 
+    /// Sends queued batches until the limit of batches in flight is reached. Requests a connection if there is none.
     void flush();
 
     /// True if no operation is in flight or waits for its completion.
@@ -44,7 +45,8 @@ private:
     void send(batch_ptr next);
     void answered(batch_ptr sent, remote::connection_number on, const error_code& code);
     void complete_answered();
-    void complete_later(unsigned turns);
+    /// Continues to complete batches in a handler that runs after `iterations` further iterations of the event loop.
+    void complete_later(unsigned iterations);
     [[nodiscard]] std::vector<operation_ptr> take_unanswered(lease_clock::time_point now, std::size_t& budget);
 
     const asio::any_io_executor strand_;

@@ -18,7 +18,7 @@ constexpr std::size_t max_spare = send_queue::max_in_flight;
 /// the load grows.
 constexpr std::size_t batch_size_for(std::size_t load)
 {
-    constexpr std::size_t min_worthwhile = 32;
+    constexpr std::size_t min_size_at_high_load = 32;
     const auto split = [load](std::size_t parts) { return (load + parts - 1) / parts; };
     if (load < 6)
         return 2;
@@ -26,7 +26,7 @@ constexpr std::size_t batch_size_for(std::size_t load)
         return split(8);
     if (load <= 56)
         return split(4);
-    return std::clamp(split(4), std::min(split(2), min_worthwhile), max_batch_size);
+    return std::clamp(split(4), std::min(split(2), min_size_at_high_load), max_batch_size);
 }
 
 } // namespace
@@ -40,18 +40,18 @@ batch_ptr send_queue::take_spare()
     return reused;
 }
 
-send_queue::added send_queue::add(operation_ptr which)
+send_queue::add_result send_queue::add(operation_ptr which)
 {
     const std::lock_guard guard(mutex_);
     if (closed_)
-        return added::closed;
+        return add_result::closed;
     const bool first = batches_.empty();
     // A burst exceeds the recent load, so the batch size grows with the queue.
     if (first || batches_.back()->size() >= std::clamp(operation_count_ / 2, batch_size_for(load_), max_batch_size))
         batches_.push_back(take_spare());
     batches_.back()->add(std::move(which));
     ++operation_count_;
-    return first ? added::first : added::queued;
+    return first ? add_result::first : add_result::queued;
 }
 
 batch_ptr send_queue::next(std::size_t in_flight)
@@ -100,14 +100,14 @@ std::vector<operation_ptr> send_queue::take_overdue(
     while (budget > 0 && next_overdue_check_ < batches_.size()) {
         const auto place = batches_.begin() + static_cast<std::ptrdiff_t>(next_overdue_check_);
         batch& each = **place;
-        const bool passed_over = each.is_in_time(now) && unwanted == unwanted_policy::keep;
-        budget -= std::min(budget, passed_over ? 1 : each.size());
-        auto given_up = each.take_overdue(now);
+        const bool is_skipped = each.is_in_time(now) && unwanted == unwanted_policy::keep;
+        budget -= std::min(budget, is_skipped ? 1 : each.size());
+        auto removed = each.take_overdue(now);
         if (unwanted == unwanted_policy::remove)
-            std::ranges::move(each.take_unwanted(), std::back_inserter(given_up));
-        if (!given_up.empty())
+            std::ranges::move(each.take_unwanted(), std::back_inserter(removed));
+        if (!removed.empty())
             each.remove_empty_slots();
-        std::ranges::move(given_up, std::back_inserter(taken));
+        std::ranges::move(removed, std::back_inserter(taken));
         if (each.empty())
             batches_.erase(place);
         else

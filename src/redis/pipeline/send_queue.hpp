@@ -31,7 +31,7 @@ public:
     /// not be faster.
     static constexpr std::size_t max_in_flight = 8;
 
-    enum class added : unsigned char
+    enum class add_result : unsigned char
     {
         /// The queue was empty, so no flush has been requested yet.
         first,
@@ -39,7 +39,7 @@ public:
         /// The queue is closed, and the operation was dropped.
         closed,
     };
-    added add(operation_ptr which);
+    add_result add(operation_ptr which);
     /// Returns the next batch, or null if the queue is empty.
     /// \param in_flight number of operations that have been sent or are being completed
     [[nodiscard]] batch_ptr next(std::size_t in_flight);
@@ -56,7 +56,7 @@ public:
         keep,
         remove,
     };
-    /// Removes overdue operations, and unwanted ones unless these may stay.
+    /// Removes overdue operations. Removes unwanted operations as well if `unwanted` is `remove`.
     ///
     /// Examines about `budget` operations and reduces `budget` by their number. If `budget` becomes 0, there may be
     /// more operations to examine. The next call continues after the last batch that was examined, unless
@@ -65,7 +65,7 @@ public:
         lease_clock::time_point now, unwanted_policy unwanted, std::size_t& budget);
     void restart_overdue_check() noexcept { next_overdue_check_ = 0; }
     [[nodiscard]] std::deque<batch_ptr> take_all() noexcept;
-    /// As `take_all`, and closes the queue: operations that are added later are dropped.
+    /// Closes the queue and removes all operations. Operations that are added later are dropped.
     [[nodiscard]] std::deque<batch_ptr> close() noexcept;
 
 private:
@@ -87,10 +87,10 @@ private:
 /// Thread safety: safe.
 struct flush_hints
 {
-    /// No operation was queued or in flight after the last answer. The next operation is sent at once instead of
-    /// waiting for others.
+    /// True if no operation was queued or in flight after the last answer. Then the next operation is sent at once
+    /// and does not wait for others.
     std::atomic<bool> is_idle{false};
-    /// A flush is posted, and it will send all operations that are queued before it runs.
+    /// True if a flush is posted, which will send all operations that are queued before it runs.
     std::atomic<bool> is_due{false};
 };
 

@@ -37,10 +37,10 @@ bool unsent_operations::end_some()
 void unsent_operations::end(batch_ptr unsent, const failure_ptr& why)
 {
     for (auto& owner : unsent->take_all()) {
-        auto& ended = *owner;
-        ended.end(std::move(owner), delivery::unsent, why);
+        auto& target = *owner;
+        target.end(std::move(owner), delivery::unsent, why);
     }
-    recycler_.recycle(std::move(unsent));
+    send_queue_.recycle(std::move(unsent));
 }
 
 } // namespace colock::redis::detail

@@ -13,15 +13,15 @@ namespace colock::redis::detail {
 
 using remote::max_per_handler;
 
-/// Keeps operations that end without having been sent, and waits that end, until their completions are called. There
-/// may be 100,000 of them at once. Each handler ends a limited number, so that the event loop can handle other events
+/// Queue of operations that end as unsent, and of waits that end. There may be 100,000 of them at once, so their
+/// completions are not called together: each handler ends a limited number, and the event loop can handle other events
 /// in between.
 ///
 /// Thread safety: none; belongs to the strand.
 class unsent_operations
 {
 public:
-    explicit unsent_operations(send_queue& recycler) : recycler_(recycler) {}
+    explicit unsent_operations(send_queue& queue) : send_queue_(queue) {}
 
     void add(std::deque<batch_ptr> operations, const failure_ptr& why);
     void add(remote::wait_sources::completions waits);
@@ -39,7 +39,7 @@ private:
         failure_ptr why;
     };
 
-    send_queue& recycler_;
+    send_queue& send_queue_;
     std::deque<part> operations_;
     std::deque<completion<woken>> waits_;
 };

@@ -32,7 +32,7 @@ subscriptions::subscriptions(const asio::any_io_executor& strand, remote::client
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : channel_linger),
       config_(config), factory_(factory), reporter_(reporter), requests_(requests)
 {
-    sources_.poll(polls());
+    sources_.set_polling(polls());
 }
 
 // The connection.
@@ -58,7 +58,7 @@ void subscriptions::connect()
         connection_,
         [self = owner_.keep(*this)](boost::redis::request& request) {
             const auto& who = self->config_.where;
-            push_hello(request, who.user, who.password, our_name);
+            push_hello(request, who.user, who.password, client_name);
             request.push("INFO", "server");
         },
         [self = owner_.keep(*this), current = connection_](delivery how, const reply_list& replies) {
@@ -87,7 +87,7 @@ void subscriptions::on_greeting(const reply_list& replies)
     }
     process_ = replies[1].is_error() ? std::string() : std::string(info_field(replies[1].text, "run_id"));
     connection_->disable_nagle();
-    on(are_elsewhere() ? event::greeted_elsewhere : event::greeted_here);
+    on(are_elsewhere() ? event::connected_elsewhere : event::connected_here);
 }
 
 void subscriptions::connection_ended()
@@ -95,7 +95,7 @@ void subscriptions::connection_ended()
     factory_.drop(connection_);
     sources_.begin_round();
     on(event::ended);
-    owner_.arm_turn();
+    owner_.arm_timer();
     owner_.finish_close();
 }
 
@@ -111,7 +111,7 @@ void subscriptions::disconnect()
 void subscriptions::receive()
 {
     connection_->receive([self = owner_.keep(*this), current = connection_](const error_code& code) {
-        auto ended = self->sources_.changed(current->messages());
+        auto ended = self->sources_.wake_keys(current->messages());
         current->messages().clear();
         // The next receive is started first, because the waiters' completions may take long.
         if (!code && self->connection_ == current)
@@ -133,7 +133,7 @@ void subscriptions::forked()
 void subscriptions::listen()
 {
     while (plan().ready() && in_flight_ < max_in_flight) {
-        auto requested = sources_.take_idle(remote::max_per_handler);
+        auto requested = sources_.take_unrequested(remote::max_per_handler);
         if (requested.empty())
             return;
         ++in_flight_;
@@ -171,7 +171,7 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
     if (!plan().ready())
         return;
     if (!answer.is_error()) {
-        remote::wake_all(sources_.arm(requested));
+        remote::wake_all(sources_.activate(requested));
         on(event::confirmed);
         return;
     }

@@ -6,6 +6,9 @@
 namespace colock::redis::detail::lua {
 
 // Scripts that grant free locks. `acquire_all` grants all of several locks, or none.
+//
+// A writer that waits for readers stores its intent: its token, in a key of its own that expires. No new reader gets
+// the lock while the intent exists.
 
 // lock fence intent[ index]; token+owner ttl intent-ttl intent-registered
 // -> {1, fence} or {0, remaining ms, owner[, intent]}
@@ -39,7 +42,7 @@ if not set() then
     else
         local kind = redis.call('TYPE', KEYS[1]).ok
         if kind ~= 'zset' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
-        local refused, _, last = look(KEYS[1], reader)
+        local refused, _, last = check_form(KEYS[1], reader)
         if refused then return refused end
         if last == 'inf' then return busy_with_readers(-1, '') end
         local time = redis.call('TIME')
@@ -50,11 +53,11 @@ if not set() then
     end
 end
 if ARGV[4] == '1' and redis.pcall('GET', KEYS[3]) == own then redis.call('DEL', KEYS[3]) end
-local refused = KEYS[4] and enter(KEYS[4], own .. KEYS[1], ttl)
+local refused = KEYS[4] and index_add(KEYS[4], own .. KEYS[1], ttl)
 local fence = refused or redis.pcall('INCRBY', KEYS[2], 1)
 if type(fence) == 'table' then
     redis.call('DEL', KEYS[1])
-    if KEYS[4] then leave(KEYS[4], own .. KEYS[1]) end
+    if KEYS[4] then index_remove(KEYS[4], own .. KEYS[1]) end
     return fence
 end
 return {1, fence}
@@ -78,9 +81,9 @@ return {1, 0}
 // the first write, so that a server without memory refuses before anything has changed. The scores are the expiries of
 // the members. The key must not expire before its last member; it may expire later.
 inline constexpr std::string_view acquire_shared = R"lua(
-local left = redis.call('PTTL', KEYS[1])
-local strangers = left ~= -2 and look(KEYS[1], reader)
-if strangers then return strangers end
+local remaining = redis.call('PTTL', KEYS[1])
+local foreign_error = remaining ~= -2 and check_form(KEYS[1], reader)
+if foreign_error then return foreign_error end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ttl, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -93,16 +96,16 @@ if type(added) == 'table' then
     if not string.find(value, holder) then return redis.error_reply(foreign) end
     alone = value == ARGV[1]
     if alone then
-        left = -2
+        remaining = -2
     elseif string.byte(value) ~= 115 then
         redis.call('DEL', KEYS[4])
-        return {0, left, string.sub(value, 33)}
+        return {0, remaining, string.sub(value, 33)}
     elseif not string.find(added.err, 'WRONGTYPE', 1, true) then
         return added
     else
         redis.call('DEL', KEYS[1])
-        redis.call('ZADD', KEYS[1], left < 0 and '+inf' or now + left, value, expiry, ARGV[1])
-        if left >= 0 then redis.call('PEXPIRE', KEYS[1], math.max(left, 1)) end
+        redis.call('ZADD', KEYS[1], remaining < 0 and '+inf' or now + remaining, value, expiry, ARGV[1])
+        if remaining >= 0 then redis.call('PEXPIRE', KEYS[1], math.max(remaining, 1)) end
         added = 1
     end
 end
@@ -125,13 +128,13 @@ if limit > 0 and not alone then
     end
 end
 if ttl == 0 then redis.call('PERSIST', KEYS[1])
-elseif left ~= -1 and left < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+elseif remaining ~= -1 and remaining < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 local member = string.sub(ARGV[1], 2, 33) .. KEYS[1]
-local refused = KEYS[5] and enter(KEYS[5], member, ttl)
+local refused = KEYS[5] and index_add(KEYS[5], member, ttl)
 local fence = refused or redis.pcall('INCRBY', KEYS[2], 1)
 if type(fence) == 'table' then
     if alone then redis.call('DEL', KEYS[1]) else redis.call('ZREM', KEYS[1], ARGV[1]) end
-    if KEYS[5] then leave(KEYS[5], member) end
+    if KEYS[5] then index_remove(KEYS[5], member) end
     return fence
 end
 return {1, fence}
@@ -139,9 +142,9 @@ return {1, fence}
 
 // lock... fence index...; token+owner ttl index-number for each lock
 // -> {1, last fence} or {0, index of the busy lock, remaining ms, owner}
-// Most often all locks are free, so the script first acquires each of them as if it were free. If one is not, the
-// script undoes this before it examines anything. The first write is one that the server refuses if it is out of
-// memory. A refusal leaves nothing behind, not even a writer's intent.
+// Most often all locks are free, so the script first acquires each of them with NX. If a lock is not free, the script
+// releases the others before it examines each lock. INCRBY is the first write, so that a server without memory refuses
+// before anything has changed. If a lock is busy, nothing is acquired, and no intent is stored.
 inline constexpr std::string_view acquire_all = R"lua(
 local count = #ARGV / 3
 local fence = redis.call('INCRBY', KEYS[count + 1], count)
@@ -161,7 +164,7 @@ local function granted()
         end
     end
     for index, each in pairs(members) do
-        local refused = enter(index, unpack(each))
+        local refused = index_add(index, unpack(each))
         if refused then
             redis.call('DEL', unpack(KEYS, 1, count))
             return refused
@@ -189,7 +192,7 @@ for i = 1, count do
     elseif value then
         local kind = redis.call('TYPE', KEYS[i]).ok
         if kind ~= 'zset' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
-        local refused, _, last = look(KEYS[i], reader)
+        local refused, _, last = check_form(KEYS[i], reader)
         if refused then return refused end
         if last == 'inf' then return {0, i, -1, ''} end
         if tonumber(last) > now then return {0, i, last - now, ''} end

@@ -12,8 +12,8 @@ namespace colock::redis::detail::lua {
 // token, entry: patterns of a writer's intent, and of a member of a group's index.
 // holder, reader: patterns of the stored value of a holder. It consists of 32 digits of token, 11 digits of time and
 // four texts with NULs between them. The value of a reader begins with `s`.
-// look: returns an error if the first or the last member of a sorted set has another form; otherwise nil and the scores
-// of these two members. Other members are not checked. Returns nothing if the key is not a sorted set.
+// check_form: returns an error if the first or the last member of a sorted set has another form; otherwise nil and the
+// scores of these two members. Other members are not checked. Returns nothing if the key is not a sorted set.
 // sweep: removes expired members of the given form, at most 1000, and returns their number.
 // The forms are patterns and not functions, because each additional function costs 0.1 to 0.2 microseconds in every run
 // of a script.
@@ -23,7 +23,7 @@ local token = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x
 local entry = '^%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x.-:.'
 local holder = '^s?%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x[^%z]*%z[^%z]*%z[^%z]*%z[^%z]*$'
 local reader = '^s%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x[^%z]*%z[^%z]*%z[^%z]*%z[^%z]*$'
-local function look(set, form)
+local function check_form(set, form)
     local first = redis.pcall('ZRANGE', set, 0, 0, 'WITHSCORES')
     if not first[1] then
         if first.err and not string.find(first.err, 'WRONGTYPE', 1, true) then return first end
@@ -34,12 +34,12 @@ local function look(set, form)
     return redis.error_reply(foreign)
 end
 local function sweep(set, now, form)
-    local gone = {}
+    local expired = {}
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', now, 'LIMIT', 0, 1000)) do
-        if string.find(member, form) then gone[#gone + 1] = member end
+        if string.find(member, form) then expired[#expired + 1] = member end
     end
-    if #gone > 0 then redis.call('ZREM', set, unpack(gone)) end
-    return #gone
+    if #expired > 0 then redis.call('ZREM', set, unpack(expired)) end
+    return #expired
 end
 )lua";
 

@@ -11,13 +11,12 @@ namespace colock::redis::detail::lua {
 // current one.
 
 // Prepended, after form_functions, to each script that grants, extends or releases locks of a group.
-// settle: sets the expiry of a sorted set to that of its last member. Returns an error if that member has another form
-// or the user may not set the expiry.
-// enter: adds members to the index; members and ttls alternate in the arguments. Called after the first write. Returns
-// an error if it fails.
-// leave: removes members from the index.
+// update_expiry: sets the expiry of a sorted set to that of its last member. Returns an error if that member has
+// another form or the user may not set the expiry. index_add: adds members to the index; members and ttls alternate in
+// the arguments. Called after the first write. Returns an error if it fails. index_remove: removes members from the
+// index.
 inline constexpr std::string_view group_functions = R"lua(
-local function settle(set, form)
+local function update_expiry(set, form)
     local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
     if last.err then return last end
     if not last[1] then return end
@@ -25,8 +24,8 @@ local function settle(set, form)
     local set_to = last[2] == 'inf' and redis.pcall('PERSIST', set) or redis.pcall('PEXPIREAT', set, last[2])
     if type(set_to) == 'table' then return set_to end
 end
-local function enter(index, ...)
-    local refused, first = look(index, entry)
+local function index_add(index, ...)
+    local refused, first = check_form(index, entry)
     if refused then return refused end
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -40,20 +39,20 @@ local function enter(index, ...)
     local added = redis.pcall('ZADD', index, unpack(words))
     if type(added) == 'table' then return added end
     if first and tonumber(first) <= now then sweep(index, now, entry) end
-    return settle(index, entry)
+    return update_expiry(index, entry)
 end
-local function leave(index, ...)
-    local left = redis.pcall('ZREM', index, ...)
-    if type(left) == 'number' and left > 0 then settle(index, entry) end
+local function index_remove(index, ...)
+    local removed = redis.pcall('ZREM', index, ...)
+    if type(removed) == 'number' and removed > 0 then update_expiry(index, entry) end
 end
 )lua";
 
 // index probe lock...; what ttl token... -> as inspect, for the locks that are still held
-// what: look, release or extend. Locks without a ttl are returned with -1 and not extended. No remaining time is
+// what: check, release or extend. Locks without a ttl are returned with -1 and not extended. No remaining time is
 // shortened.
 inline constexpr std::string_view act_on_members = R"lua(
 redis.call('DEL', KEYS[2])
-local refused = look(KEYS[1], entry)
+local refused = check_form(KEYS[1], entry)
 if refused then return refused end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -62,7 +61,7 @@ local readers = {}
 local function readers_of(lock)
     if readers[lock] then return readers[lock] end
     local known = {}
-    if redis.call('TYPE', lock).ok == 'zset' and not look(lock, reader) then
+    if redis.call('TYPE', lock).ok == 'zset' and not check_form(lock, reader) then
         local members = redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
             local token = string.sub(members[m], 2, 33)
@@ -75,7 +74,7 @@ local function readers_of(lock)
     readers[lock] = known
     return known
 end
-local found, gone, longer = {}, {}, {}
+local found, released, extended = {}, {}, {}
 for i = 3, #KEYS do
     local lock, token = KEYS[i], ARGV[i]
     local value = redis.pcall('GET', lock)
@@ -92,14 +91,14 @@ for i = 3, #KEYS do
     end
     if held then found[#found + 1] = held end
     if what == 'release' then
-        gone[#gone + 1] = token .. lock
+        released[#released + 1] = token .. lock
         if held then
             if alone then
                 redis.call('DEL', lock)
             else
                 redis.call('ZREM', lock, held[3])
                 sweep(lock, now, reader)
-                settle(lock, reader)
+                update_expiry(lock, reader)
             end
             redis.pcall('PUBLISH', lock, '')
         end
@@ -108,14 +107,14 @@ for i = 3, #KEYS do
             redis.call('PEXPIRE', lock, ttl)
         else
             redis.call('ZADD', lock, 'XX', now + ttl, held[3])
-            settle(lock, reader)
+            update_expiry(lock, reader)
         end
-        longer[#longer + 1] = token .. lock
-        longer[#longer + 1] = ttl
+        extended[#extended + 1] = token .. lock
+        extended[#extended + 1] = ttl
     end
 end
-if #gone > 0 then leave(KEYS[1], unpack(gone)) end
-if #longer > 0 then enter(KEYS[1], unpack(longer)) end
+if #released > 0 then index_remove(KEYS[1], unpack(released)) end
+if #extended > 0 then index_add(KEYS[1], unpack(extended)) end
 return found
 )lua";
 

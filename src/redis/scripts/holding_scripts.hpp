@@ -12,10 +12,10 @@ namespace colock::redis::detail::lua {
 inline constexpr std::string_view extend = R"lua(
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
-    local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+    local is_shortened = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
     local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
-    if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
-    local refused = KEYS[3] and enter(KEYS[3], ARGV[1] .. KEYS[1], ARGV[2])
+    if is_shortened then redis.pcall('PUBLISH', KEYS[1], '') end
+    local refused = KEYS[3] and index_add(KEYS[3], ARGV[1] .. KEYS[1], ARGV[2])
     return refused or extended
 end
 redis.call('DEL', KEYS[2])
@@ -26,15 +26,15 @@ return 0
 // DEL comes before ZADD, because Redis allows DEL when the server is out of memory, and then allows the writes after
 // it.
 inline constexpr std::string_view extend_shared = R"lua(
-local function enter_if_grouped()
-    return KEYS[3] and enter(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1], ARGV[2])
+local function index_add_if_grouped()
+    return KEYS[3] and index_add(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1], ARGV[2])
 end
 local value = redis.pcall('GET', KEYS[1])
 if value == ARGV[1] then
-    local sooner = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
+    local is_shortened = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
     local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
-    if sooner then redis.pcall('PUBLISH', KEYS[1], '') end
-    return enter_if_grouped() or extended
+    if is_shortened then redis.pcall('PUBLISH', KEYS[1], '') end
+    return index_add_if_grouped() or extended
 end
 redis.call('DEL', KEYS[2])
 local before = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
@@ -44,10 +44,10 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 sweep(KEYS[1], now, reader)
 if tonumber(before) <= now then return 0 end
 redis.call('ZADD', KEYS[1], 'XX', now + ARGV[2], ARGV[1])
-local strangers = settle(KEYS[1], reader)
-if strangers then return strangers end
+local refused = update_expiry(KEYS[1], reader)
+if refused then return refused end
 if tonumber(before) > now + ARGV[2] then redis.pcall('PUBLISH', KEYS[1], '') end
-return enter_if_grouped() or 1
+return index_add_if_grouped() or 1
 )lua";
 
 // lock probe; token -> 1 or 0

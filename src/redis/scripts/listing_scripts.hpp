@@ -26,9 +26,9 @@ for i = 2, #KEYS do
             return redis.error_reply(foreign)
         end
     elseif kind == 'zset' and not plain then
-        local strangers = look(KEYS[i], reader)
-        if strangers and refuses then return strangers end
-        local members = strangers and {} or redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
+        local foreign_error = check_form(KEYS[i], reader)
+        if foreign_error and refuses then return foreign_error end
+        local members = foreign_error and {} or redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
             local score = members[m + 1]
             local remaining = score == 'inf' and -1 or score - now
@@ -56,7 +56,7 @@ local function removed(value, mode, remaining)
     found[#found + 1] = {KEYS[1], mode, value, remaining}
     local first = mode == 's' and 2 or 1
     local group = ARGV[1] ~= '' and string.match(value, '%z([^%z]+)$')
-    if group then leave(ARGV[1] .. group, string.sub(value, first, first + 31) .. KEYS[1]) end
+    if group then index_remove(ARGV[1] .. group, string.sub(value, first, first + 31) .. KEYS[1]) end
 end
 local value = redis.pcall('GET', KEYS[1])
 for i = 2, value and #ARGV or 1 do
@@ -77,7 +77,7 @@ end
 if #found > 0 then
     if type(value) == 'table' then
         sweep(KEYS[1], now, reader)
-        settle(KEYS[1], reader)
+        update_expiry(KEYS[1], reader)
     end
     redis.pcall('PUBLISH', KEYS[1], '')
 end
@@ -91,7 +91,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
 for i = 2, #KEYS do
-    local refused, first = look(KEYS[i], reader)
+    local refused, first = check_form(KEYS[i], reader)
     if #found < tonumber(ARGV[1]) and not refused and first and tonumber(first) <= now then
         local members = redis.call('ZRANGEBYSCORE', KEYS[i], '-inf', now, 'LIMIT', 0, ARGV[1] - #found)
         for m = 1, #members do

@@ -10,12 +10,12 @@ namespace colock::redis::detail::lua {
 // lock probe[ index]; token -> 1 plus the number of notified clients, or 0
 // If the user may not publish the message, the release still succeeds.
 inline constexpr std::string_view release = R"lua(
-if KEYS[3] then leave(KEYS[3], ARGV[1] .. KEYS[1]) end
+if KEYS[3] then index_remove(KEYS[3], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
     redis.call('DEL', KEYS[1])
-    local heard = redis.pcall('PUBLISH', KEYS[1], '')
-    return type(heard) == 'number' and heard + 1 or 1
+    local receivers = redis.pcall('PUBLISH', KEYS[1], '')
+    return type(receivers) == 'number' and receivers + 1 or 1
 end
 redis.call('DEL', KEYS[2])
 return 0
@@ -37,8 +37,8 @@ if #held < #ARGV then held[#held + 1] = KEYS[#KEYS] end
 redis.call('DEL', unpack(held))
 for i = 1, #ARGV do
     if answers[i] == 1 then
-        local heard = redis.pcall('PUBLISH', KEYS[i], '')
-        if type(heard) == 'number' then answers[i] = heard + 1 end
+        local receivers = redis.pcall('PUBLISH', KEYS[i], '')
+        if type(receivers) == 'number' then answers[i] = receivers + 1 end
     end
 end
 return answers
@@ -48,11 +48,11 @@ return answers
 inline constexpr std::string_view release_members = R"lua(
 local count = #KEYS - 1
 local values = redis.call('MGET', unpack(KEYS, 1, count))
-local answers, held, left = {}, {}, {}
+local answers, held, released_members = {}, {}, {}
 for i = 1, count do
     local token, index = ARGV[2 * i - 1], ARGV[2 * i]
-    left[index] = left[index] or {}
-    table.insert(left[index], token .. KEYS[i])
+    released_members[index] = released_members[index] or {}
+    table.insert(released_members[index], token .. KEYS[i])
     if values[i] and string.sub(values[i], 1, 32) == token then
         held[#held + 1] = KEYS[i]
         answers[i] = 1
@@ -62,20 +62,20 @@ for i = 1, count do
 end
 if #held < count then held[#held + 1] = KEYS[#KEYS] end
 redis.call('DEL', unpack(held))
-for index, members in pairs(left) do leave(index, unpack(members)) end
+for index, members in pairs(released_members) do index_remove(index, unpack(members)) end
 for i = 1, count do
     if answers[i] == 1 then
-        local heard = redis.pcall('PUBLISH', KEYS[i], '')
-        if type(heard) == 'number' then answers[i] = heard + 1 end
+        local receivers = redis.pcall('PUBLISH', KEYS[i], '')
+        if type(receivers) == 'number' then answers[i] = receivers + 1 end
     end
 end
 return answers
 )lua";
 
 // lock probe intent[ index]; token -> 1 or 0
-// As release, for a writer that has stored an intent.
+// Removes the intent of a writer, and releases the lock if the writer holds it. The result is that of the release.
 inline constexpr std::string_view withdraw = R"lua(
-if KEYS[4] then leave(KEYS[4], ARGV[1] .. KEYS[1]) end
+if KEYS[4] then index_remove(KEYS[4], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
 local held = type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1]
 local intended = redis.pcall('GET', KEYS[3]) == ARGV[1]
@@ -89,7 +89,7 @@ return held and 1 or 0
 // The removal of a member need not shorten the expiry of a set. The exception is a member without ttl, which has kept
 // the set from expiring.
 inline constexpr std::string_view release_shared = R"lua(
-if KEYS[3] then leave(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1]) end
+if KEYS[3] then index_remove(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
 if value == ARGV[1] then
     redis.call('DEL', KEYS[1])
@@ -99,7 +99,7 @@ end
 if type(value) == 'table' and redis.pcall('ZREM', KEYS[1], ARGV[1]) == 1 then
     local time = redis.call('TIME')
     sweep(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), reader)
-    if ARGV[2] == '0' then settle(KEYS[1], reader) end
+    if ARGV[2] == '0' then update_expiry(KEYS[1], reader) end
     redis.pcall('PUBLISH', KEYS[1], '')
     return 1
 end

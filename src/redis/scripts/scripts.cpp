@@ -40,34 +40,36 @@ script::script(std::string text) : text_(std::move(text)), digest_(sha1_hex(text
 
 const scripts& scripts::get()
 {
-    const auto of_forms = [](std::string_view text) { return script(std::string(lua::form_functions) += text); };
-    const auto of_groups = [](std::string_view text) {
+    const auto with_form_functions = [](std::string_view text) {
+        return script(std::string(lua::form_functions) += text);
+    };
+    const auto with_group_functions = [](std::string_view text) {
         return script((std::string(lua::form_functions) += lua::group_functions) += text);
     };
     static const scripts all{
         .rights = script(std::string(lua::rights)),
         .anchor = script(std::string(lua::anchor)),
-        .acquire = of_groups(lua::acquire),
+        .acquire = with_group_functions(lua::acquire),
         .acquire_plain = script(std::string(lua::acquire_plain)),
-        .acquire_shared = of_groups(lua::acquire_shared),
-        .acquire_all = of_groups(lua::acquire_all),
-        .adopt = of_groups(lua::adopt),
+        .acquire_shared = with_group_functions(lua::acquire_shared),
+        .acquire_all = with_group_functions(lua::acquire_all),
+        .adopt = with_group_functions(lua::adopt),
         .adopt_plain = script(std::string(lua::adopt_plain)),
-        .adopt_shared = of_groups(lua::adopt_shared),
+        .adopt_shared = with_group_functions(lua::adopt_shared),
         .hand_over = script(std::string(lua::hand_over)),
-        .release = of_groups(lua::release),
+        .release = with_group_functions(lua::release),
         .release_many = script(std::string(lua::release_many)),
-        .withdraw = of_groups(lua::withdraw),
-        .release_shared = of_groups(lua::release_shared),
-        .extend = of_groups(lua::extend),
-        .extend_shared = of_groups(lua::extend_shared),
+        .withdraw = with_group_functions(lua::withdraw),
+        .release_shared = with_group_functions(lua::release_shared),
+        .extend = with_group_functions(lua::extend),
+        .extend_shared = with_group_functions(lua::extend_shared),
         .valid = script(std::string(lua::valid)),
         .valid_shared = script(std::string(lua::valid_shared)),
-        .inspect = of_forms(lua::inspect),
-        .break_holders = of_groups(lua::break_holders),
-        .sweep = of_forms(lua::sweep),
-        .release_members = of_groups(lua::release_members),
-        .act_on_members = of_groups(lua::act_on_members),
+        .inspect = with_form_functions(lua::inspect),
+        .break_holders = with_group_functions(lua::break_holders),
+        .sweep = with_form_functions(lua::sweep),
+        .release_members = with_group_functions(lua::release_members),
+        .act_on_members = with_group_functions(lua::act_on_members),
     };
     return all;
 }

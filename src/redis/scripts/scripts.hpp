@@ -11,7 +11,8 @@ namespace colock::redis::detail {
 /// A Lua script. It is sent by its digest, and as a whole if the server does not know the digest.
 ///
 /// Every script tries a write before it returns a negative answer. A replica refuses the write, so an answer never
-/// comes from the old data of a replica. No script starts with a shebang, which servers before version 7 do not know.
+/// comes from the old data of a replica. A script that has nothing to write deletes the probe key, which never exists.
+/// No script starts with a shebang, which servers before version 7 do not know.
 class script
 {
 public:
@@ -26,9 +27,9 @@ public:
 
     /// The first `keys` arguments are keys.
     template <class... Arguments>
-    void push(boost::redis::request& request, form sent, int keys, const Arguments&... arguments) const
+    void push(boost::redis::request& request, form chosen, int keys, const Arguments&... arguments) const
     {
-        if (sent == form::digest)
+        if (chosen == form::digest)
             request.push("EVALSHA", digest_, keys, arguments...);
         else
             request.push("EVAL", text_, keys, arguments...);

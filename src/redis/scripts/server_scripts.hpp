@@ -41,7 +41,7 @@ end
 return refused
 )lua";
 
-// fence; least -> 1
+// fence; minimum -> 1
 // Raises the counter to the server's clock in microseconds and to the highest fence that was granted before. PERSIST is
 // the first write, because Redis allows it when the server is out of memory, and then allows the SET after it. A value
 // that is not a number is not written by colock and is left unchanged. A counter at which INCRBY may soon overflow is
@@ -54,9 +54,9 @@ end
 if tonumber(known) > 2^62 then return redis.error_reply('ERR increment or decrement would overflow') end
 redis.call('PERSIST', KEYS[1])
 local time = redis.call('TIME')
-local least = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[1]))
-if tonumber(known) < least then
-    redis.call('SET', KEYS[1], string.format('%.0f', least))
+local minimum = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[1]))
+if tonumber(known) < minimum then
+    redis.call('SET', KEYS[1], string.format('%.0f', minimum))
 end
 return 1
 )lua";

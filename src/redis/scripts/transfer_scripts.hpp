@@ -19,14 +19,14 @@ if token ~= ARGV[1] and token ~= string.sub(ARGV[2], 1, 32) then
     return 0
 end
 local fence = redis.call('INCRBY', KEYS[2], 1)
-local left, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+local remaining, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
 if KEYS[4] then
-    local refused = enter(KEYS[4], string.sub(ARGV[2], 1, 32) .. KEYS[1], ttl)
+    local refused = index_add(KEYS[4], string.sub(ARGV[2], 1, 32) .. KEYS[1], ttl)
     if refused then return refused end
-    if token == ARGV[1] then leave(KEYS[4], token .. KEYS[1]) end
+    if token == ARGV[1] then index_remove(KEYS[4], token .. KEYS[1]) end
 end
 if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
-if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
+if ttl > 0 and (remaining < 0 or remaining > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
 return fence
 )lua";
 
@@ -37,36 +37,36 @@ if value ~= ARGV[1] and value ~= ARGV[2] then
     redis.call('DEL', KEYS[2])
     return 0
 end
-local left, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+local remaining, ttl = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
 if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
-if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
+if ttl > 0 and (remaining < 0 or remaining > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
 return 1
 )lua";
 
 // lock fence probe [index]; s+held-token+owner s+token+owner ttl -> fence or 0
 inline constexpr std::string_view adopt_shared = R"lua(
 local ttl = tonumber(ARGV[3])
-local function adopts(held)
+local function take_fence(held)
     local fence = redis.call('INCRBY', KEYS[2], 1)
     if not KEYS[4] then return fence end
-    local refused = enter(KEYS[4], string.sub(ARGV[2], 2, 33) .. KEYS[1], ttl)
+    local refused = index_add(KEYS[4], string.sub(ARGV[2], 2, 33) .. KEYS[1], ttl)
     if refused then return nil, refused end
-    if held == ARGV[1] then leave(KEYS[4], string.sub(held, 2, 33) .. KEYS[1]) end
+    if held == ARGV[1] then index_remove(KEYS[4], string.sub(held, 2, 33) .. KEYS[1]) end
     return fence
 end
 local value = redis.pcall('GET', KEYS[1])
 if value == ARGV[1] or value == ARGV[2] then
-    local fence, refused = adopts(value)
+    local fence, refused = take_fence(value)
     if refused then return refused end
-    local left = redis.call('PTTL', KEYS[1])
+    local remaining = redis.call('PTTL', KEYS[1])
     if ttl > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('SET', KEYS[1], ARGV[2]) end
-    if ttl > 0 and (left < 0 or left > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
+    if ttl > 0 and (remaining < 0 or remaining > ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
     return fence
 end
 redis.call('DEL', KEYS[3])
 if redis.call('TYPE', KEYS[1]).ok ~= 'zset' then return 0 end
-local strangers = look(KEYS[1], reader)
-if strangers then return strangers end
+local foreign_error = check_form(KEYS[1], reader)
+if foreign_error then return foreign_error end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 sweep(KEYS[1], now, reader)
@@ -77,11 +77,11 @@ if not before then
     before = redis.call('ZSCORE', KEYS[1], held)
     if not before then return 0 end
 end
-local fence, refused = adopts(held)
+local fence, refused = take_fence(held)
 if refused then return refused end
 redis.call('ZADD', KEYS[1], ttl > 0 and now + ttl or '+inf', ARGV[2])
 if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], held) end
-settle(KEYS[1], reader)
+update_expiry(KEYS[1], reader)
 if ttl > 0 and (before == 'inf' or tonumber(before) > now + ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
 return fence
 )lua";

@@ -18,8 +18,8 @@
 namespace colock::remote {
 
 /// Base of the adapters of all servers. It owns a client, submits one client operation per adapter operation, and
-/// forwards the events that the client reports. A claim that was made by the parent of a fork is answered at once,
-/// because it holds nothing in this process.
+/// forwards the events that the client reports. An operation on a claim that was made by the parent of a fork completes
+/// at once, because the claim holds nothing in this process.
 ///
 /// The operations are made by functions such as `make_extend`, which are found by argument-dependent lookup in the
 /// namespace of the client.
@@ -54,7 +54,7 @@ public:
         if (claim->is_from_parent())
             done({release_status::not_held, nullptr});
         else
-            give_back(std::move(claim), promise::released, std::move(done));
+            release_or_abandon(std::move(claim), release_guarantee::released, std::move(done));
     }
 
     void start_abandon(claim_ptr claim, completion<release_outcome> done) final
@@ -62,7 +62,7 @@ public:
         if (claim->is_from_parent())
             done({release_status::not_held, nullptr});
         else
-            give_back(std::move(claim), promise::for_good, std::move(done));
+            release_or_abandon(std::move(claim), release_guarantee::settled, std::move(done));
     }
 
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final
@@ -119,7 +119,7 @@ public:
 
     void on_connecting(std::string_view address) noexcept final { notify_connecting(address); }
     void on_connecting_ended() noexcept final { end_connecting(); }
-    /// Passes the current time: the requests that waited for the connection are sent only afterwards.
+    /// Passes the current time as `connected_at`, because the first request is sent after this call.
     void on_ready() noexcept final { notify_ready(lease_clock::now()); }
     void on_unreachable(const failure_ptr& why, std::string_view address) noexcept final
     {
@@ -133,8 +133,9 @@ protected:
     [[nodiscard]] Client& get_client() const noexcept { return *client_; }
 
 private:
-    /// \param claim a claim that was made in this process
-    virtual void give_back(claim_ptr claim, promise given, completion<release_outcome> done) = 0;
+    /// Releases or abandons a claim that was made in this process.
+    /// \param guarantee what a successful answer must guarantee
+    virtual void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) = 0;
     /// Returns why no lock can have this key, or null if the key is valid.
     [[nodiscard]] virtual failure_ptr refuse_key(std::string_view key) const
     {

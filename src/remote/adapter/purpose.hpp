@@ -4,12 +4,12 @@
 namespace colock::remote {
 
 /// The guarantee of a release or an abandon that has succeeded.
-enum class promise : unsigned char
+enum class release_guarantee : unsigned char
 {
     /// The lock that was granted is released. An earlier request that was lost may still take effect.
     released,
     /// The claim holds nothing, and no earlier request will change that.
-    for_good,
+    settled,
 };
 
 /// The effect of a request on the holders of one key.

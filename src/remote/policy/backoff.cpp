@@ -9,7 +9,7 @@ namespace colock::remote {
 
 namespace {
 
-constexpr lease_clock::duration first = std::chrono::milliseconds(100);
+constexpr lease_clock::duration first_delay = std::chrono::milliseconds(100);
 constexpr unsigned max_doublings = 4;
 constexpr double jitter = 0.5;
 
@@ -19,7 +19,7 @@ lease_clock::duration backoff::next()
 {
     const auto doublings = std::min(failures_, max_doublings);
     failures_ = doublings + 1;
-    return colock::detail::spread(first * (1 << doublings), jitter);
+    return colock::detail::spread(first_delay * (1 << doublings), jitter);
 }
 
 } // namespace colock::remote

@@ -5,41 +5,41 @@
 
 namespace colock::remote {
 
-connection_events::item connection_events::began() const noexcept
+connection_events::event connection_events::began() const noexcept
 {
-    return open_ > 0 ? item::none : item::connecting;
+    return open_ > 0 ? event::none : event::connecting;
 }
 
-connection_events::item connection_events::opened() noexcept
+connection_events::event connection_events::opened() noexcept
 {
     const bool has_others = open_++ > 0;
     const bool is_first = !std::exchange(was_ready_, true);
     if (std::exchange(is_lost_, false))
-        return item::reconnected;
+        return event::reconnected;
     if (is_first)
-        return item::ready;
-    return has_others ? item::none : item::connecting_ended;
+        return event::ready;
+    return has_others ? event::none : event::connecting_ended;
 }
 
-connection_events::item connection_events::failed() noexcept
+connection_events::event connection_events::failed() noexcept
 {
     if (open_ > 0)
-        return item::none;
+        return event::none;
     is_lost_ = was_ready_;
-    return item::unreachable;
+    return event::unreachable;
 }
 
-connection_events::item connection_events::gave_up() const noexcept
+connection_events::event connection_events::gave_up() const noexcept
 {
-    return open_ > 0 ? item::none : item::connecting_ended;
+    return open_ > 0 ? event::none : event::connecting_ended;
 }
 
-connection_events::item connection_events::lost() noexcept
+connection_events::event connection_events::lost() noexcept
 {
     if (--open_ > 0)
-        return item::none;
+        return event::none;
     is_lost_ = true;
-    return item::suspended;
+    return event::suspended;
 }
 
 } // namespace colock::remote

@@ -4,19 +4,20 @@
 namespace colock::remote {
 
 /// Decides which events of a backend's connections are reported. Each change is reported once, whether the backend has
-/// one connection or several.
+/// one connection or several. The functions must be called when the named change occurs, and return the event to
+/// report.
 ///
 /// Thread safety: none.
 class connection_events
 {
 public:
-    enum class item : unsigned char
+    enum class event : unsigned char
     {
         none,
-        /// The first connection is being established, or the first connection after all were closed.
+        /// A connection is being established while no other connection is open.
         connecting,
-        /// The connection exists, or is not needed any more. Observers are not notified, because no loss was reported
-        /// to them.
+        /// A `connecting` has ended without another event: the connection is open, or is not needed any more. Observers
+        /// are not notified, because no loss was reported to them.
         connecting_ended,
         ready,
         suspended,
@@ -25,16 +26,16 @@ public:
     };
 
     /// An attempt to connect begins.
-    [[nodiscard]] item began() const noexcept;
+    [[nodiscard]] event began() const noexcept;
     /// A connection was established.
-    [[nodiscard]] item opened() noexcept;
+    [[nodiscard]] event opened() noexcept;
     /// An attempt to connect failed. Reported if no other connection is open. The next connection is then reported as
     /// `reconnected`, or as `ready` if it is the first.
-    [[nodiscard]] item failed() noexcept;
+    [[nodiscard]] event failed() noexcept;
     /// An attempt to connect was given up, because the connection is not needed any more.
-    [[nodiscard]] item gave_up() const noexcept;
+    [[nodiscard]] event gave_up() const noexcept;
     /// An established connection was lost. Reported if no other connection is open.
-    [[nodiscard]] item lost() noexcept;
+    [[nodiscard]] event lost() noexcept;
     /// The client has closed an established connection. Not reported.
     void closed() noexcept { --open_; }
     /// Must be called in the child of a fork.

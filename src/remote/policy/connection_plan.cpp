@@ -34,30 +34,30 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
         phase_ = phase::connecting;
         demoted_ = false;
         given_up_ = false;
-        return {.what = action::kind::connect, .say = all_->began()};
+        return {.what = action::kind::connect, .report = all_->began()};
     case event::opened:
         return opened(now);
     case event::failed:
         // A ZooKeeper session continues to connect by itself during the back-off, so an attempt may fail in that phase
         // too.
-        return phase_ == phase::connecting ? failed(by) : action{.say = all_->failed()};
+        return phase_ == phase::connecting ? failed(by) : action{.report = all_->failed()};
     case event::refused:
         // The client itself closes the connection, so this is not a loss.
         if (phase_ == phase::open)
             all_->closed();
-        return rest();
+        return disconnect();
     case event::lost:
     case event::silent:
         return lost(what, by);
-    case event::told:
-        return phase_ == phase::ending ? again(by, connection_events::item::none) : action{};
+    case event::drained:
+        return phase_ == phase::ending ? again(by, connection_events::event::none) : action{};
     case event::due:
         if (phase_ != phase::waiting)
             return {};
         phase_ = phase::idle;
-        return by.needed ? next(now, event::wanted, by) : rest();
-    case event::turn:
-        return turn(now, by);
+        return by.needed ? next(now, event::wanted, by) : disconnect();
+    case event::timer:
+        return on_timer(now, by);
     case event::given_up:
         given_up_ = true;
         return {};
@@ -73,7 +73,7 @@ connection_plan::action connection_plan::opened(lease_clock::time_point now)
     phase_ = phase::open;
     used_ = now;
     delays_.reset();
-    return {.say = all_->opened()};
+    return {.report = all_->opened()};
 }
 
 connection_plan::action connection_plan::failed(demand by)
@@ -91,52 +91,52 @@ connection_plan::action connection_plan::lost(event how, demand by)
     // The silent period has already delayed the reconnection, so no back-off follows.
     at_once_ = how == event::silent;
     // A connection that the client has given up is not a loss.
-    auto say = connection_events::item::none;
+    auto report = connection_events::event::none;
     if (given_up_)
         all_->closed();
     else
-        say = all_->lost();
+        report = all_->lost();
     // The next connection is established only after all operations have been notified of the end of this one.
-    return by.under_way ? action{.say = say} : again(by, say);
+    return by.has_in_flight ? action{.report = report} : again(by, report);
 }
 
-connection_plan::action connection_plan::again(demand by, connection_events::item say)
+connection_plan::action connection_plan::again(demand by, connection_events::event report)
 {
     if (!by.needed)
-        return rest(say);
+        return disconnect(report);
     phase_ = phase::waiting;
     return {.what = action::kind::wait,
-        .say = say,
+        .report = report,
         .delay = std::exchange(at_once_, false) ? lease_clock::duration::zero() : delays_.next()};
 }
 
-connection_plan::action connection_plan::rest(connection_events::item say) noexcept
+connection_plan::action connection_plan::disconnect(connection_events::event report) noexcept
 {
-    if (std::exchange(phase_, phase::idle) == phase::connecting && say == connection_events::item::none)
-        say = all_->gave_up();
-    return {.what = action::kind::rest, .say = say};
+    if (std::exchange(phase_, phase::idle) == phase::connecting && report == connection_events::event::none)
+        report = all_->gave_up();
+    return {.what = action::kind::disconnect, .report = report};
 }
 
-connection_plan::action connection_plan::turn(lease_clock::time_point now, demand by)
+connection_plan::action connection_plan::on_timer(lease_clock::time_point now, demand by)
 {
-    if (by.used || by.under_way)
+    if (by.used || by.has_in_flight)
         used_ = now;
     if (by.needed)
         return {};
     const auto unused = now - used_;
     switch (phase_) {
     case phase::waiting:
-        return rest();
+        return disconnect();
     case phase::connecting:
         // The next caller may need the connection.
-        return closes_ || retired_ || unused >= max_unneeded_connecting ? rest() : action{};
+        return closes_ || retired_ || unused >= max_unneeded_connecting ? disconnect() : action{};
     case phase::open: {
         const bool is_due =
             retired_ || closes_ || (!keeps(idle_timeout_) && unused >= std::max(idle_timeout_, at_once));
         if (!is_due)
             return {};
         all_->closed();
-        return rest();
+        return disconnect();
     }
     case phase::idle:
     case phase::ending:
@@ -164,21 +164,21 @@ void connection_plan::cancel_close() noexcept
     close_by_ = lease_clock::time_point::max();
 }
 
-bool connection_plan::finish_close(lease_clock::time_point now, surroundings beside) noexcept
+bool connection_plan::finish_close(lease_clock::time_point now, client_state client) noexcept
 {
-    const bool all_closed = phase_ == phase::idle && !beside.others_open;
-    if (!all_closed && (beside.has_pending_completions || !out_of_time(now)))
+    const bool all_closed = phase_ == phase::idle && !client.others_open;
+    if (!all_closed && (client.has_pending_completions || !out_of_time(now)))
         return false;
     close_by_ = lease_clock::time_point::max();
     return true;
 }
 
-std::optional<lease_clock::duration> connection_plan::turns_again_in(
-    demand by, surroundings beside, lease_clock::duration pace) const noexcept
+std::optional<lease_clock::duration> connection_plan::next_timer_in(
+    demand by, client_state client, lease_clock::duration pace) const noexcept
 {
-    if (!by.needed && phase_ == phase::idle && !beside.others_open && !beside.closing)
+    if (!by.needed && phase_ == phase::idle && !client.others_open && !client.closing)
         return std::nullopt;
-    if (by.needed || closes_ || beside.closing)
+    if (by.needed || closes_ || client.closing)
         return pace;
     if (phase_ != phase::open && phase_ != phase::idle)
         return max_unneeded_connecting;

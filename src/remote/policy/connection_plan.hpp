@@ -47,11 +47,11 @@ public:
         /// Like `lost`, because the server has sent nothing for too long.
         silent,
         /// All operations that were in flight have been notified of the end of the connection.
-        told,
+        drained,
         /// The delay of `action::kind::wait` has passed.
         due,
         /// The owner's timer has fired.
-        turn,
+        timer,
         /// The owner closes the connection, even if requests are unanswered.
         given_up,
         /// Sent in the child of a fork, because the connection belongs to the parent.
@@ -63,12 +63,12 @@ public:
         /// An operation waits to be sent or answered, or a caller waits for events.
         bool needed;
         /// A request was sent and is not answered. This implies `needed`.
-        bool under_way;
+        bool has_in_flight;
         /// A request was sent since the last timer event.
         bool used = false;
     };
     /// State of the client apart from this connection.
-    struct surroundings
+    struct client_state
     {
         /// The owner has other open connections.
         bool others_open;
@@ -86,10 +86,10 @@ public:
             /// Drop the connection, and send `event::due` after the delay.
             wait,
             /// Drop the connection.
-            rest,
+            disconnect,
         };
         kind what = kind::none;
-        connection_events::item say = connection_events::item::none;
+        connection_events::event report = connection_events::event::none;
         lease_clock::duration delay{};
     };
 
@@ -124,7 +124,7 @@ public:
     [[nodiscard]] bool out_of_time(lease_clock::time_point now) const noexcept { return close_by_ <= now; }
     /// Returns true when everything is closed, or when the deadline has passed and no completion is pending. The close
     /// is then complete and must be reported. The deadline is removed, so that the next close has its own.
-    [[nodiscard]] bool finish_close(lease_clock::time_point now, surroundings beside) noexcept;
+    [[nodiscard]] bool finish_close(lease_clock::time_point now, client_state client) noexcept;
     /// Called when the connection is used again after a close. During a close, this changes nothing: the request may
     /// belong to a call that the close waits for.
     void reopen() noexcept { closes_ = close_by_ != lease_clock::time_point::max(); }
@@ -136,16 +136,16 @@ public:
     /// Returns the delay until the owner's timer must fire again. Empty if no timer is needed, so that the event loop
     /// may run out of work. duration::max() if the timer may stay as it is.
     /// \param pace the delay while operations must be checked
-    [[nodiscard]] std::optional<lease_clock::duration> turns_again_in(
-        demand by, surroundings beside, lease_clock::duration pace) const noexcept;
+    [[nodiscard]] std::optional<lease_clock::duration> next_timer_in(
+        demand by, client_state client, lease_clock::duration pace) const noexcept;
 
 private:
     [[nodiscard]] action opened(lease_clock::time_point now);
     [[nodiscard]] action failed(demand by);
     [[nodiscard]] action lost(event how, demand by);
-    [[nodiscard]] action again(demand by, connection_events::item say);
-    [[nodiscard]] action rest(connection_events::item say = connection_events::item::none) noexcept;
-    [[nodiscard]] action turn(lease_clock::time_point now, demand by);
+    [[nodiscard]] action again(demand by, connection_events::event report);
+    [[nodiscard]] action disconnect(connection_events::event report = connection_events::event::none) noexcept;
+    [[nodiscard]] action on_timer(lease_clock::time_point now, demand by);
     void fork() noexcept;
 
     lease_clock::duration idle_timeout_;

@@ -16,17 +16,17 @@ constexpr lease_clock::duration max_lateness = 250ms;
 
 } // namespace
 
-lease_clock::duration deadlines::pace() const noexcept
+lease_clock::duration deadlines::check_interval() const noexcept
 {
     return std::clamp<lease_clock::duration>(timeout_ / 20, 5ms, 100ms);
 }
 
-lease_clock::duration deadlines::stood_still(lease_clock::time_point due, lease_clock::time_point now) noexcept
+lease_clock::duration deadlines::stall_time(lease_clock::time_point due, lease_clock::time_point now) noexcept
 {
     return now - due > max_lateness ? now - due : lease_clock::duration::zero();
 }
 
-failure_ptr deadlines::overdue(delivery how, const failure_ptr& trouble)
+failure_ptr deadlines::overdue_failure(delivery how, const failure_ptr& trouble)
 {
     if (how == delivery::unanswered)
         return make_failure(errc::outcome_unknown, "no answer within the operation timeout");

@@ -24,23 +24,24 @@ enum class delivery : unsigned char
 
 /// Deadlines of operations, and the errors of operations that exceed them.
 ///
-/// A timer checks the deadlines at intervals of `pace()`. Time during which the event loop did not run is not counted,
-/// because answers that arrived in that time have not been read yet.
+/// A timer checks the deadlines at intervals of `check_interval()`. Time during which the event loop did not run is not
+/// counted, because answers that arrived in that time have not been read yet.
 class deadlines
 {
 public:
     explicit deadlines(lease_clock::duration operation_timeout) noexcept : timeout_(operation_timeout) {}
 
-    [[nodiscard]] lease_clock::time_point of(lease_clock::time_point sent) const noexcept
+    /// Returns the deadline of an operation that was requested at that time.
+    [[nodiscard]] lease_clock::time_point deadline_for(lease_clock::time_point requested_at) const noexcept
     {
-        return saturating_add(sent, timeout_);
+        return saturating_add(requested_at, timeout_);
     }
     /// Returns the interval between two checks of the deadlines.
-    [[nodiscard]] lease_clock::duration pace() const noexcept;
+    [[nodiscard]] lease_clock::duration check_interval() const noexcept;
     /// Returns how long the event loop did not run before a timer event at `now`, or zero if the event is not late. All
     /// deadlines that were set before the event must be postponed by this time.
     /// \param due the time for which the timer was set
-    [[nodiscard]] static lease_clock::duration stood_still(
+    [[nodiscard]] static lease_clock::duration stall_time(
         lease_clock::time_point due, lease_clock::time_point now) noexcept;
     [[nodiscard]] static bool is_over(lease_clock::time_point deadline, lease_clock::time_point now) noexcept
     {
@@ -48,7 +49,7 @@ public:
     }
     /// Returns the error of an overdue operation: `unavailable` if it was certainly not sent, with `trouble` as the
     /// cause if it is not null; otherwise `outcome_unknown`.
-    [[nodiscard]] static failure_ptr overdue(delivery how, const failure_ptr& trouble);
+    [[nodiscard]] static failure_ptr overdue_failure(delivery how, const failure_ptr& trouble);
 
 private:
     lease_clock::duration timeout_;

@@ -8,7 +8,7 @@ namespace colock::remote {
 namespace {
 
 /// Limits the number of new connections if a host name resolves to different servers in turn.
-constexpr unsigned max_detours = 4;
+constexpr unsigned max_wrong_servers = 4;
 
 } // namespace
 
@@ -18,12 +18,12 @@ listening_plan::action listening_plan::next(event what, view seen)
     switch (what) {
     case event::wanted:
         return wanted(seen);
-    case event::greeted_here:
-        return greeted(kind::listen);
-    case event::greeted_elsewhere:
-        if (detours_++ < max_detours)
+    case event::connected_here:
+        return connected(kind::listen);
+    case event::connected_elsewhere:
+        if (wrong_server_count_++ < max_wrong_servers)
             return {kind::close};
-        return greeted(kind::listen_elsewhere);
+        return connected(kind::listen_elsewhere);
     case event::confirmed:
         delays_.reset();
         return ready() ? action{kind::listen} : action{};
@@ -41,8 +41,8 @@ listening_plan::action listening_plan::next(event what, view seen)
         if (phase_ == phase::waiting)
             phase_ = phase::closed;
         return wanted(seen);
-    case event::turn:
-        return turn(seen);
+    case event::timer:
+        return on_timer(seen);
     case event::requests_here:
     case event::requests_elsewhere:
         return requests_moved(what);
@@ -68,7 +68,7 @@ listening_plan::action listening_plan::wanted(view seen)
     return {kind::connect};
 }
 
-listening_plan::action listening_plan::greeted(action::kind listens) noexcept
+listening_plan::action listening_plan::connected(action::kind listens) noexcept
 {
     phase_ = phase::ready;
     return {listens};
@@ -83,7 +83,7 @@ listening_plan::action listening_plan::ended(view seen)
     return {action::kind::wait, delays_.next()};
 }
 
-listening_plan::action listening_plan::turn(view seen) noexcept
+listening_plan::action listening_plan::on_timer(view seen) noexcept
 {
     if (seen.wanted || phase_ == phase::closed)
         return {};
@@ -95,9 +95,9 @@ listening_plan::action listening_plan::turn(view seen) noexcept
 
 listening_plan::action listening_plan::requests_moved(event where) noexcept
 {
-    detours_ = 0;
+    wrong_server_count_ = 0;
     if (std::exchange(polls_, false))
-        return {action::kind::ask_anew};
+        return {action::kind::subscribe_again};
     return ready() && where == event::requests_elsewhere ? action{action::kind::close} : action{};
 }
 

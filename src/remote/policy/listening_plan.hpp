@@ -23,8 +23,8 @@ public:
         wanted,
         /// The connection can receive events now. It leads to the server that the requests go to (`here`), or to
         /// another server (`elsewhere`).
-        greeted_here,
-        greeted_elsewhere,
+        connected_here,
+        connected_elsewhere,
         /// The server has confirmed the subscription.
         confirmed,
         /// The server refused the subscription; another attempt may succeed.
@@ -35,7 +35,7 @@ public:
         /// The delay of `action::kind::wait` has passed.
         due,
         /// The owner's timer has fired.
-        turn,
+        timer,
         /// The connection for requests has been replaced. It leads to the server that the events come from (`here`), or
         /// to another server (`elsewhere`).
         requests_here,
@@ -65,7 +65,7 @@ public:
             close,
             /// Subscribe to the events of all sources again as soon as there is a connection, because the user may have
             /// been given the permission.
-            ask_anew,
+            subscribe_again,
             /// Send `event::due` after the delay.
             wait,
             /// Cancel the delay of `wait`.
@@ -93,16 +93,16 @@ private:
         waiting,
     };
     [[nodiscard]] action wanted(view seen);
-    [[nodiscard]] action greeted(action::kind listens) noexcept;
+    [[nodiscard]] action connected(action::kind listens) noexcept;
     [[nodiscard]] action ended(view seen);
-    [[nodiscard]] action turn(view seen) noexcept;
+    [[nodiscard]] action on_timer(view seen) noexcept;
     [[nodiscard]] action requests_moved(event where) noexcept;
 
     phase phase_ = phase::closed;
     bool polls_ = false;
     backoff delays_;
     /// Number of new connections that led to another server since the connection for requests was last replaced.
-    unsigned detours_ = 0;
+    unsigned wrong_server_count_ = 0;
 };
 
 } // namespace colock::remote

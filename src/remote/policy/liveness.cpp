@@ -5,15 +5,15 @@
 
 namespace colock::remote {
 
-liveness::action liveness::turn(std::uint64_t heard, bool owed) noexcept
+liveness::action liveness::turn(std::uint64_t received_count, bool awaits_answer) noexcept
 {
-    const bool greeted = heard != 0;
-    const bool spoke = std::exchange(heard_before_, heard) != heard;
-    silent_ = spoke || (!greeted && !owed) ? 0 : silent_ + 1;
-    if (silent_ >= (greeted ? limits_.silence : limits_.greeting))
+    const bool has_received = received_count != 0;
+    const bool has_new_data = std::exchange(last_received_count_, received_count) != received_count;
+    silent_count_ = has_new_data || (!has_received && !awaits_answer) ? 0 : silent_count_ + 1;
+    if (silent_count_ >= (has_received ? limits_.silence : limits_.before_first_data))
         return action::give_up;
-    if (!greeted || silent_ == 0 || asked_)
-        return action::go_on;
+    if (!has_received || silent_count_ == 0 || asked_)
+        return action::none;
     asked_ = true;
     return action::ask;
 }

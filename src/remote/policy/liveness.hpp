@@ -16,14 +16,14 @@ class liveness
 public:
     struct limits
     {
-        /// Maximum number of timer events in a row without received data: `greeting` before the first data have
-        /// arrived, `silence` afterwards.
-        unsigned greeting;
+        /// Maximum number of timer events in a row without received data: `before_first_data` before the first data
+        /// have arrived, `silence` afterwards.
+        unsigned before_first_data;
         unsigned silence;
     };
     enum class action : unsigned char
     {
-        go_on,
+        none,
         /// Send a probe, and call answered() when the answer has arrived.
         ask,
         give_up,
@@ -31,17 +31,18 @@ public:
 
     explicit liveness(limits given) noexcept : limits_(given) {}
 
-    /// \param heard counter of the received items; 0 until the first has arrived
-    /// \param owed whether the server owes an answer. Before the first data, only timer events with an owed answer are
-    ///     counted, so that the time to connect does not count as silence.
-    [[nodiscard]] action turn(std::uint64_t heard, bool owed) noexcept;
+    /// Must be called at each timer event of the owner.
+    /// \param received_count number of the received items; 0 until the first has arrived
+    /// \param awaits_answer whether the server owes an answer. Before the first data, only timer events with an answer
+    ///     due are counted, so that the time to connect does not count as silence.
+    [[nodiscard]] action turn(std::uint64_t received_count, bool awaits_answer) noexcept;
     void answered() noexcept { asked_ = false; }
 
 private:
     limits limits_;
-    std::uint64_t heard_before_ = 0;
-    /// Number of timer events without received data.
-    unsigned silent_ = 0;
+    std::uint64_t last_received_count_ = 0;
+    /// Number of counted timer events in a row without received data.
+    unsigned silent_count_ = 0;
     bool asked_ = false;
 };
 

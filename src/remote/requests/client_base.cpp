@@ -18,7 +18,7 @@ constexpr lease_clock::time_point never = lease_clock::time_point::max();
 } // namespace
 
 client_base::runtime::runtime(const asio::any_io_executor& executor, std::weak_ptr<client_events> events)
-    : strand(colock::detail::new_strand(executor)), told(std::move(events)), timer(strand)
+    : strand(colock::detail::new_strand(executor)), reporter(std::move(events)), timer(strand)
 {
 }
 
@@ -35,7 +35,7 @@ interest client_base::watch(const std::string& source)
 
 void client_base::watch_again(const std::string& source)
 {
-    if (!sources_.armed(source))
+    if (!sources_.is_active(source))
         listen_soon();
 }
 
@@ -48,7 +48,7 @@ void client_base::listen_soon()
             self.listening_due_ = false;
             self.requests().plan().reopen();
             self.listen();
-            self.arm_turn();
+            self.arm_timer();
         });
     } catch (...) {
         listening_due_ = false;
@@ -58,23 +58,23 @@ void client_base::listen_soon()
 
 connection_plan::demand client_base::demand(const usage& now) const noexcept
 {
-    return {.needed = now.needed || !sources_.empty(), .under_way = now.under_way};
+    return {.needed = now.needed || !sources_.empty(), .has_in_flight = now.has_in_flight};
 }
 
-connection_plan::surroundings client_base::surroundings(const usage& now) const noexcept
+connection_plan::client_state client_base::client_state(const usage& now) const noexcept
 {
     return {.others_open = now.others_open,
         .has_pending_completions = now.has_pending_completions,
         .closing = !runtime_->closing.empty()};
 }
 
-void client_base::arm_turn()
+void client_base::arm_timer()
 {
     auto& run = *runtime_;
     const auto now = current_usage();
-    const auto wanted = requests().plan().turns_again_in(demand(now), surroundings(now), now.pace);
+    const auto wanted = requests().plan().next_timer_in(demand(now), client_state(now), now.timer_interval);
     if (!wanted) {
-        if (std::exchange(run.turn_at, never) != never)
+        if (std::exchange(run.timer_due, never) != never)
             run.timer.cancel();
         return;
     }
@@ -82,28 +82,28 @@ void client_base::arm_turn()
     if (delay == lease_clock::duration::max())
         return;
     // An earlier timer event is sufficient, and so is one that is slightly later.
-    if (run.turn_at != never && run.turn_delay <= delay)
+    if (run.timer_due != never && run.timer_delay <= delay)
         return;
     const auto at = lease_clock::now() + delay;
-    if (run.turn_at <= at + 5ms)
+    if (run.timer_due <= at + 5ms)
         return;
-    run.turn_at = at;
-    run.turn_delay = delay;
+    run.timer_due = at;
+    run.timer_delay = delay;
     run.timer.expires_after(delay);
     run.timer.async_wait([self = keep(*this)](const error_code& code) {
         if (!code)
-            self->turn(deadlines::stood_still(std::exchange(self->runtime_->turn_at, never), lease_clock::now()));
+            self->on_timer(deadlines::stall_time(std::exchange(self->runtime_->timer_due, never), lease_clock::now()));
     });
 }
 
-void client_base::turn(lease_clock::duration stood_still)
+void client_base::on_timer(lease_clock::duration stall_time)
 {
-    sweep(stood_still);
+    sweep(stall_time);
     if (requests().plan().out_of_time(lease_clock::now()))
         give_up_all();
-    requests().on(connection_loop::event::turn);
+    requests().on(connection_loop::event::timer);
     finish_close();
-    arm_turn();
+    arm_timer();
 }
 
 void client_base::finish_close() noexcept
@@ -112,17 +112,17 @@ void client_base::finish_close() noexcept
     if (run.closing.empty())
         return;
     const auto now = current_usage();
-    if (now.has_unreported_failures || !requests().plan().finish_close(lease_clock::now(), surroundings(now)))
+    if (now.has_unreported_failures || !requests().plan().finish_close(lease_clock::now(), client_state(now)))
         return;
-    tell_closed();
+    complete_closes();
 }
 
-void client_base::tell_closed() noexcept
+void client_base::complete_closes() noexcept
 {
-    auto told = std::exchange(runtime_->closing, {});
+    auto completions = std::exchange(runtime_->closing, {});
     // The timer events of the close are not needed any more.
-    arm_turn();
-    for (auto& each : told)
+    arm_timer();
+    for (auto& each : completions)
         each(closed{});
 }
 
@@ -133,7 +133,7 @@ void client_base::cancel_close() noexcept
     try {
         on_strand(*this, [](client_base& self) {
             self.requests().plan().cancel_close();
-            self.tell_closed();
+            self.complete_closes();
         });
     } catch (...) {
         // Without memory, the close continues.
@@ -141,12 +141,12 @@ void client_base::cancel_close() noexcept
     }
 }
 
-void client_base::close(lease_clock::duration deadline, completion<closed> done)
+void client_base::close(lease_clock::duration timeout, completion<closed> done)
 {
-    on_strand(*this, [deadline, done = std::move(done)](client_base& self) mutable {
+    on_strand(*this, [timeout, done = std::move(done)](client_base& self) mutable {
         self.runtime_->closing.push_back(std::move(done));
-        self.requests().plan().close(saturating_add(lease_clock::now(), deadline));
-        self.turn({});
+        self.requests().plan().close(saturating_add(lease_clock::now(), timeout));
+        self.on_timer({});
     });
     // Set after the post, so that a cancellation by another thread is never posted before the close.
     closes_ = true;
@@ -157,7 +157,7 @@ void client_base::retire() noexcept
     try {
         on_strand(*this, [](client_base& self) {
             self.requests().plan().retire();
-            self.turn({});
+            self.on_timer({});
         });
     } catch (...) {
         // Without memory, the connection remains open until its idle timeout.

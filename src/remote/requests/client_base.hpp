@@ -38,11 +38,12 @@ public:
     /// States what a client needs its connections for, and what keeps it from being closed.
     struct usage
     {
-        /// An operation waits to be sent or answered, or something at the server needs the connection for requests.
-        /// A client does not count the callers that wait for an event: `client_base` adds them.
+        /// An operation waits to be sent or answered, or locks depend on the connection for requests (an ephemeral
+        /// node ends with its session). A client does not count the callers that wait for an event: `client_base` adds
+        /// them.
         bool needed = false;
         /// An operation was sent, and is not answered.
-        bool under_way = false;
+        bool has_in_flight = false;
         /// A connection other than the one for requests is open.
         bool others_open = false;
         /// An operation was not answered, or its completion has not been called yet.
@@ -51,7 +52,7 @@ public:
         /// completions.
         bool has_unreported_failures = false;
         /// Interval of the timer while the client is in use.
-        lease_clock::duration pace{};
+        lease_clock::duration timer_interval{};
     };
 
     ~client_base() override;
@@ -61,8 +62,8 @@ public:
     /// only one event, the client subscribes again.
     void watch_again(const std::string& source);
 
-    /// Closes each connection when it is not needed, and completes after `deadline` at the latest.
-    void close(lease_clock::duration deadline, completion<closed> done);
+    /// Closes each connection when it is not needed, and completes after `timeout` at the latest.
+    void close(lease_clock::duration timeout, completion<closed> done);
     /// Ends a close that is in progress, because the client is used again.
     void cancel_close() noexcept;
     /// Called when the adapter no longer exists. Connections are kept only while operations are in flight.
@@ -91,7 +92,7 @@ public:
             posting_.fetch_add(1, std::memory_order_relaxed);
         }
         auto kept = keep(part);
-        const posting_guard at_end{posting_, strand};
+        const posting_guard on_exit{posting_, strand};
         initiate(strand, [kept, function = std::move(function)]() mutable { function(*kept); });
     }
     template <class Part, class Function>
@@ -110,7 +111,7 @@ public:
     /// connection for requests receives `event::refused`.
     virtual void refuse(const failure_ptr& why) = 0;
     /// Updates the timer, because something may be due earlier than before.
-    void arm_turn();
+    void arm_timer();
     /// Completes a close if possible. Called when a connection has ended or a completion was called.
     void finish_close() noexcept;
 
@@ -125,13 +126,13 @@ protected:
         virtual ~runtime();
 
         asio::any_io_executor strand;
-        event_reporter told;
+        event_reporter reporter;
         /// The connection for requests, which is one of the client's own parts.
         connection_loop* requests = nullptr;
 
         asio::steady_timer timer;
-        lease_clock::time_point turn_at = lease_clock::time_point::max();
-        lease_clock::duration turn_delay{};
+        lease_clock::time_point timer_due = lease_clock::time_point::max();
+        lease_clock::duration timer_delay{};
 
         /// Completions of the closes in progress.
         std::vector<completion<closed>> closing{};
@@ -143,7 +144,7 @@ protected:
     void stop() noexcept { runtime_.reset(); }
 
     /// Returns null after the context has shut down. The strand must not be used then.
-    [[nodiscard]] runtime* running() const noexcept { return runtime_.get(); }
+    [[nodiscard]] runtime* runtime_if_open() const noexcept { return runtime_.get(); }
     [[nodiscard]] wait_sources& sources() noexcept { return sources_; }
     [[nodiscard]] const wait_sources& sources() const noexcept { return sources_; }
 
@@ -153,8 +154,8 @@ private:
     virtual void listen() = 0;
     /// Ends overdue operations, and cancels the subscriptions that no caller waits for any more. The connection for
     /// requests receives its timer event afterwards.
-    /// \param stood_still time in which the event loop did not run, and which no deadline counts
-    virtual void sweep(lease_clock::duration stood_still) = 0;
+    /// \param stall_time time in which the event loop did not run, and which no deadline counts
+    virtual void sweep(lease_clock::duration stall_time) = 0;
     /// Called when the deadline of a close has passed. Queued operations are not sent any more, and no answer is
     /// awaited.
     virtual void give_up_all() = 0;
@@ -177,10 +178,11 @@ private:
     };
 
     void listen_soon();
-    void tell_closed() noexcept;
+    /// Calls the completions of the closes in progress.
+    void complete_closes() noexcept;
     [[nodiscard]] connection_plan::demand demand(const usage& now) const noexcept;
-    [[nodiscard]] connection_plan::surroundings surroundings(const usage& now) const noexcept;
-    void turn(lease_clock::duration stood_still);
+    [[nodiscard]] connection_plan::client_state client_state(const usage& now) const noexcept;
+    void on_timer(lease_clock::duration stall_time);
 
     wait_sources sources_;
     /// A caller has begun to wait, and the handler that calls `listen` has been posted already.

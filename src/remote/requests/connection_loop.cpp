@@ -5,36 +5,36 @@
 
 namespace colock::remote {
 
-connection_loop::connection_loop(
-    const asio::any_io_executor& strand, client_base& owner, event_reporter& told, lease_clock::duration idle_timeout)
-    : owner_(owner), reports_(told), back_off_(strand), plan_(idle_timeout, events_)
+connection_loop::connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& reporter,
+    lease_clock::duration idle_timeout)
+    : owner_(owner), reports_(reporter), back_off_(strand), plan_(idle_timeout, events_)
 {
 }
 
 void connection_loop::on(event what, const error_code& loss)
 {
     using kind = plan_type::action::kind;
-    auto by = owner_.demand();
-    by.used = what == event::turn && std::exchange(used_, false);
-    const auto decided = plan_.next(lease_clock::now(), what, by);
-    if (decided.say != connection_events::item::none)
-        reports_.tell(decided.say, loss, problem_, address());
+    auto demand = owner_.demand();
+    demand.used = what == event::timer && std::exchange(used_, false);
+    const auto decided = plan_.next(lease_clock::now(), what, demand);
+    if (decided.report != connection_events::event::none)
+        reports_.tell(decided.report, loss, problem_, address());
     switch (decided.what) {
     case kind::none:
         return;
     case kind::connect:
         connect();
-        owner_.arm_turn();
+        owner_.arm_timer();
         return;
     case kind::wait:
         disconnect_for_retry();
         back_off(decided.delay);
-        owner_.arm_turn();
+        owner_.arm_timer();
         return;
-    case kind::rest:
+    case kind::disconnect:
         back_off_.cancel();
         disconnect();
-        owner_.arm_turn();
+        owner_.arm_timer();
         owner_.finish_close();
         return;
     }

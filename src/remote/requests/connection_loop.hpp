@@ -45,8 +45,8 @@ public:
 
 protected:
     /// \param owner must outlive this object
-    /// \param told must outlive this object
-    connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& told,
+    /// \param reporter must outlive this object
+    connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& reporter,
         lease_clock::duration idle_timeout);
     ~connection_loop() = default;
 

@@ -4,31 +4,31 @@
 namespace colock::remote {
 
 void event_reporter::tell(
-    connection_events::item what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
+    connection_events::event what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
 {
-    using item = connection_events::item;
+    using event = connection_events::event;
     const auto events = to_.lock();
     if (!events)
         return;
     switch (what) {
-    case item::none:
+    case event::none:
         return;
-    case item::connecting:
+    case event::connecting:
         events->on_connecting(address);
         return;
-    case item::connecting_ended:
+    case event::connecting_ended:
         events->on_connecting_ended();
         return;
-    case item::ready:
+    case event::ready:
         events->on_ready();
         return;
-    case item::suspended:
+    case event::suspended:
         events->on_suspended(loss);
         return;
-    case item::reconnected:
+    case event::reconnected:
         events->on_reconnected();
         return;
-    case item::unreachable:
+    case event::unreachable:
         events->on_unreachable(problem, address);
         return;
     }

@@ -39,7 +39,7 @@ public:
     /// \param loss the error of `suspended`
     /// \param problem the failure of `unreachable`
     /// \param address the address of `unreachable` and `connecting`
-    void tell(connection_events::item what, const error_code& loss, const failure_ptr& problem,
+    void tell(connection_events::event what, const error_code& loss, const failure_ptr& problem,
         std::string_view address) const;
     void warn_once(std::string message);
 

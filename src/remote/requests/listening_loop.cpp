@@ -38,7 +38,7 @@ void listening_loop::on(event what)
     case kind::close:
         disconnect();
         return;
-    case kind::ask_anew:
+    case kind::subscribe_again:
         sources_.begin_round();
         return;
     case kind::wait:
@@ -63,13 +63,13 @@ void listening_loop::sweep()
 {
     const bool forgets_more = forget_unused();
     const bool ends_more = end_due_waits();
-    on(event::turn);
+    on(event::timer);
     if ((!forgets_more && !ends_more) || std::exchange(is_sweeping_, true))
         return;
     asio::post(strand_, [self = owner_.keep(*this)] {
         self->is_sweeping_ = false;
         self->sweep();
-        self->owner_.arm_turn();
+        self->owner_.arm_timer();
     });
 }
 
@@ -78,8 +78,8 @@ bool listening_loop::forget_unused()
     const bool lingers = !requests_.plan().retired() && !requests_.plan().closes();
     const auto unused =
         sources_.forget_unused(lease_clock::now(), lingers ? linger_ : lease_clock::duration::zero(), max_per_handler);
-    if (!unused.asked.empty() && plan_.ready() && !sources_.empty())
-        stop_listening(unused.asked);
+    if (!unused.requested.empty() && plan_.ready() && !sources_.empty())
+        stop_listening(unused.requested);
     return unused.more;
 }
 
@@ -91,7 +91,7 @@ bool listening_loop::end_due_waits()
     bool more = false;
     if (plan_.polls()) {
         // These waits began before it was known that waiters must poll.
-        const auto unknown = sources_.take_idle(max_per_handler);
+        const auto unknown = sources_.take_unrequested(max_per_handler);
         more = !unknown.empty();
         wake_all(sources_.wake(unknown));
     }

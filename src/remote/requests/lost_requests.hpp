@@ -17,8 +17,7 @@ using connection_number = std::uint64_t;
 /// arrive at the server and take effect, until it is proven that it cannot.
 ///
 /// There are two proofs: the server has closed the connection at the client's request, or the server process of the
-/// connection no longer exists. It is no proof that the client has closed the connection, because its requests may
-/// still be in flight.
+/// connection no longer exists. A close by the client proves nothing, because the requests may still be in flight.
 ///
 /// Thread safety: none.
 class lost_requests
@@ -31,7 +30,7 @@ public:
         /// The process of the server; empty if it is not known.
         std::string process{};
     };
-    struct suspect
+    struct connection_to_close
     {
         connection_number number;
         std::int64_t id;
@@ -45,26 +44,26 @@ public:
 
     /// Must be called when a connection to that server process has been established. All connections to another process
     /// are then proven dead. Proves nothing if the process is not known.
-    void connected_to(std::string_view process);
+    void on_connected_to(std::string_view process);
     /// Returns the connections that the current server must be asked to close before any other request. Connections to
     /// a server process that is known to be another one are not included, because their ids may belong to other clients
     /// on this server.
-    [[nodiscard]] std::vector<suspect> to_close() const;
-    void closed_by_server(connection_number proven) { unproven_.erase(proven); }
+    [[nodiscard]] std::vector<connection_to_close> to_close() const;
+    void on_closed_by_server(connection_number proven) { lost_.erase(proven); }
     /// Must be called when the server refuses to close the connection. The server is not asked again.
-    void not_to_be_closed(connection_number refused);
+    void on_close_refused(connection_number refused);
 
     /// Must be called in the child of a fork. All connections up to that number belong to the parent.
     void inherit(connection_number last) noexcept;
     [[nodiscard]] bool is_from_parent(connection_number number) const noexcept { return number <= inherited_; }
 
 private:
-    struct unproven
+    struct lost_connection
     {
         identity known;
         bool refused = false;
     };
-    std::map<connection_number, unproven> unproven_;
+    std::map<connection_number, lost_connection> lost_;
     /// Connections up to this number were removed to limit the memory use. Their requests count as requests that may
     /// still arrive.
     connection_number forgotten_ = 0;
@@ -74,7 +73,7 @@ private:
 /// The unanswered requests of one claim, each identified by the connection that it was sent on.
 ///
 /// Thread safety: that of the claim.
-class doubts
+class unsettled_requests
 {
 public:
     void add(connection_number sent_on) { unanswered_.push_back(sent_on); }
@@ -82,7 +81,7 @@ public:
     /// Must be called when a later request of the claim was answered on the connection `answered`. Removes the requests
     /// that were sent on the same connection, and those that cannot arrive any more. Returns true if the last request
     /// was removed.
-    [[nodiscard]] bool dispel(connection_number answered, const lost_requests& known);
+    [[nodiscard]] bool settle(connection_number answered, const lost_requests& known);
 
 private:
     std::vector<connection_number> unanswered_;

@@ -34,7 +34,7 @@ public:
     /// nothing.
     [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
     /// Returns whether the operation may share a request with other operations.
-    [[nodiscard]] virtual bool joins() const noexcept { return false; }
+    [[nodiscard]] virtual bool is_batchable() const noexcept { return false; }
 
     lease_clock::time_point deadline{};
     /// Number of times that operations in flight were given up before this one was started, see `operation_queue`.

@@ -54,7 +54,7 @@ bool operation_queue::empty() const noexcept
     return waiting_.empty();
 }
 
-std::size_t operation_queue::waiting() const noexcept
+std::size_t operation_queue::waiting_count() const noexcept
 {
     const std::lock_guard guard(mutex_);
     return waiting_count_;
@@ -92,7 +92,7 @@ void operation_queue::put_back(operation& which)
     if (which.generation != generation_)
         return;
     operation_ptr kept(&which);
-    ended(which);
+    remove(which);
     const std::lock_guard guard(mutex_);
     if (closed_)
         return;
@@ -100,7 +100,7 @@ void operation_queue::put_back(operation& which)
     ++waiting_count_;
 }
 
-void operation_queue::ended(operation& which) noexcept
+void operation_queue::remove(operation& which) noexcept
 {
     if (!which.is_linked())
         return;
@@ -177,7 +177,7 @@ void operation_queue::end_overdue_running(budget& left, lease_clock::time_point 
     // late.
     while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
         --running_count_;
-        pop_front(running_)->fail(delivery::unanswered, deadlines::overdue(delivery::unanswered, trouble));
+        pop_front(running_)->fail(delivery::unanswered, deadlines::overdue_failure(delivery::unanswered, trouble));
     }
 }
 
@@ -199,7 +199,7 @@ void operation_queue::end_overdue_waiting(budget& left, lease_clock::time_point 
         is_scanning_ = left.spent();
     }
     for (const auto& each : over)
-        each->fail(delivery::unsent, deadlines::overdue(delivery::unsent, trouble));
+        each->fail(delivery::unsent, deadlines::overdue_failure(delivery::unsent, trouble));
 }
 
 void operation_queue::drop_all() noexcept

@@ -31,11 +31,11 @@ public:
     bool add(operation_ptr which);
     /// Returns whether no operation waits to be started.
     [[nodiscard]] bool empty() const noexcept;
-    [[nodiscard]] std::size_t waiting() const noexcept;
-    [[nodiscard]] bool under_way() const noexcept { return !running_.empty(); }
-    [[nodiscard]] std::size_t count_under_way() const noexcept { return running_count_; }
-    /// Returns the number of operations that were in flight alone since the last time when several were in flight
-    /// together.
+    /// Returns the number of operations that wait to be started.
+    [[nodiscard]] std::size_t waiting_count() const noexcept;
+    [[nodiscard]] bool has_in_flight() const noexcept { return !running_.empty(); }
+    [[nodiscard]] std::size_t in_flight_count() const noexcept { return running_count_; }
+    /// Returns how many of the latest operations in a row were started while no other operation was in flight.
     [[nodiscard]] unsigned alone_in_a_row() const noexcept { return alone_in_a_row_; }
     /// Returns whether operations were given up whose completions have not been called yet.
     [[nodiscard]] bool has_unreported_failures() const noexcept { return !given_up_.empty(); }
@@ -47,7 +47,7 @@ public:
     /// Puts an operation that was taken back to the front of the queue.
     void put_back(operation& which);
     /// Removes an operation that has ended or is about to end.
-    void ended(operation& which) noexcept;
+    void remove(operation& which) noexcept;
 
     /// Postpones every deadline.
     void postpone(lease_clock::duration by) noexcept;
@@ -81,7 +81,7 @@ private:
     mutable colock::detail::light_mutex mutex_;
     list waiting_;
     std::size_t waiting_count_ = 0;
-    /// The next operation that `end_some` checks if it must be called again.
+    /// The waiting operation at which the next call of `end_some` continues. Valid while `is_scanning_` is true.
     list::iterator scan_position_ = waiting_.begin();
     bool is_scanning_ = false;
     bool closed_ = false;

@@ -21,7 +21,7 @@ constexpr unsigned min_alone = 8;
 
 void request_queue::submit(operation_ptr added)
 {
-    added->deadline = deadlines_.of(lease_clock::now());
+    added->deadline = deadlines_.deadline_for(lease_clock::now());
     if (!operations_.add(std::move(added)))
         return;
     if (!at_once_.exchange(false, std::memory_order_relaxed)) {
@@ -46,7 +46,7 @@ void request_queue::flush_soon()
     owner_.on_strand(*this, [](request_queue& self) { self.flush(); });
 }
 
-void request_queue::start_held_back()
+void request_queue::flush_if_was_full()
 {
     if (std::exchange(is_full_, false))
         flush_soon();
@@ -55,22 +55,22 @@ void request_queue::start_held_back()
 /// The next connection is established when no operation is in flight on the last one.
 void request_queue::note_end()
 {
-    if (!operations_.under_way() && owner_.requests().plan().ending())
-        owner_.requests().on(connection_loop::event::told);
+    if (!operations_.has_in_flight() && owner_.requests().plan().ending())
+        owner_.requests().on(connection_loop::event::drained);
 }
 
-void request_queue::again(operation& which)
+void request_queue::requeue(operation& which)
 {
     operations_.put_back(which);
     note_end();
     flush_soon();
 }
 
-void request_queue::ended(operation& which)
+void request_queue::on_ended(operation& which)
 {
-    operations_.ended(which);
-    start_held_back();
-    if (operations_.under_way())
+    operations_.remove(which);
+    flush_if_was_full();
+    if (operations_.has_in_flight())
         return;
     // An operation may end inside its own `start`, which `flush` calls. The operation that follows must not be started
     // inside that call, so `flushing_` is checked.
@@ -79,7 +79,7 @@ void request_queue::ended(operation& which)
     note_end();
     if (const auto why = owner_.requests().refusal())
         refuse(why);
-    owner_.arm_turn();
+    owner_.arm_timer();
 }
 
 void request_queue::flush()
@@ -98,7 +98,7 @@ void request_queue::flush()
         const auto* const next = operations_.first();
         if (!next)
             break;
-        is_full_ = operations_.count_under_way() >= max_in_flight_;
+        is_full_ = operations_.in_flight_count() >= max_in_flight_;
         if (is_full_ || !callbacks_.can_start(*next))
             break;
         if (const auto started = operations_.take())
@@ -109,7 +109,7 @@ void request_queue::flush()
     // Other handlers run before the queue continues.
     if (room == 0)
         flush_soon();
-    owner_.arm_turn();
+    owner_.arm_timer();
 }
 
 /// Ends some operations, and posts a handler if more are left. Does nothing if such a handler has been posted already.
@@ -120,20 +120,20 @@ void request_queue::end_some()
     // Set before any completion is called, because a completion may give up more operations.
     ending_ = true;
     ending_ = operations_.end_some(lease_clock::now(), owner_.requests().problem());
-    start_held_back();
+    flush_if_was_full();
     if (!ending_)
         return;
     owner_.on_strand(*this, [](request_queue& self) {
         self.ending_ = false;
         self.end_some();
         self.owner_.finish_close();
-        self.owner_.arm_turn();
+        self.owner_.arm_timer();
     });
 }
 
-void request_queue::end_overdue(lease_clock::duration stood_still)
+void request_queue::end_overdue(lease_clock::duration stall_time)
 {
-    operations_.postpone(stood_still);
+    operations_.postpone(stall_time);
     end_some();
     note_end();
 }
@@ -143,9 +143,9 @@ void request_queue::refuse(const failure_ptr& why)
     operations_.give_up_waiting(why);
     end_some();
     // The operations in flight receive their own answers.
-    if (!operations_.under_way())
+    if (!operations_.has_in_flight())
         owner_.requests().on(connection_loop::event::refused);
-    owner_.arm_turn();
+    owner_.arm_timer();
 }
 
 void request_queue::give_up_all()
@@ -165,20 +165,20 @@ void request_queue::forked()
     operations_.give_up_waiting(why);
     owner_.on_strand(*this, [](request_queue& self) {
         self.end_some();
-        self.owner_.arm_turn();
+        self.owner_.arm_timer();
         self.owner_.finish_close();
     });
 }
 
 client_base::usage request_queue::current_usage() const noexcept
 {
-    const bool under_way = operations_.under_way();
-    const bool needed = under_way || !operations_.empty();
+    const bool has_in_flight = operations_.has_in_flight();
+    const bool needed = has_in_flight || !operations_.empty();
     return {.needed = needed,
-        .under_way = under_way,
+        .has_in_flight = has_in_flight,
         .has_pending_completions = needed,
         .has_unreported_failures = operations_.has_unreported_failures(),
-        .pace = deadlines_.pace()};
+        .timer_interval = deadlines_.check_interval()};
 }
 
 } // namespace colock::remote

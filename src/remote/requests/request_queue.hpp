@@ -41,19 +41,19 @@ public:
     /// shut down.
     void submit(operation_ptr added);
     /// Puts an operation that could not be sent back to the front of the queue.
-    void again(operation& which);
+    void requeue(operation& which);
     /// Must be called when an operation has ended, before its completion is called.
-    void ended(operation& which);
+    void on_ended(operation& which);
 
     /// Starts operations that wait, as far as possible.
     void flush();
     /// Like `flush`, in a separate handler, so that requests that follow an answer are sent together.
     void flush_soon();
     /// Postpones every deadline, and ends the operations that are overdue.
-    /// \param stood_still time in which the event loop did not run
-    void end_overdue(lease_clock::duration stood_still);
+    /// \param stall_time time in which the event loop did not run
+    void end_overdue(lease_clock::duration stall_time);
 
-    /// Every operation that was not started fails. `why` is the failure.
+    /// Fails every operation that was not started, with `why`.
     void refuse(const failure_ptr& why);
     /// Ends every operation with a failure, because the deadline of a close has passed.
     void give_up_all();
@@ -64,12 +64,13 @@ public:
     void drop_all() noexcept { operations_.drop_all(); }
 
     /// Number of operations that were not started.
-    [[nodiscard]] std::size_t waiting() const noexcept { return operations_.waiting(); }
+    [[nodiscard]] std::size_t waiting_count() const noexcept { return operations_.waiting_count(); }
     /// Returns the part of the client's usage that the queue causes.
     [[nodiscard]] client_base::usage current_usage() const noexcept;
 
 private:
-    void start_held_back();
+    /// Posts a `flush` if the queue has stopped because too many operations were in flight.
+    void flush_if_was_full();
     void end_some();
     void note_end();
 

@@ -8,35 +8,35 @@
 
 namespace colock::remote {
 
-std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::watch(const std::string& name)
+std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::add_user(const std::string& name)
 {
     const std::lock_guard guard(mutex_);
     auto found = known_.find(name);
     if (found == known_.end()) {
         const auto added = std::make_shared<wait_source>(name);
-        added->place = idle_.insert(idle_.end(), added);
+        added->place = unrequested_.insert(unrequested_.end(), added);
         try {
             added->entry = found = known_.emplace(added->name, added).first;
             added->known = true;
         } catch (...) {
-            idle_.erase(added->place);
+            unrequested_.erase(added->place);
             throw;
         }
     }
     auto& watched = *found->second;
-    ++watched.interested;
+    ++watched.user_count;
     const auto changes = watched.changes.load(std::memory_order_relaxed);
-    if (watched.armed != round_)
+    if (watched.active_round != round_)
         return {found->second, changes};
     // The caller may have missed an event since it last checked the lock, so 0 makes it check again. If no event has
     // arrived since a confirmation, `wait` decides by the connection in which the caller checked.
     return {found->second, watched.confirmed == changes ? changes - 1 : 0};
 }
 
-void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noexcept
+void wait_sources::remove_user(wait_source& watched, lease_clock::time_point now) noexcept
 {
     const std::lock_guard guard(mutex_);
-    if (--watched.interested > 0)
+    if (--watched.user_count > 0)
         return;
     watched.unused_since = now;
     if (watched.lingers || !watched.known)
@@ -49,39 +49,39 @@ void wait_sources::leave(wait_source& watched, lease_clock::time_point now) noex
     }
 }
 
-bool wait_sources::is_armed(const wait_source& watched) const noexcept
+bool wait_sources::is_active(const wait_source& watched) const noexcept
 {
     const std::lock_guard guard(mutex_);
-    return watched.armed == round_;
+    return watched.active_round == round_;
 }
 
 std::uint64_t wait_sources::revision(const wait_source& watched) const noexcept
 {
     const std::lock_guard guard(mutex_);
-    return watched.armed == round_ ? watched.revision : 0;
+    return watched.active_round == round_ ? watched.revision : 0;
 }
 
-bool wait_sources::wait(const source_ptr& watched, const claim& who, std::uint64_t seen, lease_clock::time_point now,
-    connection_number looked_in, completion<woken>& done)
+bool wait_sources::wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
+    lease_clock::time_point now, connection_number checked_in, completion<woken>& done)
 {
     const std::lock_guard guard(mutex_);
     const auto changes = watched->changes.load(std::memory_order_acquire);
     const bool was_confirmed =
-        looked_in != 0 && looked_in == watched->confirmed_in && changes == watched->confirmed && changes == seen + 1;
+        checked_in != 0 && checked_in == watched->confirmed_in && changes == watched->confirmed && changes == seen + 1;
     if (changes != seen && !was_confirmed)
         return false;
     if (polls_)
         waits_.push_back({now, watched});
-    watched->waiters.push_back({&who, std::move(done), now, looked_in});
+    watched->waiters.push_back({&waiting_claim, std::move(done), now, checked_in});
     return true;
 }
 
-bool wait_sources::cancel_wait(const wait_source& watched, const claim& who) noexcept
+bool wait_sources::cancel_wait(const wait_source& watched, const claim& waiting_claim) noexcept
 {
     completion<woken> dropped;
     const std::lock_guard guard(mutex_);
     auto& waiters = const_cast<wait_source&>(watched).waiters;
-    const auto found = std::ranges::find(waiters, &who, &wait_source::waiter::who);
+    const auto found = std::ranges::find(waiters, &waiting_claim, &wait_source::waiter::waiting_claim);
     if (found == waiters.end())
         return false;
     dropped.swap(found->done);
@@ -98,22 +98,22 @@ bool wait_sources::empty() const noexcept
     return known_.empty();
 }
 
-bool wait_sources::armed(const std::string& name) const
+bool wait_sources::is_active(const std::string& name) const
 {
     const std::lock_guard guard(mutex_);
     const auto found = known_.find(name);
-    return found != known_.end() && found->second->armed == round_;
+    return found != known_.end() && found->second->active_round == round_;
 }
 
-std::vector<wait_sources::source_ptr> wait_sources::take_idle(std::size_t most)
+std::vector<wait_sources::source_ptr> wait_sources::take_unrequested(std::size_t max_count)
 {
     const std::lock_guard guard(mutex_);
     std::vector<source_ptr> taken;
-    taken.reserve(std::min(most, idle_.size()));
-    while (taken.size() < most && !idle_.empty()) {
-        taken.push_back(idle_.front());
-        taken.back()->asked = round_;
-        asked_.splice(asked_.end(), idle_, idle_.begin());
+    taken.reserve(std::min(max_count, unrequested_.size()));
+    while (taken.size() < max_count && !unrequested_.empty()) {
+        taken.push_back(unrequested_.front());
+        taken.back()->requested_round = round_;
+        requested_.splice(requested_.end(), unrequested_, unrequested_.begin());
     }
     return taken;
 }
@@ -126,26 +126,26 @@ void wait_sources::take_waiters(wait_source& changed, completions& into)
     changed.waiters.clear();
 }
 
-wait_sources::completions wait_sources::arm(const std::vector<source_ptr>& asked)
+wait_sources::completions wait_sources::activate(const std::vector<source_ptr>& asked)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
     for (const auto& each : asked) {
-        each->armed = round_;
+        each->active_round = round_;
         take_waiters(*each, ended);
     }
     return ended;
 }
 
-wait_sources::completions wait_sources::arm_unchanged(const source_ptr& asked, connection_number seen_in)
+wait_sources::completions wait_sources::activate_unchanged(const source_ptr& asked, connection_number checked_in)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
-    asked->armed = round_;
+    asked->active_round = round_;
     asked->confirmed = asked->changes.fetch_add(1, std::memory_order_acq_rel) + 1;
-    asked->confirmed_in = seen_in;
+    asked->confirmed_in = checked_in;
     std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
-        if (each.looked_in == seen_in)
+        if (each.checked_in == checked_in)
             return false;
         ended.push_back(std::move(each.done));
         return true;
@@ -153,16 +153,16 @@ wait_sources::completions wait_sources::arm_unchanged(const source_ptr& asked, c
     return ended;
 }
 
-wait_sources::completions wait_sources::arm_for(const source_ptr& asked, connection_number seen_in,
+wait_sources::completions wait_sources::activate_for(const source_ptr& asked, connection_number checked_in,
     std::uint64_t revision, const std::function<bool(const claim&)>& concerns)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
-    asked->armed = round_;
+    asked->active_round = round_;
     asked->revision = revision;
     asked->changes.fetch_add(1, std::memory_order_acq_rel);
     std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
-        if (each.looked_in == seen_in && !concerns(*each.who))
+        if (each.checked_in == checked_in && !concerns(*each.waiting_claim))
             return false;
         ended.push_back(std::move(each.done));
         return true;
@@ -179,7 +179,7 @@ wait_sources::completions wait_sources::wake(const std::vector<source_ptr>& whic
     return ended;
 }
 
-wait_sources::completions wait_sources::changed(const std::vector<std::string>& names)
+wait_sources::completions wait_sources::wake_keys(const std::vector<std::string>& names)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
@@ -190,7 +190,7 @@ wait_sources::completions wait_sources::changed(const std::vector<std::string>& 
     return ended;
 }
 
-wait_sources::completions wait_sources::disarmed(const std::vector<std::string>& names)
+wait_sources::completions wait_sources::deactivate_and_wake(const std::vector<std::string>& names)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
@@ -198,84 +198,84 @@ wait_sources::completions wait_sources::disarmed(const std::vector<std::string>&
         const auto found = known_.find(name);
         if (found == known_.end())
             continue;
-        disarm(*found->second);
+        mark_inactive(*found->second);
         take_waiters(*found->second, ended);
     }
     return ended;
 }
 
-void wait_sources::disarm(wait_source& which)
+void wait_sources::mark_inactive(wait_source& which)
 {
-    if (which.asked == round_)
-        idle_.splice(idle_.end(), asked_, which.place);
-    which.asked = which.armed = 0;
+    if (which.requested_round == round_)
+        unrequested_.splice(unrequested_.end(), requested_, which.place);
+    which.requested_round = which.active_round = 0;
 }
 
-bool wait_sources::lapse(const std::string& name)
+bool wait_sources::deactivate(const std::string& name)
 {
     const std::lock_guard guard(mutex_);
     const auto found = known_.find(name);
     if (found == known_.end())
         return false;
-    disarm(*found->second);
+    mark_inactive(*found->second);
     found->second->changes.fetch_add(1, std::memory_order_acq_rel);
-    return found->second->interested > 0;
+    return found->second->user_count > 0;
 }
 
 void wait_sources::begin_round() noexcept
 {
     const std::lock_guard guard(mutex_);
     ++round_;
-    idle_.splice(idle_.end(), asked_);
+    unrequested_.splice(unrequested_.end(), requested_);
 }
 
 void wait_sources::forget(wait_source& which)
 {
-    auto& in = which.asked == round_ ? asked_ : idle_;
+    auto& in = which.requested_round == round_ ? requested_ : unrequested_;
     which.known = false;
     in.erase(which.place);
     known_.erase(which.entry);
 }
 
 wait_sources::unused wait_sources::forget_unused(
-    lease_clock::time_point now, lease_clock::duration linger, std::size_t most)
+    lease_clock::time_point now, lease_clock::duration linger, std::size_t max_count)
 {
     unused found;
     const std::lock_guard guard(mutex_);
     for (std::size_t looked = 0; !lingering_.empty() && lingering_.front().since + linger <= now; ++looked) {
-        if (looked == most) {
+        if (looked == max_count) {
             found.more = true;
             break;
         }
         const auto each = std::move(lingering_.front().which);
         lingering_.pop_front();
-        if (each->interested > 0) {
+        if (each->user_count > 0) {
             each->lingers = false;
         } else if (each->unused_since + linger > now) {
             // The source was used since then. It may stay up to twice as long as necessary, so that the order is
             // preserved.
             lingering_.push_back({now, each});
         } else {
-            if (each->asked == round_)
-                found.asked.push_back(each->name);
+            if (each->requested_round == round_)
+                found.requested.push_back(each->name);
             forget(*each);
         }
     }
     return found;
 }
 
-void wait_sources::poll(bool on)
+void wait_sources::set_polling(bool on)
 {
     const std::lock_guard guard(mutex_);
     if (std::exchange(polls_, on) && !on)
         waits_.clear();
 }
 
-wait_sources::completions wait_sources::take_due(lease_clock::time_point before, std::size_t most)
+wait_sources::completions wait_sources::take_due(lease_clock::time_point before, std::size_t max_count)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
-    while (ended.size() < most && !waits_.empty() && waits_.front().since <= before) {
+    while (ended.size() < max_count && !waits_.empty() && waits_.front().since <= before) {
         // If another event has ended this wait, no waiter is as old as `since`.
         auto& which = *waits_.front().which;
         const auto since = waits_.front().since;
@@ -302,8 +302,8 @@ wait_sources::completions wait_sources::drop_all() noexcept
         known.swap(known_);
         for (auto& [name, each] : known)
             each->known = false;
-        idle_.clear();
-        asked_.clear();
+        unrequested_.clear();
+        requested_.clear();
         lingering_.clear();
         waits_.clear();
     }
@@ -314,20 +314,20 @@ wait_sources::completions wait_sources::drop_all() noexcept
     return dropped;
 }
 
-interest::interest(std::shared_ptr<wait_sources> of, const std::string& name) : of_(std::move(of))
+interest::interest(std::shared_ptr<wait_sources> of, const std::string& name) : sources_(std::move(of))
 {
-    std::tie(watched_, seen_) = of_->watch(name);
+    std::tie(watched_, seen_) = sources_->add_user(name);
 }
 
 interest::~interest()
 {
-    if (of_)
-        of_->leave(*watched_, lease_clock::now());
+    if (sources_)
+        sources_->remove_user(*watched_, lease_clock::now());
 }
 
-bool interest::wait(const claim& who, completion<woken>& done, connection_number looked_in)
+bool interest::wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_in)
 {
-    return of_->wait(watched_, who, seen_, lease_clock::now(), looked_in, done);
+    return sources_->wait(watched_, waiting_claim, seen_, lease_clock::now(), checked_in, done);
 }
 
 } // namespace colock::remote

@@ -32,30 +32,30 @@ struct wait_source
 
     struct waiter
     {
-        const claim* who;
+        const claim* waiting_claim;
         completion<woken> done;
         lease_clock::time_point since;
-        connection_number looked_in;
+        connection_number checked_in;
     };
     const std::string name;
     /// Incremented by every event, and whenever the subscription becomes active again: the key may have changed since
     /// it was read. Read without the mutex.
     std::atomic<std::uint64_t> changes{1};
     std::vector<waiter> waiters{};
-    std::size_t interested = 0;
+    std::size_t user_count = 0;
     lease_clock::time_point unused_since{};
     /// Whether the source is in the list of sources that are checked for being unused.
     bool lingers = false;
-    /// The rounds in which the subscription was last requested and last confirmed.
-    std::uint64_t asked = 0;
-    std::uint64_t armed = 0;
-    /// Value of `changes` after the last call of `arm_unchanged`. Waiters that had checked the key in the connection or
-    /// session `confirmed_in` did not have to check again.
+    /// Rounds in which the subscription was last requested and last became active.
+    std::uint64_t requested_round = 0;
+    std::uint64_t active_round = 0;
+    /// Value of `changes` after the last call of `activate_unchanged`. Waiters that had checked the key in the
+    /// connection or session `confirmed_in` did not have to check again.
     std::uint64_t confirmed = 0;
     connection_number confirmed_in = 0;
     /// Revision of the key that the server reported when the subscription was last requested; 0: none.
     std::uint64_t revision = 0;
-    /// Position in the list of idle sources, or of sources that were requested in this round.
+    /// Position in the list of sources that were requested in this round, or in the list of all others.
     std::list<std::shared_ptr<wait_source>>::iterator place{};
     /// Position in the map of all sources, valid while `known` is true.
     std::map<std::string_view, std::shared_ptr<wait_source>>::iterator entry{};
@@ -69,8 +69,8 @@ struct wait_source
 /// Waiters must check the lock again after a subscription has become active, because earlier events were missed. If
 /// events are not available (polling), a wait ends after a certain time.
 ///
-/// Scales to 100,000 sources: no function iterates over all of them, and bulk work is returned in parts. Does no I/O
-/// and reads no clock. Completions are returned to the caller, never called here. Thread safety: safe.
+/// Scales to 100,000 sources: only `drop_all` iterates over all of them, and other bulk work is returned in parts. Does
+/// no I/O and reads no clock. Completions are returned to the caller, never called here. Thread safety: safe.
 class wait_sources
 {
 public:
@@ -78,87 +78,90 @@ public:
     using completions = std::vector<completion<woken>>;
 
     /// Adds a user of a source. Returns the source and the event counter, to be passed to `wait`.
-    [[nodiscard]] std::pair<source_ptr, std::uint64_t> watch(const std::string& name);
-    void leave(wait_source& watched, lease_clock::time_point now) noexcept;
+    [[nodiscard]] std::pair<source_ptr, std::uint64_t> add_user(const std::string& name);
+    /// Removes a user of a source. `now` starts the time after which an unused source is removed.
+    void remove_user(wait_source& watched, lease_clock::time_point now) noexcept;
     /// Stores `done` until the event counter differs from `seen`. Returns false if it already does.
-    /// \param looked_in the connection or session in which the caller checked the key; 0: unspecified
-    [[nodiscard]] bool wait(const source_ptr& watched, const claim& who, std::uint64_t seen,
-        lease_clock::time_point now, connection_number looked_in, completion<woken>& done);
+    /// \param checked_in the connection or session in which the caller checked the key; 0: unspecified
+    [[nodiscard]] bool wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
+        lease_clock::time_point now, connection_number checked_in, completion<woken>& done);
     /// Cancels a wait. Returns false if the claim was not waiting.
-    bool cancel_wait(const wait_source& watched, const claim& who) noexcept;
+    bool cancel_wait(const wait_source& watched, const claim& waiting_claim) noexcept;
     /// Returns whether the subscription of the source is active.
-    [[nodiscard]] bool is_armed(const wait_source& watched) const noexcept;
-    /// Returns the revision that was last passed to `arm_for`. 0 if there is none, or if the subscription is not active
-    /// now.
+    [[nodiscard]] bool is_active(const wait_source& watched) const noexcept;
+    /// Returns the revision that was last passed to `activate_for`. 0 if there is none, or if the subscription is not
+    /// active now.
     [[nodiscard]] std::uint64_t revision(const wait_source& watched) const noexcept;
 
     [[nodiscard]] bool empty() const noexcept;
     /// Returns whether the subscription of that key is active.
-    [[nodiscard]] bool armed(const std::string& name) const;
+    [[nodiscard]] bool is_active(const std::string& name) const;
 
-    /// Returns up to `most` sources whose subscription was not requested in this round, and marks them as requested.
-    [[nodiscard]] std::vector<source_ptr> take_idle(std::size_t most);
+    /// Returns up to `max_count` sources whose subscription was not requested in this round, and marks them as
+    /// requested.
+    [[nodiscard]] std::vector<source_ptr> take_unrequested(std::size_t max_count);
     /// Marks the subscriptions as active. Returns the completions of all waiters, which must check the lock again.
-    [[nodiscard]] completions arm(const std::vector<source_ptr>& asked);
-    /// Like `arm`, if the server has confirmed that the key has not changed since it was checked in that connection or
-    /// session. Only the other waiters must check again.
-    [[nodiscard]] completions arm_unchanged(const source_ptr& asked, connection_number seen_in);
-    /// Like `arm`, if the server has reported the state of the key. Of the waiters that had checked the key in that
-    /// connection or session, only those must check again for which `concerns` returns true. Later waiters must check
-    /// again too.
-    [[nodiscard]] completions arm_for(const source_ptr& asked, connection_number seen_in, std::uint64_t revision,
-        const std::function<bool(const claim&)>& concerns);
+    [[nodiscard]] completions activate(const std::vector<source_ptr>& asked);
+    /// Like `activate`, if the server has confirmed that the key has not changed since it was checked in that
+    /// connection or session. Only the other waiters must check again.
+    [[nodiscard]] completions activate_unchanged(const source_ptr& asked, connection_number checked_in);
+    /// Like `activate`, if the server has reported the state of the key. A waiter that had checked the key in that
+    /// connection or session must check again only if `concerns` returns true for its claim. All other waiters must
+    /// check again, and so must a caller that checked before this call and waits after it.
+    [[nodiscard]] completions activate_for(const source_ptr& asked, connection_number checked_in,
+        std::uint64_t revision, const std::function<bool(const claim&)>& concerns);
     /// Returns the completions of the waiters of these sources.
     [[nodiscard]] completions wake(const std::vector<source_ptr>& which);
     /// Returns the completions of the waiters of these keys.
-    [[nodiscard]] completions changed(const std::vector<std::string>& names);
-    /// Like `changed`, for subscriptions that deliver only one event. They become inactive until the server is asked
+    [[nodiscard]] completions wake_keys(const std::vector<std::string>& names);
+    /// Like `wake_keys`, for subscriptions that deliver only one event. They become inactive until the server is asked
     /// again.
-    [[nodiscard]] completions disarmed(const std::vector<std::string>& names);
+    [[nodiscard]] completions deactivate_and_wake(const std::vector<std::string>& names);
     /// Marks the subscription as inactive until the server is asked again, without ending the waits. Returns whether
     /// the source has users.
-    [[nodiscard]] bool lapse(const std::string& name);
-    /// Starts a new round after a new connection was established. All sources become idle.
+    [[nodiscard]] bool deactivate(const std::string& name);
+    /// Starts a new round after a new connection was established. No source counts as requested any more.
     void begin_round() noexcept;
 
     struct unused
     {
         /// The removed sources that were requested in this round. Their subscriptions can be cancelled.
-        std::vector<std::string> asked{};
+        std::vector<std::string> requested{};
         /// Whether more sources can be removed now.
         bool more = false;
     };
-    /// Removes up to `most` sources that have been unused for the time `linger`.
-    [[nodiscard]] unused forget_unused(lease_clock::time_point now, lease_clock::duration linger, std::size_t most);
+    /// Removes up to `max_count` sources that have been unused for the time `linger`.
+    [[nodiscard]] unused forget_unused(
+        lease_clock::time_point now, lease_clock::duration linger, std::size_t max_count);
 
     /// Switches polling on or off. While polling is on, waits are recorded by age.
-    void poll(bool on);
-    /// Returns the completions of up to `most` waits that began at `before` or earlier.
-    [[nodiscard]] completions take_due(lease_clock::time_point before, std::size_t most);
+    void set_polling(bool on);
+    /// Returns the completions of up to `max_count` waits that began at `before` or earlier.
+    [[nodiscard]] completions take_due(lease_clock::time_point before, std::size_t max_count);
 
     /// Returns all completions, which must be destroyed without being called, and removes all sources.
     [[nodiscard]] completions drop_all() noexcept;
 
 private:
-    struct dated
+    struct timestamped_source
     {
         lease_clock::time_point since;
         source_ptr which;
     };
     static void take_waiters(wait_source& changed, completions& into);
-    void disarm(wait_source& which);
+    void mark_inactive(wait_source& which);
     void forget(wait_source& which);
 
     mutable colock::detail::light_mutex mutex_;
     /// All sources by name. A map and not a hash table, because a growing hash table would move all elements at once.
     std::map<std::string_view, source_ptr> known_;
-    std::list<source_ptr> idle_;
-    std::list<source_ptr> asked_;
+    std::list<source_ptr> unrequested_;
+    std::list<source_ptr> requested_;
     std::uint64_t round_ = 1;
     /// Unused sources, in the order in which they are checked.
-    std::deque<dated> lingering_;
+    std::deque<timestamped_source> lingering_;
     bool polls_ = false;
-    std::deque<dated> waits_;
+    std::deque<timestamped_source> waits_;
 };
 
 /// Calls the completions of waits.
@@ -181,14 +184,17 @@ public:
     /// Marks all changes until now as seen. Call this before the lock is checked.
     void look() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
     /// Starts a wait. Returns false if the key has changed since `look`; `done` is then unchanged.
-    [[nodiscard]] bool wait(const claim& who, completion<woken>& done, connection_number looked_in = 0);
+    [[nodiscard]] bool wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_in = 0);
     /// Cancels a wait. Returns false if an event had already ended it.
-    bool cancel_wait(const claim& who) const noexcept { return of_->cancel_wait(*watched_, who); }
-    [[nodiscard]] bool is_armed() const noexcept { return of_->is_armed(*watched_); }
-    [[nodiscard]] std::uint64_t revision() const noexcept { return of_->revision(*watched_); }
+    bool cancel_wait(const claim& waiting_claim) const noexcept
+    {
+        return sources_->cancel_wait(*watched_, waiting_claim);
+    }
+    [[nodiscard]] bool is_active() const noexcept { return sources_->is_active(*watched_); }
+    [[nodiscard]] std::uint64_t revision() const noexcept { return sources_->revision(*watched_); }
 
 private:
-    std::shared_ptr<wait_sources> of_;
+    std::shared_ptr<wait_sources> sources_;
     std::shared_ptr<wait_source> watched_;
     std::uint64_t seen_ = 0;
 };

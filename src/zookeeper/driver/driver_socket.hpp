@@ -21,7 +21,8 @@ public:
 
     [[nodiscard]] socket_waiter& waiter() noexcept { return socket_; }
 
-    /// Returns whether the socket is another one than before. The parameters are those of `socket_waiter::follow`.
+    /// Uses the driver's current socket from now on. Returns true if this is another socket than at the last call. The
+    /// parameters are those of `socket_waiter::follow`.
     bool follow(int driver_descriptor, bool was_connected)
     {
         if (!socket_.follow(driver_descriptor, was_connected))
@@ -29,15 +30,16 @@ public:
         reading_ = writing_ = false;
         return true;
     }
+    /// Starts to wait for the directions for which no wait is in progress.
     /// \param ready called with true when the socket is readable, with false when it is writable; has to keep this
     /// object alive
     template <class Ready>
-    void listen(bool reads, bool writes, Ready ready)
+    void start_waits(bool reads, bool writes, Ready ready)
     {
         if (reads && !std::exchange(reading_, true))
-            socket_.wait_readable(when_ended(reading_, [ready] { ready(true); }));
+            socket_.wait_readable(make_wait_handler(reading_, [ready] { ready(true); }));
         if (writes && !std::exchange(writing_, true))
-            socket_.wait_writable(when_ended(writing_, [this, ready] {
+            socket_.wait_writable(make_wait_handler(writing_, [this, ready] {
                 socket_.end_wait_writable();
                 ready(false);
             }));
@@ -57,7 +59,7 @@ public:
 private:
     /// Returns a handler that calls `then` unless the wait has failed or belonged to an earlier socket.
     template <class Then>
-    [[nodiscard]] auto when_ended(bool& armed, Then then)
+    [[nodiscard]] auto make_wait_handler(bool& armed, Then then)
     {
         return [this, &armed, then, number = socket_.number()](const boost::system::error_code& failed) {
             if (failed || number != socket_.number())

@@ -65,7 +65,7 @@ greeting check_greeting(std::span<const std::byte> received, bool has_session) n
 void reject_greeting(socket_waiter& socket) noexcept
 {
     constexpr int max_reads = 64;
-    socket.cut();
+    socket.shut_down();
     std::array<std::byte, 4096> unread;
     for (int i = 0; i < max_reads; ++i) {
         if (const auto got = socket.take(unread); !got || got->empty())

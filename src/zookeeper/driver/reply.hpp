@@ -112,7 +112,7 @@ inline const lock_queue& reply::queue(layout how) const&
     return children ? children->queue(how) : empty;
 }
 
-using replied = completion<reply>;
+using reply_handler = completion<reply>;
 
 /// Lifetime of a node.
 enum class node_kind : unsigned char

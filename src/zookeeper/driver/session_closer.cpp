@@ -64,14 +64,13 @@ session_closer::progress session_closer::flush(zk_client& driver, socket_waiter&
 
 session_closer::progress session_closer::read_rest(socket_waiter& socket)
 {
-    std::array<std::byte, 4096> room;
+    std::array<std::byte, 4096> buffer;
     for (;;) {
-        const auto got = socket.take(room);
+        const auto got = socket.take(buffer);
         if (!got)
             return progress::wants_read;
         if (got->empty())
             return is_closing_answer(tail_) ? progress::confirmed : progress::failed;
-        // The new tail is made of the old tail and the fresh bytes.
         const auto fresh = got->last(std::min(got->size(), tail_.size()));
         std::ranges::rotate(tail_, tail_.begin() + static_cast<std::ptrdiff_t>(fresh.size()));
         std::ranges::copy(fresh, tail_.end() - static_cast<std::ptrdiff_t>(fresh.size()));

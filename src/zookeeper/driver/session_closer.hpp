@@ -18,10 +18,11 @@ class session_closer
 public:
     enum class progress : unsigned char
     {
-        /// More has to be written or read: call `flush` once the socket is writable, or `read_rest` once it is
-        /// readable.
+        /// Data have to be written. The caller must call `flush` when the socket is writable.
         wants_write,
+        /// Data have to be read. The caller must call `read_rest` when the socket is readable.
         wants_read,
+        /// The server has closed the session.
         confirmed,
         /// The connection has ended without the server's confirmation.
         failed,
@@ -31,7 +32,7 @@ public:
     [[nodiscard]] progress read_rest(socket_waiter& socket);
 
 private:
-    /// The last bytes that the server has sent.
+    /// The last bytes that the server has sent: the reply to the closing request, once it has arrived.
     std::array<std::byte, 20> tail_{};
 };
 

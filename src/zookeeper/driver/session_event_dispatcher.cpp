@@ -9,7 +9,7 @@ namespace colock::zookeeper::detail {
 
 namespace {
 
-/// Number of requests and changes after which `deliver_some` stops. The last transaction may exceed it.
+/// Maximum number of requests and changes that `deliver_some` delivers. The last transaction may exceed this number.
 constexpr int max_delivered = 64;
 
 int size_of(const driver_report& each) noexcept
@@ -47,8 +47,8 @@ void session_event_dispatcher::note_foreign_server()
 void session_event_dispatcher::report_log(zk_client& driver, session_events& to)
 {
     for (const auto& line : driver.take_log()) {
-        if (auto found = read_trouble(line, was_cut_)) {
-            was_cut_ = false;
+        if (auto found = read_trouble(line, was_shut_down_)) {
+            was_shut_down_ = false;
             if (!is_foreign_server_)
                 trouble_ = *std::move(found);
         }
@@ -71,8 +71,8 @@ void session_event_dispatcher::deliver_events(session_events& to)
         case event::unreachable:
             to.on_unreachable(trouble_);
             break;
-        case event::outlived:
-            to.on_outlived();
+        case event::bound_ended:
+            to.on_bound_ended();
             break;
         case event::expired:
             to.on_expired();

@@ -22,7 +22,7 @@ public:
         connected,
         suspended,
         unreachable,
-        outlived,
+        bound_ended,
         expired,
         denied,
     };
@@ -40,7 +40,7 @@ public:
 
     void set_trouble(trouble why) { trouble_ = std::move(why); }
     /// Notes that this client has shut down a silent connection. The driver's log does not contain this reason.
-    void cut_silent() noexcept { was_cut_ = true; }
+    void note_shut_down() noexcept { was_shut_down_ = true; }
     /// Notes that the peer is not a ZooKeeper server. This reason replaces those of the driver until a ZooKeeper server
     /// has been found.
     void note_foreign_server();
@@ -56,10 +56,10 @@ public:
 private:
     std::vector<event> events_;
     driver_report_list reports_;
-    /// Why there is no connection: the last reason that the driver or this client has given.
+    /// Reason why there is no connection: the last one that the driver or this client has given.
     trouble trouble_;
     bool is_foreign_server_ = false;
-    bool was_cut_ = false;
+    bool was_shut_down_ = false;
 };
 
 } // namespace colock::zookeeper::detail

@@ -62,7 +62,7 @@ void socket_waiter::drop() noexcept
     ++number_;
 }
 
-void socket_waiter::cut() noexcept
+void socket_waiter::shut_down() noexcept
 {
     if (reader_)
         ::shutdown(reader_->native_handle(), SHUT_RDWR);

@@ -31,7 +31,7 @@ public:
     /// \param driver_descriptor descriptor of the driver's socket
     /// \param was_connected whether the connection has existed since the last call; then the same number means the same
     /// socket
-    /// \return whether the socket is another one than before
+    /// \return true if this is another socket than at the last call
     bool follow(int driver_descriptor, bool was_connected);
     /// Ends all waits. The connection ends once the driver has closed its own descriptor.
     void drop() noexcept;
@@ -44,8 +44,8 @@ public:
     {
         reader_->async_wait(asio::posix::descriptor_base::wait_read, std::move(handler));
     }
-    /// Uses a descriptor that exists only during the wait. A descriptor that was once waited for to be writable is
-    /// reported as writable at every later wait, too.
+    /// Uses a descriptor that exists only during the wait. After one wait for writability, a descriptor is reported as
+    /// writable during every later wait as well.
     template <class Handler>
     void wait_writable(Handler handler)
     {
@@ -56,11 +56,12 @@ public:
     void end_wait_writable() noexcept { writer_.reset(); }
 
     /// Shuts the connection down for all descriptors of the socket.
-    void cut() noexcept;
+    void shut_down() noexcept;
     /// Holds back written data (TCP_CORK) until called with false.
     void cork(bool holds_back) noexcept;
 
-    /// Makes a wait to read end only when `bytes` bytes are available, or the peer has closed the connection.
+    /// Sets how many bytes must be available before `wait_readable` completes. It also completes when the peer has
+    /// closed the connection.
     void set_low_watermark(std::size_t bytes) noexcept;
     [[nodiscard]] std::size_t low_watermark() const noexcept { return low_watermark_; }
     /// Returns the available data without removing it. Returns nullopt if there is no data yet, and an empty span if

@@ -13,7 +13,7 @@ transaction::transaction(request& replaced, const std::vector<change>& changes, 
       paths_(changes.size()), stats_(changes.size())
 {
     // Maximum size of the number that the server appends: at most eleven characters, and a terminating zero.
-    constexpr std::size_t room = 12;
+    constexpr std::size_t max_suffix_size = 12;
     size = replaced.size;
     for (std::size_t i = 0; i < changes.size(); ++i) {
         const auto& each = changes[i];
@@ -21,7 +21,7 @@ transaction::transaction(request& replaced, const std::vector<change>& changes, 
         const auto length = static_cast<int>(each.data.size());
         switch (each.what) {
         case change::kind::create:
-            paths_[i].resize(each.path.size() + room);
+            paths_[i].resize(each.path.size() + max_suffix_size);
             zoo_create_op_init(&operation, each.path.c_str(), each.data.data(), length, &access, mode_of(each.lifetime),
                 paths_[i].data(), static_cast<int>(paths_[i].size()));
             break;

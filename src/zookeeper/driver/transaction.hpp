@@ -14,7 +14,7 @@ namespace colock::zookeeper::detail {
 class transaction final : public request
 {
 public:
-    /// \param replaced its completion and its size are taken over
+    /// \param replaced request that this transaction replaces: its completion is moved, and its size is copied
     /// \param changes has to live until the transaction was sent
     /// \param access rights of created nodes; has to live as long as `changes`
     transaction(request& replaced, const std::vector<change>& changes, const ACL_vector& access);

@@ -17,7 +17,7 @@ std::string_view text_after(std::string_view text, std::string_view mark)
 
 } // namespace
 
-std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut)
+std::optional<trouble> read_trouble(std::string_view log_line, bool was_shut_down)
 {
     auto server = text_after(log_line, "Socket ");
     server = server.substr(0, server.find(" zk retcode="));
@@ -33,9 +33,9 @@ std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut)
     };
     const boost::system::error_code cause(code, boost::system::system_category());
     // The driver reports the end of a stream with this code.
-    if (code == EHOSTDOWN && !was_cut)
+    if (code == EHOSTDOWN && !was_shut_down)
         return found("the server closed the connection", boost::asio::error::eof);
-    if (was_cut || cause == boost::asio::error::timed_out)
+    if (was_shut_down || cause == boost::asio::error::timed_out)
         return found("no answer in time", boost::asio::error::timed_out);
     return found(cause.message(), cause);
 }

@@ -10,7 +10,7 @@
 
 namespace colock::zookeeper::detail {
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 struct trouble
 {
     std::string text = "no server was reached";
@@ -19,7 +19,7 @@ struct trouble
 
 /// Reads the reason from a line of the driver's log, because the driver reports it nowhere else. Returns nullopt if the
 /// line contains none.
-/// \param was_cut whether this client has shut down a silent connection, which the driver does not know
-[[nodiscard]] std::optional<trouble> read_trouble(std::string_view log_line, bool was_cut = false);
+/// \param was_shut_down whether this client has shut down a silent connection, which the driver does not know
+[[nodiscard]] std::optional<trouble> read_trouble(std::string_view log_line, bool was_shut_down = false);
 
 } // namespace colock::zookeeper::detail

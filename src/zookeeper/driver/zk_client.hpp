@@ -47,17 +47,17 @@ struct change_report final : driver_report
 /// A request that was sent, and its reply.
 struct request : driver_report
 {
-    request(replied then, bool is_write)
-        : driver_report(kind::answer), done(std::move(then)), writes(is_write), sent(lease_clock::now())
+    request(reply_handler then, bool writes)
+        : driver_report(kind::answer), done(std::move(then)), is_write(writes), sent_at(lease_clock::now())
     {
     }
 
-    replied done;
+    reply_handler done;
     reply answer;
-    bool writes;
-    /// Number of requests that this one stands for; more than 1 for a transaction.
+    bool is_write;
+    /// Number of requests; more than 1 if this object is a transaction of several requests.
     int size = 1;
-    lease_clock::time_point sent;
+    lease_clock::time_point sent_at;
 };
 
 /// Wraps one handle of ZooKeeper's C client, called the driver: a session, connected or not. Never calls completions:
@@ -115,7 +115,8 @@ public:
     void use_servers(const std::string& servers);
 
     [[nodiscard]] phase current_phase() const noexcept;
-    /// Whether a request could not be written. The driver has then closed its socket, and has reported nothing.
+    /// Returns whether the driver has closed its socket because a request could not be written. The driver does not
+    /// report this.
     [[nodiscard]] bool has_closed_socket() const noexcept;
     /// Completes the requests that were lost when the driver closed its socket.
     void fail_all();

@@ -3,10 +3,10 @@
 
 namespace colock::zookeeper::detail {
 
-void claim_state::enter(sessions& all)
+void claim_state::use_session(sessions& all)
 {
     if (session != all.number()) {
-        leave(all);
+        forget_node(all);
         indexed = false;
     }
     session = all.number();
@@ -14,7 +14,7 @@ void claim_state::enter(sessions& all)
         session_ref = all.users().enter();
 }
 
-void claim_state::leave(sessions& all) noexcept
+void claim_state::forget_node(sessions& all) noexcept
 {
     all.users().forget_granted(node);
     node.clear();
@@ -33,7 +33,7 @@ void claim_state::stop_waiting() noexcept
 void settle_creations(const sessions& all, claim& of)
 {
     auto* const state = find_state(of);
-    if (state && state->creates.dispel(all.number(), all.lost()))
+    if (state && state->creates.settle(all.number(), all.lost()))
         of.clear_in_doubt();
 }
 

@@ -19,6 +19,7 @@ struct claim_state
 {
     /// Session in which the claim has a node, or may have one.
     remote::connection_number session = 0;
+    /// Keeps the session open while the claim may have a node in it.
     session_users::session_ref session_ref{};
     /// Path of the claim's node; empty if none is known.
     std::string node{};
@@ -29,7 +30,7 @@ struct claim_state
     /// The creation of the claim's index node was sent in `session`, so the index node exists or may exist.
     bool indexed = false;
     /// Creations that were sent and not answered.
-    remote::doubts creates{};
+    remote::unsettled_requests creates{};
 
     /// Event source that the claim has to wait for, as `watches` names it; empty if it has to wait for none.
     std::string predecessor{};
@@ -42,9 +43,9 @@ struct claim_state
 
     /// Notes that the claim may have a node in the current session. Its nodes of an older session are gone, or in
     /// doubt.
-    void enter(sessions& all);
+    void use_session(sessions& all);
     /// Notes that the claim has no node.
-    void leave(sessions& all) noexcept;
+    void forget_node(sessions& all) noexcept;
     void stop_waiting() noexcept;
 };
 

@@ -22,8 +22,9 @@ class coroutine_operation : public request_operation
 protected:
     using request_operation::request_operation;
 
-    /// The reply to one request. The coroutine passes `expect()` to the request as its completion, and awaits the reply
-    /// then or later. A reply that arrives after this object was destroyed is ignored.
+    /// The reply to one request. The coroutine passes `expect()` to the request as its completion, and `co_await`s this
+    /// object at once or after it has made other requests. A reply that arrives after this object was destroyed is
+    /// ignored.
     class pending_reply
     {
     public:
@@ -42,7 +43,7 @@ protected:
         }
 
         /// Returns the completion for the request. May be called once.
-        [[nodiscard]] replied expect()
+        [[nodiscard]] reply_handler expect()
         {
             is_expected_ = true;
             return [self = boost::intrusive_ptr(&of_), number = number_, round = of_.round()](
@@ -77,13 +78,13 @@ protected:
         struct awaitable
         {
             coroutine_operation& self;
-            requests* by;
+            requests* sender;
 
-            [[nodiscard]] bool await_ready() const noexcept { return by != nullptr; }
+            [[nodiscard]] bool await_ready() const noexcept { return sender != nullptr; }
             void await_suspend(std::coroutine_handle<>) const { self.restart(); }
-            requests& await_resume() const noexcept { return *by; }
+            requests& await_resume() const noexcept { return *sender; }
         };
-        return awaitable{*this, active_sessions().ask()};
+        return awaitable{*this, active_sessions().get_requests()};
     }
     /// `co_await fail_with(answer)` ends the operation.
     [[nodiscard]] stop fail_with(const reply& answer)

@@ -49,7 +49,7 @@ private:
     {
         auto& state = state_of(*claim_);
         note_lost_create();
-        state.enter(active_sessions());
+        state.use_session(active_sessions());
         const bool is_poll = std::exchange(state.only_polls, false) && state.watched == state.predecessor;
         // The replies to the requests below contain every change until now, so only later events end the next wait.
         if (state.source)
@@ -108,15 +108,15 @@ private:
         auto& state = state_of(*claim_);
         if (++so_far.attempts > max_attempts)
             co_await give_up(so_far.is_exhausted);
-        requests& by = co_await connected();
+        requests& sender = co_await connected();
         if (so_far.needs_folder)
-            make_key_folder(by);
+            make_key_folder(sender);
         if (is_grouped(config(), *claim_) && claim_->queues() && !indexed.is_expected())
-            create_index_node(by, indexed);
+            create_index_node(sender, indexed);
         pending_reply created(*this);
-        send_creation(by, so_far.needs_folder, created);
+        send_creation(sender, so_far.needs_folder, created);
         if (!counts_children(so_far.needs_folder) || is_contended())
-            by.shared_children(folder_, listed.expect());
+            sender.shared_children(folder_, listed.expect());
 
         const reply& got = co_await created;
         if (got.what == status::no_node && folder_failure().what != status::access_denied) {
@@ -133,15 +133,15 @@ private:
         // The count is 0 unless `requests::enter` has created the node.
         is_alone = got.child_count == 1;
     }
-    void send_creation(requests& by, bool needs_folder, pending_reply& created)
+    void send_creation(requests& sender, bool needs_folder, pending_reply& created)
     {
         unanswered_in_ = active_sessions().number();
         // Nodes in the folders of other libraries do not contain data of this library.
         const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
         if (counts_children(needs_folder))
-            by.enter(folder_, prefix_, data, with(), note_failure(created.expect()));
+            sender.enter(folder_, prefix_, data, get_batching(), note_failure(created.expect()));
         else
-            by.create(
+            sender.create(
                 child_path(folder_, prefix_), data, node_kind::ephemeral_sequential, note_failure(created.expect()));
     }
     /// Whether the creation of the node counts the children of its folder, for which it writes to the folder.
@@ -165,8 +165,8 @@ private:
     void lose_node()
     {
         auto& state = state_of(*claim_);
-        state.leave(active_sessions());
-        state.enter(active_sessions());
+        state.forget_node(active_sessions());
+        state.use_session(active_sessions());
     }
 
     /// \param listed the reply to the list, if the list was requested together with the node
@@ -185,7 +185,7 @@ private:
 
     /// Returns a completion that notes the failure of the creation. Only the reply to the creation itself proves that
     /// there is no node. It counts even if the operation has begun again meanwhile.
-    [[nodiscard]] replied note_failure(replied then)
+    [[nodiscard]] reply_handler note_failure(reply_handler then)
     {
         return
             [self = boost::intrusive_ptr(this), number = ++creation_count_, then = std::move(then)](reply got) mutable {
@@ -207,10 +207,10 @@ private:
     coroutine find_own_node()
     {
         auto& state = state_of(*claim_);
-        requests& by = co_await connected();
+        requests& sender = co_await connected();
         pending_reply listed(*this);
-        by.sync(folder_, replied());
-        by.shared_children(folder_, listed.expect());
+        sender.sync(folder_, reply_handler());
+        sender.shared_children(folder_, listed.expect());
         const reply& children = co_await listed;
         if (!children.ok() && children.what != status::no_node)
             co_await fail_with(children);
@@ -225,7 +225,7 @@ private:
                 state.node = path;
                 state.fence = static_cast<std::uint64_t>(node.stat.created_in);
             } else if (node.ok()) {
-                (co_await connected()).remove(path, replied());
+                (co_await connected()).remove(path, reply_handler());
             }
         }
         settle_creations(active_sessions(), *claim_);
@@ -234,10 +234,10 @@ private:
     // The folder.
 
     /// Sends the requests that create the folder and its parents.
-    void make_key_folder(requests& by)
+    void make_key_folder(requests& sender)
     {
-        make_folders(by, bucket_folder(config(), claim_->key()));
-        make_container(by, folder_);
+        make_folders(sender, bucket_folder(config(), claim_->key()));
+        make_container(sender, folder_);
     }
     void note_folder(folder_state how)
     {
@@ -251,10 +251,10 @@ private:
     // The index of the claim's group. A lock that was reported as held has an index node. A claim that waits may have
     // one until it is released.
 
-    void create_index_node(requests& by, pending_reply& created)
+    void create_index_node(requests& sender, pending_reply& created)
     {
         state_of(*claim_).indexed = true;
-        by.create(index_path(config(), *claim_), {}, node_kind::ephemeral, created.expect());
+        sender.create(index_path(config(), *claim_), {}, node_kind::ephemeral, created.expect());
     }
 
     /// \param first the reply to the creation of the index node, if it was sent together with the node
@@ -267,10 +267,10 @@ private:
         for (int attempts = 0; !got.ok(); ++attempts) {
             if (attempts == max_attempts)
                 co_await fail_with(got.what == status::node_exists ? folder_failure() : got);
-            requests& by = co_await connected();
+            requests& sender = co_await connected();
             if (got.what == status::node_exists) {
                 pending_reply found(*this);
-                by.exists(path, found.expect());
+                sender.exists(path, found.expect());
                 const reply& node = co_await found;
                 if (is_ours(node))
                     co_return;
@@ -278,10 +278,10 @@ private:
                     co_await fail_with(node);
                 // The index node belongs to another session, and may last as long as that session.
                 if (node.ok())
-                    (co_await connected()).remove(path, replied());
+                    (co_await connected()).remove(path, reply_handler());
             } else if (got.what == status::no_node) {
-                make_folders(by, groups_folder(config()));
-                make_container(by, group_folder(config(), claim_->owner().group));
+                make_folders(sender, groups_folder(config()));
+                make_container(sender, group_folder(config(), claim_->owner().group));
             } else {
                 co_await fail_with(got);
             }
@@ -310,7 +310,7 @@ private:
         if (!got.ok() && got.what != status::no_node)
             co_await fail_with(got);
         lose_node();
-        (co_await connected()).remove(folder_, replied());
+        (co_await connected()).remove(folder_, reply_handler());
     }
 
     void grant(std::shared_ptr<session_bound> bound)
@@ -351,7 +351,7 @@ private:
             const reply& got = co_await removed;
             if (!got.ok() && got.what != status::no_node)
                 co_await fail_with(got);
-            state.leave(active_sessions());
+            state.forget_node(active_sessions());
         }
         end();
         done_(create_outcome::busy());
@@ -364,7 +364,7 @@ private:
     {
         const auto& state = state_of(*claim_);
         return !state.node.empty() && state.watched != watches::of_node(state.node) && state.source &&
-               state.source->is_armed();
+               state.source->is_active();
     }
 
     /// Checks whether anything has changed, although the watch is active and has not fired. Does not list the folder,
@@ -373,12 +373,12 @@ private:
     coroutine poll()
     {
         const auto& state = state_of(*claim_);
-        requests& by = co_await connected();
+        requests& sender = co_await connected();
         if (watches::is_of_children(state.watched)) {
             // When the folder was last listed, every waiter was woken for which there was room.
             const auto revision = state.source->revision();
             pending_reply found(*this);
-            by.exists(folder_, found.expect());
+            sender.exists(folder_, found.expect());
             const reply& folder = co_await found;
             if (!folder.ok() || static_cast<std::uint64_t>(folder.stat.children_modified_in) != revision)
                 co_return;
@@ -386,8 +386,8 @@ private:
             // The claim's own node may have been removed by an administrator, which no watch reports.
             pending_reply predecessor(*this);
             pending_reply own(*this);
-            by.exists(state.watched, predecessor.expect());
-            by.exists(state.node, own.expect());
+            sender.exists(state.watched, predecessor.expect());
+            sender.exists(state.node, own.expect());
             if (!(co_await predecessor).ok() || !(co_await own).ok())
                 co_return;
         }
@@ -414,7 +414,7 @@ private:
         // A place in the queue is a change at the server, so the outcome is unknown.
         const bool may_have_effect = !state.node.empty() || !state.creates.empty() || state.indexed;
         if (!may_have_effect)
-            state.leave(active_sessions());
+            state.forget_node(active_sessions());
         else if (why->code == errc::unavailable)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_(create_outcome::failed(std::move(why)));

@@ -29,12 +29,12 @@ private:
             return;
         }
         // Nodes of other layouts contain no data of this library. The write then only proves that the node exists.
-        if (auto* const by = ask())
-            by->write(state->node, config().standard() ? to_text(*claim_, ttl_) : std::string(),
-                then(&extend_operation::written));
+        if (auto* const sender = get_requests())
+            sender->write(state->node, config().standard() ? to_text(*claim_, ttl_) : std::string(),
+                then(&extend_operation::on_written));
     }
 
-    void written(const reply& got)
+    void on_written(const reply& got)
     {
         if (!got.ok() && got.what != status::no_node) {
             end_failed(got);

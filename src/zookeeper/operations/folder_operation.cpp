@@ -12,28 +12,28 @@ constexpr int unimplemented = -6;
 
 } // namespace
 
-void folder_operation::make_folders(requests& by, const std::string& folder)
+void folder_operation::make_folders(requests& sender, const std::string& folder)
 {
     for (std::size_t end = folder.find('/', 1); end != std::string::npos; end = folder.find('/', end + 1))
-        make_folder(by, folder.substr(0, end));
-    make_folder(by, folder);
+        make_folder(sender, folder.substr(0, end));
+    make_folder(sender, folder);
 }
 
-void folder_operation::make_folder(requests& by, const std::string& folder)
+void folder_operation::make_folder(requests& sender, const std::string& folder)
 {
     if (active_sessions().folders().recall(folder) != folder_state::unknown)
         return;
-    by.create(folder, {}, node_kind::persistent, then(&folder_operation::folder_made, folder));
+    sender.create(folder, {}, node_kind::persistent, then(&folder_operation::on_folder_reply, folder));
     active_sessions().folders().note(folder, folder_state::uncontended);
 }
 
-void folder_operation::make_container(requests& by, const std::string& folder)
+void folder_operation::make_container(requests& sender, const std::string& folder)
 {
-    by.create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
-        then(&folder_operation::folder_made, folder));
+    sender.create(folder, {}, plain_folders_ ? node_kind::persistent : node_kind::container,
+        then(&folder_operation::on_folder_reply, folder));
 }
 
-void folder_operation::folder_made(const reply& got, const std::string& folder)
+void folder_operation::on_folder_reply(const reply& got, const std::string& folder)
 {
     auto& folders = active_sessions().folders();
     // If access is denied, the folder exists, or no node of ours can exist in it. Another request would change

@@ -18,20 +18,20 @@ protected:
 
     /// Sends the requests that create a folder and its parents, except those that the `folder_cache` contains. Later
     /// requests of the same write do not create them again.
-    void make_folders(requests& by, const std::string& folder);
+    void make_folders(requests& sender, const std::string& folder);
     /// Sends the request that creates a folder that the server removes when it is empty. The parent must exist, or its
     /// creation must have been sent before.
-    void make_container(requests& by, const std::string& folder);
+    void make_container(requests& sender, const std::string& folder);
 
     /// Why a folder cannot be created: the first failure among the requested folders.
     [[nodiscard]] const reply& folder_failure() const noexcept { return folder_failure_; }
 
 private:
-    void make_folder(requests& by, const std::string& folder);
-    /// Notes the state of a folder by the reply to its own creation, whatever the outcome of the node that follows it.
-    /// A server that delays requests may carry out only the first request of a write, so each attempt has to begin
-    /// where the last one has ended.
-    void folder_made(const reply& got, const std::string& folder);
+    void make_folder(requests& sender, const std::string& folder);
+    /// Notes whether a folder exists, by the reply to its own creation. The reply to the creation of the node is not
+    /// used: a server that delays requests may carry out only the first ones of a write, and the next attempt has to
+    /// continue after these.
+    void on_folder_reply(const reply& got, const std::string& folder);
 
     /// The server does not support containers, so persistent folders are created instead.
     bool plain_folders_ = false;

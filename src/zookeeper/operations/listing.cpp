@@ -27,14 +27,14 @@ constexpr std::string_view bucket_digits = "0123456789abcdef";
 constexpr std::string_view cursor_name = "zookeeper";
 /// Maximum number of keys of a page. The folder of each key is listed, and the node of each holder is read.
 constexpr std::size_t max_keys = 256;
-constexpr std::size_t folders_at_a_time = 16;
+constexpr std::size_t max_folders_at_a_time = 16;
 
 /// A node at the front of a lock queue.
 struct candidate
 {
     std::string key;
     std::string node;
-    role wants;
+    role node_role;
     /// Number of shared nodes before this one.
     std::size_t readers;
 };
@@ -44,7 +44,7 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
 {
     lock_status status;
     status.key = which.key;
-    status.mode = which.wants == role::shared ? lock_mode::shared : lock_mode::exclusive;
+    status.mode = which.node_role == role::shared ? lock_mode::shared : lock_mode::exclusive;
     // The server removes no node because of its TTL, so no remaining time is reported.
     status.fence = static_cast<std::uint64_t>(node.stat.created_in);
     if (auto known = parse_node_data(node.text)) {
@@ -52,7 +52,7 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
             return std::nullopt;
         remote::fill(status, std::move(known->who));
     }
-    // These are times of the server's clock.
+    // Both times are by the clock of the server, not by that of the holder.
     status.created = remote::stored_time(node.stat.created_ms);
     if (node.stat.version > 0)
         status.renewed = remote::stored_time(node.stat.modified_ms);
@@ -66,21 +66,21 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
 class listing_operation : public request_operation
 {
 public:
-    listing_operation(client& owner, key_purpose why, filter which, completion<list_outcome> done)
-        : request_operation(owner), which_(std::move(which)), purpose_(why), done_(std::move(done))
+    listing_operation(client& owner, key_purpose purpose, filter which, completion<list_outcome> done)
+        : request_operation(owner), which_(std::move(which)), purpose_(purpose), done_(std::move(done))
     {
     }
 
 protected:
-    virtual void request_keys(requests& by) = 0;
+    virtual void request_keys(requests& sender) = 0;
     /// Returns the cursor of the next page; empty if there is none.
     [[nodiscard]] virtual std::string next() const = 0;
 
-    void list_holders(requests& by, const std::string& key)
+    void list_holders(requests& sender, const std::string& key)
     {
         ++pending_count_;
         const auto folder = key_folder(config(), key);
-        by.children(folder, then(&listing_operation::listed, key));
+        sender.children(folder, then(&listing_operation::on_children, key));
     }
     void finish_one()
     {
@@ -104,27 +104,27 @@ protected:
 private:
     void begin() override
     {
-        auto* const by = ask();
-        if (!by)
+        auto* const sender = get_requests();
+        if (!sender)
             return;
         found_.clear();
         pending_count_ = 1;
-        by->sync(config().chroot(), then(&listing_operation::synced));
-        request_keys(*by);
+        sender->sync(config().chroot(), then(&listing_operation::on_synced));
+        request_keys(*sender);
     }
 
-    void synced(const reply& got)
+    void on_synced(const reply& got)
     {
         if (check_reply(got))
             finish_one();
     }
 
-    void listed(const reply& got, const std::string& key)
+    void on_children(const reply& got, const std::string& key)
     {
         if (!check_reply(got))
             return;
-        auto* const by = ask();
-        if (!by)
+        auto* const sender = get_requests();
+        if (!sender)
             return;
         std::size_t readers = 0;
         for (const auto& name : got.queue(config().layout).front()) {
@@ -132,12 +132,12 @@ private:
             candidate each{key, child_path(key_folder(config(), key), name), at->wants, readers++};
             ++pending_count_;
             const auto node = each.node;
-            by->read(node, then(&listing_operation::read, std::move(each)));
+            sender->read(node, then(&listing_operation::on_node, std::move(each)));
         }
         finish_one();
     }
 
-    void read(const reply& got, const candidate& which)
+    void on_node(const reply& got, const candidate& which)
     {
         if (!check_reply(got))
             return;
@@ -149,12 +149,12 @@ private:
         if (purpose_ == key_purpose::inspect) {
             found_.push_back(std::move(*status));
             finish_one();
-        } else if (auto* const by = ask()) {
-            by->remove(which.node, then(&listing_operation::removed, std::move(*status)));
+        } else if (auto* const sender = get_requests()) {
+            sender->remove(which.node, then(&listing_operation::on_removed, std::move(*status)));
         }
     }
 
-    void removed(const reply& got, const lock_status& of)
+    void on_removed(const reply& got, const lock_status& of)
     {
         if (!check_reply(got))
             return;
@@ -173,13 +173,13 @@ private:
 class key_operation final : public listing_operation
 {
 public:
-    key_operation(client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
-        : listing_operation(owner, why, std::move(which), std::move(done)), key_(std::move(key))
+    key_operation(client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
+        : listing_operation(owner, purpose, std::move(which), std::move(done)), key_(std::move(key))
     {
     }
 
 private:
-    void request_keys(requests& by) override { list_holders(by, key_); }
+    void request_keys(requests& sender) override { list_holders(sender, key_); }
     [[nodiscard]] std::string next() const override { return {}; }
 
     const std::string key_;
@@ -231,32 +231,32 @@ public:
     }
 
 private:
-    void request_keys(requests& by) override
+    void request_keys(requests& sender) override
     {
-        const auto ahead = from_.after.empty() ? folders_at_a_time : std::size_t{1};
-        folders_.assign(std::min(ahead, all_folders() - from_.bucket), {});
+        const auto max_folders = from_.after.empty() ? max_folders_at_a_time : std::size_t{1};
+        folders_.assign(std::min(max_folders, folder_count() - from_.bucket), {});
         unlisted_count_ = folders_.size();
         for (std::size_t i = 0; i < folders_.size(); ++i) {
             ++pending_count_;
-            by.children(path_of(from_.bucket + i), then(&page_operation::keys_listed, i));
+            sender.children(path_of(from_.bucket + i), then(&page_operation::on_keys, i));
         }
     }
 
-    void keys_listed(const reply& got, const std::size_t& which)
+    void on_keys(const reply& got, const std::size_t& which)
     {
         if (!check_reply(got))
             return;
         folders_[which] = first_names(got.names(), which == 0 ? from_.after : std::string());
         if (--unlisted_count_ == 0) {
-            auto* const by = ask();
-            if (!by)
+            auto* const sender = get_requests();
+            if (!sender)
                 return;
-            list_keys(*by);
+            list_keys(*sender);
         }
         finish_one();
     }
 
-    void list_keys(requests& by)
+    void list_keys(requests& sender)
     {
         std::size_t left = max_keys;
         next_ = from_;
@@ -265,7 +265,7 @@ private:
             for (std::size_t i = 0; i < count; ++i) {
                 const auto key = decode_key(part.names[i]);
                 if (!which_.key_prefix || key->starts_with(*which_.key_prefix))
-                    list_holders(by, *key);
+                    list_holders(sender, *key);
             }
             left -= count;
             if (count < part.names.size() || part.has_more) {
@@ -278,9 +278,12 @@ private:
         }
     }
 
-    [[nodiscard]] std::string next() const override { return next_.bucket < all_folders() ? next_.text() : ""; }
+    [[nodiscard]] std::string next() const override { return next_.bucket < folder_count() ? next_.text() : ""; }
     /// Layouts other than the standard one have no buckets.
-    [[nodiscard]] std::size_t all_folders() const noexcept { return config().standard() ? page_start::buckets : 1; }
+    [[nodiscard]] std::size_t folder_count() const noexcept
+    {
+        return config().standard() ? page_start::bucket_count : 1;
+    }
     [[nodiscard]] std::string path_of(std::size_t bucket) const
     {
         return config().standard() ? child_path(config().chroot(), page_start::name_of(bucket)) : config().chroot();
@@ -307,18 +310,18 @@ public:
     }
 
 private:
-    void request_keys(requests& by) override
+    void request_keys(requests& sender) override
     {
         ++pending_count_;
-        by.children(folder_, then(&group_operation::index_listed));
+        sender.children(folder_, then(&group_operation::on_index));
     }
 
-    void index_listed(const reply& got)
+    void on_index(const reply& got)
     {
         if (!check_reply(got))
             return;
-        auto* const by = ask();
-        if (!by)
+        auto* const sender = get_requests();
+        if (!sender)
             return;
         std::set<std::string> keys;
         for (const auto& name : got.names()) {
@@ -326,7 +329,7 @@ private:
                 keys.insert(std::move(*key));
         }
         for (const auto& key : keys)
-            list_holders(*by, key);
+            list_holders(*sender, key);
         finish_one();
     }
 
@@ -338,9 +341,9 @@ private:
 } // namespace
 
 operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done)
+    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
 {
-    return operation_ptr(new key_operation(owner, std::move(key), why, std::move(which), std::move(done)));
+    return operation_ptr(new key_operation(owner, std::move(key), purpose, std::move(which), std::move(done)));
 }
 
 operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done)

@@ -19,14 +19,14 @@ namespace colock::zookeeper::detail {
 
 using remote::key_purpose;
 using remote::operation_ptr;
-using remote::promise;
+using remote::release_guarantee;
 
 // The operations of an adapter, each in a source file of its own.
 
 [[nodiscard]] operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outcome> done);
 
 [[nodiscard]] operation_ptr make_release(
-    client& owner, claim_ptr claim, completion<release_outcome> done, promise given);
+    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee);
 
 [[nodiscard]] operation_ptr make_extend(
     client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
@@ -34,7 +34,7 @@ using remote::promise;
 [[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
 
 [[nodiscard]] operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose why, filter which, completion<list_outcome> done);
+    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done);
 
 /// Where a page begins: the bucket, and the name in this bucket after which it begins.
 struct page_start
@@ -42,7 +42,7 @@ struct page_start
     std::size_t bucket = 0;
     std::string after{};
 
-    static constexpr std::size_t buckets = 256;
+    static constexpr std::size_t bucket_count = 256;
     [[nodiscard]] static std::string name_of(std::size_t bucket);
 
     [[nodiscard]] std::string text() const;

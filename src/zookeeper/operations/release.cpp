@@ -24,8 +24,8 @@ failure_ptr in_doubt(const error_code& cause)
 class release_operation final : public coroutine_operation
 {
 public:
-    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
-        : coroutine_operation(owner), claim_(std::move(claim)), done_(std::move(done)), promise_(given)
+    release_operation(client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
+        : coroutine_operation(owner), claim_(std::move(claim)), done_(std::move(done)), guarantee_(guarantee)
     {
     }
 
@@ -34,7 +34,7 @@ private:
     {
         auto& state = state_of(*claim_);
         if (state.session != active_sessions().number()) {
-            if (!leave_old_session())
+            if (!forget_old_session())
                 co_await fail_in_doubt();
         } else if (!state.creates.empty()) {
             co_await remove_lost_nodes();
@@ -43,18 +43,19 @@ private:
         pending_reply indexed(*this);
         // Both are sent in one write. The index names every holder, so the index node is removed last.
         if (!state.node.empty() || state.indexed) {
-            requests& by = co_await connected();
+            requests& sender = co_await connected();
             if (!state.node.empty())
-                by.leave(state.node, promise_ == promise::released ? with() : batching::forbidden, node.expect());
+                sender.leave(state.node,
+                    guarantee_ == release_guarantee::released ? get_batching() : batching::forbidden, node.expect());
             if (state.indexed)
-                by.remove(index_path(config(), *claim_), indexed.expect());
+                sender.remove(index_path(config(), *claim_), indexed.expect());
         }
         if (node.is_expected()) {
             const reply& got = co_await node;
             if (!is_gone(got))
                 co_await fail_with(got);
             note_removed(got);
-            state.leave(active_sessions());
+            state.forget_node(active_sessions());
         }
         if (indexed.is_expected()) {
             const reply& got = co_await indexed;
@@ -65,7 +66,7 @@ private:
                 co_await fail_with(got);
             state.indexed = false;
         }
-        if (promise_ == promise::for_good && !state.creates.empty())
+        if (guarantee_ == release_guarantee::settled && !state.creates.empty())
             co_await fail_in_doubt();
         state.stop_waiting();
         end();
@@ -73,14 +74,14 @@ private:
     }
 
     /// Returns whether the old session is known to have ended, which means that its nodes are gone.
-    [[nodiscard]] bool leave_old_session()
+    [[nodiscard]] bool forget_old_session()
     {
         auto& state = state_of(*claim_);
         // Nothing of this claim was sent in the current session.
         settle_creations(active_sessions(), *claim_);
         if (state.session != 0 && active_sessions().lost().may_arrive(state.session))
             return false;
-        state.leave(active_sessions());
+        state.forget_node(active_sessions());
         state.indexed = false;
         return true;
     }
@@ -90,10 +91,10 @@ private:
     coroutine remove_lost_nodes()
     {
         const auto folder = key_folder(config(), claim_->key());
-        requests& by = co_await connected();
+        requests& sender = co_await connected();
         pending_reply listed(*this);
-        by.sync(folder, replied());
-        by.shared_children(folder, listed.expect());
+        sender.sync(folder, reply_handler());
+        sender.shared_children(folder, listed.expect());
         const reply& children = co_await listed;
         if (!is_gone(children))
             co_await fail_with(children);
@@ -106,7 +107,7 @@ private:
             note_removed(got);
         }
         settle_creations(active_sessions(), *claim_);
-        state_of(*claim_).leave(active_sessions());
+        state_of(*claim_).forget_node(active_sessions());
     }
 
     [[nodiscard]] static bool is_gone(const reply& got) noexcept { return got.ok() || got.what == status::no_node; }
@@ -123,7 +124,7 @@ private:
     }
 
     /// Abandons the session if it has expired at the servers, because nothing more can be proven about its requests.
-    /// The session is kept while other claims wait in it: it may come back, and their places in the queue with it.
+    /// The session is kept while other claims wait in it: if a server resumes it, they keep their places in the queue.
     void failed(delivery, failure_ptr why) override
     {
         state_of(*claim_).stop_waiting();
@@ -138,15 +139,16 @@ private:
 
     const claim_ptr claim_;
     completion<release_outcome> done_;
-    const promise promise_;
+    const release_guarantee guarantee_;
     bool is_released_ = false;
 };
 
 } // namespace
 
-operation_ptr make_release(client& owner, claim_ptr claim, completion<release_outcome> done, promise given)
+operation_ptr make_release(
+    client& owner, claim_ptr claim, completion<release_outcome> done, release_guarantee guarantee)
 {
-    return operation_ptr(new release_operation(owner, std::move(claim), std::move(done), given));
+    return operation_ptr(new release_operation(owner, std::move(claim), std::move(done), guarantee));
 }
 
 } // namespace colock::zookeeper::detail

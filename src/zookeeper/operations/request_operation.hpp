@@ -43,17 +43,17 @@ protected:
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
     [[nodiscard]] sessions& active_sessions() const noexcept { return owner_->active_sessions(); }
     /// Returns null if no request can be sent now. The operation then begins again when one can be sent.
-    [[nodiscard]] requests* ask()
+    [[nodiscard]] requests* get_requests()
     {
-        auto* const by = active_sessions().ask();
-        if (!by)
+        auto* const sender = active_sessions().get_requests();
+        if (!sender)
             restart();
-        return by;
+        return sender;
     }
     /// Returns a completion that calls `member` with the reply and with `context`, unless another round has begun or
     /// the operation has ended.
     template <class Operation, class... Context>
-    [[nodiscard]] replied then(void (Operation::*member)(const reply&, const Context&...), Context... context)
+    [[nodiscard]] reply_handler then(void (Operation::*member)(const reply&, const Context&...), Context... context)
     {
         return [self = boost::intrusive_ptr<Operation>(static_cast<Operation*>(this)), member, round = round_,
                    ... context = std::move(context)](const reply& got) {
@@ -74,25 +74,25 @@ protected:
             return false;
         }
         if (got.what == status::batch_aborted) {
-            with_ = batching::forbidden;
+            batching_ = batching::forbidden;
             start();
             return false;
         }
         return true;
     }
     /// Whether the requests may share a transaction with others.
-    [[nodiscard]] batching with() const noexcept { return with_; }
+    [[nodiscard]] batching get_batching() const noexcept { return batching_; }
     /// Begins again as soon as requests can be sent, but not after the deadline.
     void restart()
     {
         ++round_;
-        owner_->queue().again(*this);
+        owner_->queue().requeue(*this);
     }
     /// Ends the operation. Called before the outcome is reported.
     void end()
     {
         has_ended_ = true;
-        owner_->queue().ended(*this);
+        owner_->queue().on_ended(*this);
     }
     void end_failed(const reply& answer)
     {
@@ -105,7 +105,7 @@ protected:
 
 private:
     unsigned round_ = 0;
-    batching with_ = batching::allowed;
+    batching batching_ = batching::allowed;
     bool has_ended_ = false;
 };
 

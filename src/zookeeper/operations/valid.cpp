@@ -27,11 +27,11 @@ private:
             done_({false, nullptr});
             return;
         }
-        auto* const by = ask();
-        if (!by)
+        auto* const sender = get_requests();
+        if (!sender)
             return;
-        by->sync(state->node, replied());
-        by->exists(state->node, then(&valid_operation::on_reply));
+        sender->sync(state->node, reply_handler());
+        sender->exists(state->node, then(&valid_operation::on_reply));
     }
 
     void on_reply(const reply& got)

@@ -72,7 +72,7 @@ private:
         /// Index of the first change of this member.
         std::size_t first;
         kind what;
-        replied done;
+        reply_handler done;
     };
 
     static void complete(member& which, reply answer)
@@ -115,7 +115,7 @@ private:
     std::vector<member> members_;
 };
 
-void requests::submit(pending_request added, replied done)
+void requests::submit(pending_request added, reply_handler done)
 {
     constexpr std::array writing{kind::enter, kind::leave, kind::create, kind::remove, kind::write, kind::multi};
     // A sync is not a write: the leader answers it even if it has lost its followers.
@@ -126,7 +126,7 @@ void requests::submit(pending_request added, replied done)
         size += each.path.size() + each.data.size();
     if (size > max_request_size)
         refuse(std::move(added.driver_request), status::refused);
-    else if (outlet_.take_request())
+    else if (transport_.take_request())
         waiting_.push_back(std::move(added));
     else
         refuse(std::move(added.driver_request), status::unsent);
@@ -135,7 +135,7 @@ void requests::submit(pending_request added, replied done)
 void requests::refuse(std::unique_ptr<request> unsent, status why)
 {
     unsent->answer.what = why;
-    outlet_.complete_later(std::move(unsent));
+    transport_.complete_later(std::move(unsent));
 }
 
 void requests::refuse_all()
@@ -150,12 +150,12 @@ void requests::refuse_all()
     std::erase_if(lists_, [](const auto& each) { return !each.second.is_in_flight; });
 }
 
-void requests::shared_children(const std::string& path, replied done)
+void requests::shared_children(const std::string& path, reply_handler done)
 {
     auto added = std::make_unique<request>(std::move(done), false);
     if (path.size() > max_request_size)
         return refuse(std::move(added), status::refused);
-    if (!outlet_.take_request())
+    if (!transport_.take_request())
         return refuse(std::move(added), status::unsent);
     auto& list = lists_[path];
     if (list.waiting.empty() && !list.is_in_flight)
@@ -185,7 +185,7 @@ void requests::list_answered(const std::string& path, std::vector<std::unique_pt
     found->second.is_in_flight = false;
     if (found->second.waiting.empty()) {
         lists_.erase(found);
-    } else if (outlet_.take_request()) {
+    } else if (transport_.take_request()) {
         ++waiting_list_count_;
     } else {
         for (auto& each : std::exchange(found->second.waiting, {}))
@@ -199,7 +199,7 @@ void requests::list_answered(const std::string& path, std::vector<std::unique_pt
     }
     for (auto& each : waiting) {
         each->answer = got;
-        outlet_.complete_later(std::move(each));
+        transport_.complete_later(std::move(each));
     }
 }
 
@@ -207,7 +207,7 @@ bool requests::flush()
 {
     if (empty())
         return false;
-    auto* const by = outlet_.sender();
+    auto* const by = transport_.sender();
     if (!by) {
         refuse_all();
         return false;
@@ -332,63 +332,63 @@ void requests::send(zk_client& by, pending_request& which)
 }
 
 void requests::enter(
-    const std::string& folder, std::string_view name, std::string_view data, batching with, replied done)
+    const std::string& folder, std::string_view name, std::string_view data, batching with, reply_handler done)
 {
     submit({.what = kind::enter, .with = with, .path = folder, .name = std::string(name), .data = std::string(data)},
         std::move(done));
 }
 
-void requests::leave(const std::string& path, batching with, replied done)
+void requests::leave(const std::string& path, batching with, reply_handler done)
 {
     submit({.what = kind::leave, .with = with, .path = path}, std::move(done));
 }
 
-void requests::create(const std::string& path, std::string_view data, node_kind lifetime, replied done)
+void requests::create(const std::string& path, std::string_view data, node_kind lifetime, reply_handler done)
 {
     submit({.what = kind::create, .lifetime = lifetime, .path = path, .data = std::string(data)}, std::move(done));
 }
 
-void requests::remove(const std::string& path, replied done)
+void requests::remove(const std::string& path, reply_handler done)
 {
     submit({.what = kind::remove, .path = path}, std::move(done));
 }
 
-void requests::write(const std::string& path, std::string_view data, replied done)
+void requests::write(const std::string& path, std::string_view data, reply_handler done)
 {
     submit({.what = kind::write, .path = path, .data = std::string(data)}, std::move(done));
 }
 
-void requests::read(const std::string& path, replied done)
+void requests::read(const std::string& path, reply_handler done)
 {
     submit({.what = kind::read, .path = path}, std::move(done));
 }
 
-void requests::read_and_watch(const std::string& path, replied done)
+void requests::read_and_watch(const std::string& path, reply_handler done)
 {
     submit({.what = kind::read_and_watch, .path = path}, std::move(done));
 }
 
-void requests::children(const std::string& path, replied done)
+void requests::children(const std::string& path, reply_handler done)
 {
     submit({.what = kind::children, .path = path}, std::move(done));
 }
 
-void requests::children_and_watch(const std::string& path, replied done)
+void requests::children_and_watch(const std::string& path, reply_handler done)
 {
     submit({.what = kind::children_and_watch, .path = path}, std::move(done));
 }
 
-void requests::exists(const std::string& path, replied done)
+void requests::exists(const std::string& path, reply_handler done)
 {
     submit({.what = kind::exists, .path = path}, std::move(done));
 }
 
-void requests::sync(const std::string& path, replied done)
+void requests::sync(const std::string& path, reply_handler done)
 {
     submit({.what = kind::sync, .path = path}, std::move(done));
 }
 
-void requests::multi(std::vector<change> changes, replied done)
+void requests::multi(std::vector<change> changes, reply_handler done)
 {
     // If a path is not valid, the driver frees memory that it has not allocated.
     const bool is_sound = std::ranges::all_of(changes, [](const change& each) { return is_path(each.path); });
@@ -400,7 +400,7 @@ void requests::multi(std::vector<change> changes, replied done)
 
 void make_nodes(requests& by, const std::string& path)
 {
-    const auto make = [&](const std::string& which) { by.create(which, {}, node_kind::persistent, replied()); };
+    const auto make = [&](const std::string& which) { by.create(which, {}, node_kind::persistent, reply_handler()); };
     for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
         make(path.substr(0, end));
     make(path);

@@ -35,7 +35,7 @@ class requests
 {
 public:
     /// Interface of the session that sends the requests.
-    class outlet
+    class transport
     {
     public:
         /// Returns false if no request can be sent now. Otherwise `flush` is called at the end of this event-loop
@@ -47,32 +47,33 @@ public:
         virtual void complete_later(std::unique_ptr<request> answered) = 0;
 
     protected:
-        ~outlet() = default;
+        ~transport() = default;
     };
 
-    explicit requests(outlet& to) noexcept : outlet_(to) {}
+    explicit requests(transport& to) noexcept : transport_(to) {}
 
     /// Creates an ephemeral sequential node in a folder. Also writes to the folder, which must have no data of its own.
     /// The reply contains the number of nodes in the folder, counted in the same transaction.
-    void enter(const std::string& folder, std::string_view name, std::string_view data, batching with, replied done);
-    void leave(const std::string& path, batching with, replied done);
+    void enter(
+        const std::string& folder, std::string_view name, std::string_view data, batching with, reply_handler done);
+    void leave(const std::string& path, batching with, reply_handler done);
 
-    void create(const std::string& path, std::string_view data, node_kind lifetime, replied done);
-    void remove(const std::string& path, replied done);
-    void write(const std::string& path, std::string_view data, replied done);
-    void read(const std::string& path, replied done);
+    void create(const std::string& path, std::string_view data, node_kind lifetime, reply_handler done);
+    void remove(const std::string& path, reply_handler done);
+    void write(const std::string& path, std::string_view data, reply_handler done);
+    void read(const std::string& path, reply_handler done);
     /// The next change is reported. A node that does not exist is not watched.
-    void read_and_watch(const std::string& path, replied done);
-    void children(const std::string& path, replied done);
-    void children_and_watch(const std::string& path, replied done);
+    void read_and_watch(const std::string& path, reply_handler done);
+    void children(const std::string& path, reply_handler done);
+    void children_and_watch(const std::string& path, reply_handler done);
     /// Lists the children of a folder, after all requests that were made until now. Calls for the same folder share one
     /// request until it is sent. Only one such request for each folder is in flight, and calls meanwhile share the next
     /// one. So the cost of many waiters in one folder grows with time, not with their number.
-    void shared_children(const std::string& path, replied done);
-    void exists(const std::string& path, replied done);
+    void shared_children(const std::string& path, reply_handler done);
+    void exists(const std::string& path, reply_handler done);
     /// Reads after this request return a state that is not older than the request.
-    void sync(const std::string& path, replied done);
-    void multi(std::vector<change> changes, replied done);
+    void sync(const std::string& path, reply_handler done);
+    void multi(std::vector<change> changes, reply_handler done);
 
     [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && waiting_list_count_ == 0; }
     /// Sends the requests. Returns true if there are more, which have to be sent by another handler.
@@ -118,7 +119,7 @@ private:
         bool is_in_flight = false;
     };
 
-    void submit(pending_request added, replied done);
+    void submit(pending_request added, reply_handler done);
     void send_lists(zk_client& by);
     void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got);
     void refuse(std::unique_ptr<request> unsent, status why);
@@ -129,7 +130,7 @@ private:
     static void send_batch(zk_client& by, std::vector<pending_request>& all, std::span<const std::size_t> members);
     static void send(zk_client& by, pending_request& which);
 
-    outlet& outlet_;
+    transport& transport_;
     std::vector<pending_request> waiting_;
     std::map<std::string, shared_list> lists_;
     /// Number of folders that have to be listed and have no request in flight.

@@ -41,7 +41,7 @@ void watches::wake_some()
 bool watches::set_some(requests& by, remote::connection_number session)
 {
     forget_unused();
-    const auto asked = sources_.take_idle(max_per_handler);
+    const auto asked = sources_.take_unrequested(max_per_handler);
     for (const auto& each : asked) {
         auto done = [self = owner_.keep(*this), each, session](
                         const reply& answer) { self->on_reply(each, session, answer); };
@@ -63,14 +63,14 @@ void watches::on_reply(
     // A folder that does not exist is not watched, but may be created at any time. A node that is gone never comes
     // back.
     if (answer.what == status::no_node && is_of_children(which->name))
-        wake(sources_.disarmed({which->name}));
+        wake(sources_.deactivate_and_wake({which->name}));
     else if (answer.ok() && is_of_children(which->name))
         folder_listed(which, session, answer);
     // The node exists, as its waiters have already seen.
     else if (answer.ok())
-        wake(sources_.arm_unchanged(which, session));
+        wake(sources_.activate_unchanged(which, session));
     else
-        wake(sources_.arm({which}));
+        wake(sources_.activate({which}));
 }
 
 void watches::folder_listed(
@@ -85,18 +85,18 @@ void watches::folder_listed(
         const auto place = places.find(who.token().hex());
         return place == places.end() || place->second < who.max_holders();
     };
-    wake(sources_.arm_for(which, session, static_cast<std::uint64_t>(answer.stat.children_modified_in), concerns));
+    wake(sources_.activate_for(which, session, static_cast<std::uint64_t>(answer.stat.children_modified_in), concerns));
 }
 
 bool watches::changed(std::string_view path)
 {
     if (path.empty()) {
         sources_.begin_round();
-        owner_.arm_turn();
+        owner_.arm_timer();
         return false;
     }
-    wake(sources_.disarmed({of_node(std::string(path))}));
-    return sources_.lapse(of_children(std::string(path)));
+    wake(sources_.deactivate_and_wake({of_node(std::string(path))}));
+    return sources_.deactivate(of_children(std::string(path)));
 }
 
 void watches::forget_unused()

@@ -9,14 +9,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Number of turns and of beats per session timeout.
-constexpr int turns_per_timeout = 24;
+/// Number of checks and of beats per session timeout.
+constexpr int checks_per_timeout = 24;
 constexpr int beats_per_timeout = 6;
 
-/// Limits in turns. A connect or a handshake may take a sixth of the timeout. A beat may take a third, in addition to
+/// Limits in checks. A connect or a handshake may take a sixth of the timeout. A beat may take a third, in addition to
 /// the sixth that passes before the beat.
-constexpr remote::liveness::limits beat_limits{
-    .greeting = turns_per_timeout / 6, .silence = turns_per_timeout / beats_per_timeout + turns_per_timeout / 3};
+constexpr remote::liveness::limits beat_limits{.before_first_data = checks_per_timeout / 6,
+    .silence = checks_per_timeout / beats_per_timeout + checks_per_timeout / 3};
 
 /// Maximum number of writes that are recorded in half a tick.
 constexpr int writes_per_half_tick = 8;
@@ -25,21 +25,21 @@ constexpr int writes_per_half_tick = 8;
 
 heartbeat::heartbeat(terms agreed) noexcept : agreed_(agreed), liveness_(beat_limits) {}
 
-heartbeat::duration heartbeat::pace() const noexcept
+heartbeat::duration heartbeat::check_interval() const noexcept
 {
-    return std::max<duration>(agreed_.session_timeout / turns_per_timeout, 1ms);
+    return std::max<duration>(agreed_.session_timeout / checks_per_timeout, 1ms);
 }
 
-void heartbeat::opening() noexcept
+void heartbeat::on_connecting() noexcept
 {
     phase_ = phase::opening;
     liveness_ = remote::liveness(beat_limits);
     reply_count_ = 0;
 }
 
-void heartbeat::opened(time_point sent, terms agreed)
+void heartbeat::on_connected(time_point sent, terms agreed)
 {
-    // What the old terms have proven does not hold for weaker terms.
+    // With a shorter timeout or a longer tick, the same replies prove less, so the old result is not valid any more.
     if (agreed.session_timeout < agreed_.session_timeout || agreed.server_tick > agreed_.server_tick)
         valid_until_ = time_point::min();
     agreed_ = agreed;
@@ -53,13 +53,13 @@ void heartbeat::opened(time_point sent, terms agreed)
     prove(sent);
 }
 
-void heartbeat::lost() noexcept
+void heartbeat::on_disconnected() noexcept
 {
     phase_ = phase::closed;
     unconfirmed_.clear();
 }
 
-void heartbeat::answered(time_point sent, time_point now)
+void heartbeat::on_write_answered(time_point sent, time_point now)
 {
     ++reply_count_;
     const auto until_ping = agreed_.server_tick / 2;
@@ -71,18 +71,18 @@ void heartbeat::answered(time_point sent, time_point now)
         unconfirmed_.push_back({sent, now});
 }
 
-void heartbeat::beat_ended(time_point now) noexcept
+void heartbeat::on_beat_ended(time_point now) noexcept
 {
     is_beat_in_flight_ = false;
     next_beat_ = now + agreed_.session_timeout / beats_per_timeout;
 }
 
-heartbeat::action heartbeat::turn(time_point now) noexcept
+heartbeat::action heartbeat::check(time_point now) noexcept
 {
     if (phase_ == phase::closed)
         return action::none;
     if (liveness_.turn(reply_count_, true) == remote::liveness::action::give_up)
-        return action::cut;
+        return action::disconnect;
     if (phase_ == phase::opening || is_beat_in_flight_ || now < next_beat_)
         return action::none;
     is_beat_in_flight_ = true;

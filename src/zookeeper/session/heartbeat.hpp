@@ -36,29 +36,29 @@ public:
     enum class action : unsigned char
     {
         none,
-        /// Send a write, and call `beat_ended` when the write was answered or has failed.
+        /// Send a write, and call `on_beat_ended` when the write was answered or has failed.
         beat,
         /// Shut the connection down: nothing was received for so long that another server has to be tried.
-        cut,
+        disconnect,
     };
 
     explicit heartbeat(terms agreed) noexcept;
 
-    /// Interval in which `turn` has to be called. Waiting times are counted in these calls, not by a clock: while the
-    /// event loop does not run, nothing is read, and no turn is counted as missed.
-    [[nodiscard]] duration pace() const noexcept;
+    /// Interval in which `check` has to be called. Waiting times are counted in these calls, not by a clock: while the
+    /// event loop does not run, nothing is read, and no call is counted as missed.
+    [[nodiscard]] duration check_interval() const noexcept;
 
     /// A connection attempt has begun.
-    void opening() noexcept;
+    void on_connecting() noexcept;
     /// The server has answered the handshake that was sent at `sent`.
-    void opened(time_point sent, terms agreed);
-    void lost() noexcept;
+    void on_connected(time_point sent, terms agreed);
+    void on_disconnected() noexcept;
 
     /// A write was answered on this connection.
-    void answered(time_point sent, time_point now);
-    void beat_ended(time_point now) noexcept;
+    void on_write_answered(time_point sent, time_point now);
+    void on_beat_ended(time_point now) noexcept;
 
-    [[nodiscard]] action turn(time_point now) noexcept;
+    [[nodiscard]] action check(time_point now) noexcept;
 
     /// Returns the time until which the session certainly lives; time_point::min() before the first handshake.
     /// Decreases only if a handshake has brought a shorter timeout or a longer tick.

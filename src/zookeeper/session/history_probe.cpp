@@ -33,10 +33,10 @@ void history_probe::on_connected() noexcept
 
 void history_probe::write()
 {
-    session_->ask().write(path_, {}, [self = shared_from_this()](const reply& got) { self->written(got); });
+    session_->get_requests().write(path_, {}, [self = shared_from_this()](const reply& got) { self->on_written(got); });
 }
 
-void history_probe::written(const reply& got)
+void history_probe::on_written(const reply& got)
 {
     // The session's own heartbeat was sent before, and creates missing nodes.
     if (got.what == status::no_node && session_ && !std::exchange(is_repeated_, true))

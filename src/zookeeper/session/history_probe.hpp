@@ -39,7 +39,7 @@ public:
     void on_suspended() noexcept override { report(0); }
     /// The session continues to try.
     void on_unreachable(const trouble&) noexcept override {}
-    void on_outlived() noexcept override {}
+    void on_bound_ended() noexcept override {}
     void on_expired() noexcept override { report(0); }
     void on_denied() noexcept override { report(0); }
     void on_changed(std::string_view) noexcept override {}
@@ -47,7 +47,7 @@ public:
 
 private:
     void write();
-    void written(const reply& got);
+    void on_written(const reply& got);
     void report(std::int64_t transaction);
 
     const std::string path_;

@@ -46,7 +46,7 @@ session::~session() = default;
 
 bool session::connected() const noexcept
 {
-    return phase_ == phase::driving && life_.connected();
+    return phase_ == phase::running && life_.connected();
 }
 
 void session::start()
@@ -71,8 +71,8 @@ void session::open(const std::string& servers)
     const auto& where = settings_.where;
     zk_client_ = std::make_unique<zk_client>(servers, settings_.session_timeout,
         where.user.empty() ? std::string() : where.user + ':' + where.password, settings_.access);
-    phase_ = phase::driving;
-    turn();
+    phase_ = phase::running;
+    start_check_timer();
     step(false, false);
 }
 
@@ -81,19 +81,19 @@ void session::open(const std::string& servers)
 void session::resolve_again()
 {
     runtime_->resolver.find_others(settings_.where.servers, [self = shared_from_this()](const lookup::result& found) {
-        if (self->phase_ == phase::driving && !self->life_.connected())
+        if (self->phase_ == phase::running && !self->life_.connected())
             self->zk_client_->use_servers(server_list(found.servers));
     });
 }
 
-void session::turn()
+void session::start_check_timer()
 {
-    runtime_->turn_timer.expires_after(life_.heart().pace());
-    runtime_->turn_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
-        if (failed || self->phase_ != phase::driving)
+    runtime_->check_timer.expires_after(life_.get_heartbeat().check_interval());
+    runtime_->check_timer.async_wait([self = shared_from_this()](const boost::system::error_code& failed) {
+        if (failed || self->phase_ != phase::running)
             return;
-        self->turn();
-        switch (self->life_.heart().turn(lease_clock::now())) {
+        self->start_check_timer();
+        switch (self->life_.get_heartbeat().check(lease_clock::now())) {
         case heartbeat::action::none:
             // The driver checks its own deadlines when it is asked what it waits for.
             self->step(false, false);
@@ -102,9 +102,9 @@ void session::turn()
             self->send_beat();
             self->step(false, false);
             return;
-        case heartbeat::action::cut:
-            self->dispatcher_.cut_silent();
-            self->runtime_->socket.waiter().cut();
+        case heartbeat::action::disconnect:
+            self->dispatcher_.note_shut_down();
+            self->runtime_->socket.waiter().shut_down();
             self->step(true, true);
             return;
         }
@@ -142,14 +142,14 @@ void session::step(bool reads, bool writes)
 {
     const auto self = shared_from_this();
     bool has_only_read = false;
-    if (phase_ == phase::driving) {
+    if (phase_ == phase::running) {
         runtime_->is_stepping = true;
         if (reads || writes)
             has_only_read = process(reads, writes) && !writes;
         collect_reports();
     }
     const auto delivered = deliver();
-    if (!runtime_ || phase_ != phase::driving)
+    if (!runtime_ || phase_ != phase::running)
         return;
     runtime_->is_stepping = false;
     // Requests are sent last, because the completions have made new ones. After many completions another handler sends
@@ -157,7 +157,7 @@ void session::step(bool reads, bool writes)
     if (delivered > max_delivered_before_send)
         post_send();
     else if (has_only_read && requests_.empty())
-        listen(false); // What the driver waits for has not changed since the requests were sent.
+        wait_for_readiness(false); // What the driver waits for has not changed since the requests were sent.
     else
         send();
 }
@@ -172,7 +172,7 @@ void session::send()
 {
     if (runtime_)
         runtime_->is_send_announced = false;
-    if (!runtime_ || phase_ != phase::driving || runtime_->is_stepping)
+    if (!runtime_ || phase_ != phase::running || runtime_->is_stepping)
         return;
     runtime_->is_send_posted = false;
     const bool has_more = requests_.flush();
@@ -196,8 +196,8 @@ void session::post_send()
 bool session::may_read_greeting()
 {
     auto& socket = runtime_->socket.waiter();
-    std::array<std::byte, max_greeting_size> room{};
-    const auto received = socket.peek(room);
+    std::array<std::byte, max_greeting_size> buffer{};
+    const auto received = socket.peek(buffer);
     // In the child of a fork, packets of the parent's connection may wake this client.
     if (!received)
         return false;
@@ -226,15 +226,15 @@ bool session::process(bool reads, bool writes)
     }
     for (int i = 0; i < max_reads; ++i) {
         const auto before = lease_clock::now();
-        const auto made = zk_client_->process(reads, writes);
+        const auto progress = zk_client_->process(reads, writes);
         note_phase(before);
-        if (made == zk_client::progress::failed) {
+        if (progress == zk_client::progress::failed) {
             socket.drop();
             return false;
         }
         writes = false;
         // Data that arrives without a request is read by a later handler.
-        if (made == zk_client::progress::nothing || !reads || zk_client_->unanswered() == 0)
+        if (progress == zk_client::progress::nothing || !reads || zk_client_->unanswered() == 0)
             return was_connected && life_.connected();
     }
     post_step();
@@ -243,20 +243,20 @@ bool session::process(bool reads, bool writes)
 
 void session::note_phase(lease_clock::time_point before)
 {
-    const auto seen = life_.note_phase(zk_client_->current_phase(), before);
-    if (seen == session_life::change::suspended) {
+    const auto change = life_.note_phase(zk_client_->current_phase(), before);
+    if (change == session_life::change::suspended) {
         zk_client_->drop_excessive_watches();
         dispatcher_.add(session_event_dispatcher::event::suspended);
     }
-    if (seen != session_life::change::connected)
+    if (change != session_life::change::connected)
         return;
     runtime_->back_off.reset();
     dispatcher_.note_valid_server();
     if (!life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout()))
-        dispatcher_.add(session_event_dispatcher::event::outlived);
+        dispatcher_.add(session_event_dispatcher::event::bound_ended);
     dispatcher_.add(session_event_dispatcher::event::connected);
-    // The proof that the session lives, and that it may write, should not wait for the next turn.
-    if (life_.heart().turn(lease_clock::now()) == heartbeat::action::beat)
+    // The proof that the session lives, and that it may write, should not wait for the next check.
+    if (life_.get_heartbeat().check(lease_clock::now()) == heartbeat::action::beat)
         send_beat();
 }
 
@@ -282,7 +282,7 @@ void session::wait_for_socket()
     }
     if (wanted.failed || wanted.descriptor == -1) {
         run.socket.waiter().drop();
-        life_.heart().lost();
+        life_.get_heartbeat().on_disconnected();
         if (!wanted.failed) {
             dispatcher_.add(session_event_dispatcher::event::unreachable);
             run.is_waiting_to_retry = true;
@@ -294,19 +294,19 @@ void session::wait_for_socket()
         return;
     }
     if (run.socket.follow(wanted.descriptor, was_connected && life_.connected())) {
-        life_.heart().opening();
+        life_.get_heartbeat().on_connecting();
         run.socket.waiter().set_low_watermark(min_greeting_size);
     }
     if (run.socket.waiter().is_open())
-        listen(wanted.wants_write);
+        wait_for_readiness(wanted.wants_write);
 }
 
-void session::listen(bool writes)
+void session::wait_for_readiness(bool writes)
 {
     // The driver must not read before the connection is established. It would leak its read buffer if the attempt has
     // failed.
-    const bool is_there = life_.phase() != zk_client::phase::connecting;
-    runtime_->socket.listen(is_there, writes, [self = shared_from_this()](bool reads) {
+    const bool may_read = life_.phase() != zk_client::phase::connecting;
+    runtime_->socket.start_waits(may_read, writes, [self = shared_from_this()](bool reads) {
         // The session may have begun to close meanwhile.
         if (self->phase_ == phase::closing)
             self->continue_closing(reads);
@@ -328,7 +328,7 @@ void session::collect_reports()
 {
     auto fresh = zk_client_->take_reports();
     if (!life_.note_reports(fresh, lease_clock::now()))
-        dispatcher_.add(session_event_dispatcher::event::outlived);
+        dispatcher_.add(session_event_dispatcher::event::bound_ended);
     dispatcher_.add(fresh);
 }
 
@@ -354,7 +354,7 @@ void session::send_beat()
 {
     const auto clock = settings_.where.chroot + "/.clock";
     requests_.write(clock, {}, [self = shared_from_this(), clock](const reply& answer) {
-        self->life_.heart().beat_ended(lease_clock::now());
+        self->life_.get_heartbeat().on_beat_ended(lease_clock::now());
         if (answer.what == status::no_node)
             make_nodes(self->requests_, clock);
         if (answer.what != status::access_denied)

@@ -42,7 +42,7 @@ struct session_settings
 ///
 /// Thread safety: none; belongs to the strand that it was created with. Keeps itself alive until it has ended or was
 /// closed, or until its context is gone.
-class session final : public std::enable_shared_from_this<session>, public context_member, private requests::outlet
+class session final : public std::enable_shared_from_this<session>, public context_member, private requests::transport
 {
 public:
     static std::shared_ptr<session> make(
@@ -56,7 +56,7 @@ public:
     /// Whether requests can be sent.
     [[nodiscard]] bool connected() const noexcept;
     [[nodiscard]] const session_life& life() const noexcept { return life_; }
-    [[nodiscard]] requests& ask() noexcept { return requests_; }
+    [[nodiscard]] requests& get_requests() noexcept { return requests_; }
     /// Announces requests that are sent by a call of `send`, which follows in the same event-loop iteration.
     void announce_requests() noexcept;
     /// Sends the requests now, not at the end of the event-loop iteration, because no more requests follow.
@@ -75,20 +75,22 @@ private:
     struct runtime;
     enum class phase : unsigned char
     {
-        fresh,
+        created,
         /// Resolves the servers' names, or waits for the next attempt to do so.
         resolving,
-        driving,
+        running,
         closing,
         over,
     };
 
     void open(const std::string& servers);
     void resolve_again();
-    void turn();
+    /// Starts the timer that checks the heartbeat.
+    void start_check_timer();
     void retry_in(lease_clock::duration delay);
     void post_step();
     void post_send();
+    /// Lets the driver read or write, delivers its reports, and sends the requests that they have caused.
     void step(bool reads, bool writes);
     /// Returns false if the rest of the greeting has to arrive before the driver may read it. Discards a greeting that
     /// the driver must not read at all.
@@ -97,7 +99,7 @@ private:
     bool process(bool reads, bool writes);
     void note_phase(lease_clock::time_point before);
     void wait_for_socket();
-    void listen(bool writes);
+    void wait_for_readiness(bool writes);
     void fail_requests();
     void collect_reports();
     int deliver();
@@ -116,7 +118,7 @@ private:
     const std::weak_ptr<session_events> owner_;
     std::unique_ptr<runtime> runtime_;
     std::unique_ptr<zk_client> zk_client_;
-    phase phase_ = phase::fresh;
+    phase phase_ = phase::created;
     session_life life_;
     session_event_dispatcher dispatcher_;
     requests requests_{*this};

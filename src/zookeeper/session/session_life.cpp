@@ -23,7 +23,7 @@ std::int64_t transaction_of(const reply& written) noexcept
 
 session_life::session_life(std::chrono::milliseconds session_timeout,
     std::optional<std::chrono::milliseconds> server_tick, std::optional<std::chrono::milliseconds> smallest_timeout)
-    : server_tick_(server_tick), timeout_(session_timeout), smallest_timeout_(smallest_timeout), heart_(terms())
+    : server_tick_(server_tick), timeout_(session_timeout), smallest_timeout_(smallest_timeout), heartbeat_(terms())
 {
 }
 
@@ -57,7 +57,7 @@ session_life::change session_life::note_phase(zk_client::phase current, time_poi
         return change::connected;
     if (previous != zk_client::phase::connected)
         return change::none;
-    heart_.lost();
+    heartbeat_.on_disconnected();
     return change::suspended;
 }
 
@@ -67,7 +67,7 @@ bool session_life::note_greeting(std::int64_t id, std::chrono::milliseconds time
     timeout_ = timeout;
     smallest_timeout_ = counted_timeout();
     id_ = id;
-    heart_.opened(greeting_sent_, terms());
+    heartbeat_.on_connected(greeting_sent_, terms());
     if (bound_ && is_shorter)
         bound_->end();
     return extend_bound();
@@ -75,36 +75,36 @@ bool session_life::note_greeting(std::int64_t id, std::chrono::milliseconds time
 
 bool session_life::note_reports(const driver_report_list& fresh, time_point now)
 {
-    bool proves = false;
+    bool is_proven = false;
     for (const auto& each : fresh) {
         if (each.what != driver_report::kind::answer)
             continue;
         const auto& sent = static_cast<const request&>(each);
         // A follower without its leader, or a leader without its followers, could have given the other replies.
-        if (!sent.writes || sent.answer.what > status::bad_version)
+        if (!sent.is_write || sent.answer.what > status::bad_version)
             continue;
-        heart_.answered(sent.sent, now);
+        heartbeat_.on_write_answered(sent.sent_at, now);
         if (sent.answer.ok())
             newest_transaction_ = std::max(newest_transaction_, transaction_of(sent.answer));
-        proves = true;
+        is_proven = true;
     }
-    return !proves || !connected() || extend_bound();
+    return !is_proven || !connected() || extend_bound();
 }
 
 bool session_life::extend_bound()
 {
-    const auto until = heart_.valid_until();
+    const auto until = heartbeat_.valid_until();
     const bool is_extended = bound_ && bound_->raise(until);
-    const bool outlived = bound_ && !is_extended;
+    const bool has_bound_ended = bound_ && !is_extended;
     if (!is_extended)
         bound_ = std::make_shared<session_bound>(until);
-    return !outlived;
+    return !has_bound_ended;
 }
 
 void session_life::end() noexcept
 {
     phase_ = zk_client::phase::disconnected;
-    heart_.lost();
+    heartbeat_.on_disconnected();
     if (bound_)
         bound_->end();
 }

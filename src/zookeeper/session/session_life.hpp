@@ -51,7 +51,7 @@ public:
     [[nodiscard]] bool connected() const noexcept { return phase_ == zk_client::phase::connected; }
 
     /// Decides when beats are due, and when a connection is given up.
-    [[nodiscard]] heartbeat& heart() noexcept { return heart_; }
+    [[nodiscard]] heartbeat& get_heartbeat() noexcept { return heartbeat_; }
 
     /// \param before a time before the driver was called
     [[nodiscard]] change note_phase(zk_client::phase current, time_point before) noexcept;
@@ -74,7 +74,7 @@ private:
     zk_client::phase phase_ = zk_client::phase::disconnected;
     /// Time at which the handshake was sent.
     time_point greeting_sent_{};
-    heartbeat heart_;
+    heartbeat heartbeat_;
     std::shared_ptr<session_bound> bound_;
 };
 

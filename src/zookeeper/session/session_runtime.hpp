@@ -18,7 +18,7 @@ namespace colock::zookeeper::detail {
 struct session::runtime
 {
     explicit runtime(const asio::any_io_executor& executor)
-        : strand(executor), resolver(executor), socket(executor), turn_timer(executor), retry_timer(executor),
+        : strand(executor), resolver(executor), socket(executor), check_timer(executor), retry_timer(executor),
           close_timer(executor)
     {
     }
@@ -26,7 +26,7 @@ struct session::runtime
     asio::any_io_executor strand;
     lookup resolver;
     driver_socket socket;
-    asio::steady_timer turn_timer;
+    asio::steady_timer check_timer;
     asio::steady_timer retry_timer;
     remote::backoff back_off{};
 
@@ -44,6 +44,7 @@ struct session::runtime
     session_closer closer{};
     /// Completion of `close`, called after all other completions.
     completion<bool> on_closed{};
+    /// Result of `close`: whether the session is proven to have ended at the server.
     bool is_proven = false;
 };
 

@@ -34,7 +34,7 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
         if (!failed && self->runtime_)
             self->finish_close(false);
     });
-    runtime_->turn_timer.cancel();
+    runtime_->check_timer.cancel();
     asio::post(runtime_->strand, [self = shared_from_this()] { self->continue_closing(false); });
 }
 
@@ -49,7 +49,7 @@ void session::continue_closing(bool reads)
     if (made == session_closer::progress::confirmed || made == session_closer::progress::failed)
         finish_close(made == session_closer::progress::confirmed);
     else
-        listen(made == session_closer::progress::wants_write);
+        wait_for_readiness(made == session_closer::progress::wants_write);
 }
 
 void session::finish_close(bool proven)
@@ -82,12 +82,12 @@ void session::shut_down() noexcept
     dispatcher_.add(unsent);
     life_.end();
     if (runtime_) {
-        runtime_->turn_timer.cancel();
+        runtime_->check_timer.cancel();
         runtime_->retry_timer.cancel();
         runtime_->close_timer.cancel();
         runtime_->resolver.cancel();
         // On an open connection the driver would wait for a reply.
-        runtime_->socket.waiter().cut();
+        runtime_->socket.waiter().shut_down();
         runtime_->socket.waiter().drop();
     }
     if (zk_client_) {

@@ -16,13 +16,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Time for the end of a session at the server, which is one write.
+/// Maximum duration of the close of a session, which costs the server one write.
 constexpr lease_clock::duration close_timeout = 5s;
-/// Time for the end of a session at the server once the deadline for the close of the client has passed.
+/// Maximum duration of the close of a session once the deadline for the close of the client has passed.
 constexpr lease_clock::duration late_close_timeout = 250ms;
 /// Maximum number of nodes that are removed in one event-loop iteration.
 constexpr int max_removed = 256;
-/// Most outages are shorter than this, and need no probe. A session with a short timeout is probed before it expires.
+/// Maximum delay of the first probe. Most outages are shorter, and need no probe. A session with a short timeout is
+/// probed before it expires.
 constexpr lease_clock::duration max_first_probe_delay = 5s;
 
 lease_clock::duration first_probe_delay(const session_life& life)
@@ -65,7 +66,7 @@ public:
     {
         forward([&why](sessions& all) { all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause)); });
     }
-    void on_outlived() noexcept override
+    void on_bound_ended() noexcept override
     {
         forward([](sessions& all) {
             all.users_.mark_lost();
@@ -76,17 +77,17 @@ public:
     }
     void on_expired() noexcept override
     {
-        forward([](sessions& all) { all.expired(); });
+        forward([](sessions& all) { all.on_session_expired(); });
     }
     void on_denied() noexcept override
     {
-        forward([](sessions& all) { all.denied(); });
+        forward([](sessions& all) { all.on_user_denied(); });
     }
     void on_changed(std::string_view path) noexcept override
     {
         forward([path](sessions& all) {
-            auto* const by = all.watches_.changed(path) ? all.ask() : nullptr;
-            // The remaining watches are set when a new waiter comes, or in the next turn of the timer.
+            auto* const by = all.watches_.changed(path) ? all.get_requests() : nullptr;
+            // The remaining watches are set when a new waiter comes, or when the client's timer fires.
             if (by)
                 static_cast<void>(all.watches_.set_some(*by, all.number_));
         });
@@ -112,9 +113,9 @@ sessions::sessions(const asio::any_io_executor& strand, remote::client_base& own
 {
 }
 
-requests* sessions::ask() noexcept
+requests* sessions::get_requests() noexcept
 {
-    return session_ && session_->connected() && plan().takes_requests() ? &session_->ask() : nullptr;
+    return session_ && session_->connected() && plan().takes_requests() ? &session_->get_requests() : nullptr;
 }
 
 void sessions::announce_requests() noexcept
@@ -167,14 +168,14 @@ void sessions::connect()
 /// those of this client.
 void sessions::remove_lost_nodes()
 {
-    for (int room = max_removed; users_.has_lost() && session_->connected(); --room) {
-        if (room > 1) {
-            session_->ask().remove(users_.take_lost(), replied());
+    for (int remaining = max_removed; users_.has_lost() && session_->connected(); --remaining) {
+        if (remaining > 1) {
+            session_->get_requests().remove(users_.take_lost(), reply_handler());
             continue;
         }
         // The rest is removed after this reply: the more requests are unanswered, the longer it takes to complete all
         // of them when the connection ends.
-        session_->ask().remove(users_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
+        session_->get_requests().remove(users_.take_lost(), [self = owner_.keep(*this), of = number_](const reply&) {
             if (self->session_ && self->number_ == of)
                 self->remove_lost_nodes();
         });
@@ -203,7 +204,7 @@ void sessions::warn_of_few_ticks()
             "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
 }
 
-void sessions::expired()
+void sessions::on_session_expired()
 {
     replace_session(make_failure(errc::unavailable, "the session has expired"));
 }
@@ -251,18 +252,18 @@ void sessions::probe_history(lease_clock::duration delay)
         return;
     auto done = [all = std::weak_ptr(owner_.keep(*this)), delay](std::int64_t written_in) {
         if (const auto self = all.lock())
-            self->history_probed(written_in, delay);
+            self->on_history_probed(written_in, delay);
     };
     probe_ = history_probe::start(strand_, config_.session, std::move(done));
 }
 
-void sessions::history_probed(std::int64_t written_in, lease_clock::duration delay)
+void sessions::on_history_probed(std::int64_t written_in, lease_clock::duration delay)
 {
     end_probe();
     if (!session_ || session_->connected())
         return;
     if (written_in != 0 && written_in <= session_->life().newest_transaction()) {
-        history_lost(written_in);
+        on_history_lost(written_in);
         return;
     }
     // The delay is randomized by a quarter, and may not exceed the timeout.
@@ -276,7 +277,7 @@ void sessions::end_probe()
         close_at_server(old->stop(), 0);
 }
 
-void sessions::history_lost(std::int64_t written_in)
+void sessions::on_history_lost(std::int64_t written_in)
 {
     const auto old = session_;
     const auto why = "the servers have lost their history: transaction " +
@@ -308,7 +309,7 @@ void sessions::leave_to_expire()
     replace_session(problem());
 }
 
-void sessions::denied()
+void sessions::on_user_denied()
 {
     plan().demote();
     refuse(make_failure(
@@ -333,8 +334,8 @@ void sessions::close_at_server(const std::shared_ptr<session>& old, remote::conn
     old->close(timeout, [self = owner_.keep(*this), which = old.get(), number](bool proven) {
         std::erase_if(self->closing_, [which](const auto& each) { return each.get() == which; });
         if (proven)
-            self->lost_.closed_by_server(number);
-        self->owner_.arm_turn();
+            self->lost_.on_closed_by_server(number);
+        self->owner_.arm_timer();
         self->owner_.finish_close();
     });
 }

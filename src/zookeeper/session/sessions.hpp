@@ -37,7 +37,7 @@ public:
         remote::event_reporter& reporter, watches& all_watches);
 
     /// Returns null if no request can be sent now.
-    [[nodiscard]] requests* ask() noexcept;
+    [[nodiscard]] requests* get_requests() noexcept;
     /// Number of the current session, or of the last one.
     [[nodiscard]] remote::connection_number number() const noexcept { return number_; }
     /// The server's id of the session.
@@ -82,17 +82,17 @@ private:
     void remove_lost_nodes();
     void note_timeout();
     void warn_of_few_ticks();
-    void expired();
+    void on_session_expired();
     /// Drops the current session, which has ended. Opens another one if it is needed.
     void replace_session(failure_ptr why);
-    void denied();
+    void on_user_denied();
 
     /// Probes the history after `delay`, unless the session is connected again before.
     void probe_history_in(lease_clock::duration delay);
     void probe_history(lease_clock::duration delay);
-    void history_probed(std::int64_t written_in, lease_clock::duration delay);
+    void on_history_probed(std::int64_t written_in, lease_clock::duration delay);
     void end_probe();
-    void history_lost(std::int64_t written_in);
+    void on_history_lost(std::int64_t written_in);
 
     const asio::any_io_executor strand_;
     const settings& config_;

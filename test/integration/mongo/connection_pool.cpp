@@ -68,8 +68,8 @@ BOOST_AUTO_TEST_CASE(concurrent_commands_share_the_connections)
     std::size_t max_waiting = 0;
     for (const auto& each : asked) {
         run_until(*test.io, [&] {
-            max_open = std::max(max_open, test.all().open());
-            max_waiting = std::max(max_waiting, test.all().waiting());
+            max_open = std::max(max_open, test.all().open_count());
+            max_waiting = std::max(max_waiting, test.all().waiting_count());
             return each->done();
         });
         BOOST_TEST(each->got().what == kind::done, each->got().why);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(refused_command_keeps_its_connection)
     BOOST_TEST(got.what == kind::refused);
     BOOST_TEST(got.code == 59);
     BOOST_TEST(got.why.find("noSuchCommand") != std::string::npos, got.why);
-    BOOST_TEST(test.all().open() == 1u);
+    BOOST_TEST(test.all().open_count() == 1u);
     BOOST_TEST(test.say(ping).what == kind::done);
 }
 
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
     relay link(shared_mongodb());
     pool_fixture test(link.port(), 3);
     open_connections(test, 3);
-    BOOST_TEST(test.all().open() == 3u);
+    BOOST_TEST(test.all().open_count() == 3u);
     link.refuse(true);
     {
         // When the relay refuses another connection, it has closed the existing ones.
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
     link.refuse(false);
     const auto& got = test.say(ping);
     BOOST_TEST(got.what == kind::done, got.why);
-    BOOST_TEST(test.all().open() == 1u);
+    BOOST_TEST(test.all().open_count() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(free_connections_are_closed)
@@ -144,14 +144,14 @@ BOOST_AUTO_TEST_CASE(free_connections_are_closed)
     run_until(*test.io, [&] { return test.all().in_flight() == 1; });
     test.post([](connection_pool& all) {
         all.close_free();
-        BOOST_TEST(all.open() == 1u);
+        BOOST_TEST(all.open_count() == 1u);
         BOOST_TEST(all.in_flight() == 1u);
     });
     link.silence(false);
     BOOST_TEST(test.wait_for(in_flight).what == kind::done);
     // The connection is free now.
     test.post([](connection_pool& all) { all.close_free(); });
-    run_until(*test.io, [&] { return test.all().open() == 0; });
+    run_until(*test.io, [&] { return test.all().open_count() == 0; });
     // No handler is left to run, and the next command opens a new connection.
     test.io->restart();
     test.io->run_for(patience);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(command_to_a_closed_port_is_unsent)
     BOOST_TEST(got.what == kind::unsent);
     BOOST_TEST(got.cause == asio::error::connection_refused);
     BOOST_TEST(got.ends_connection);
-    BOOST_TEST(test.all().open() == 0u);
+    BOOST_TEST(test.all().open_count() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
     BOOST_TEST(got.what == kind::unknown);
     BOOST_TEST(got.cause == asio::error::eof);
     BOOST_TEST(got.ends_connection);
-    BOOST_TEST(test.all().open() == 0u);
+    BOOST_TEST(test.all().open_count() == 0u);
     // The command was carried out nevertheless.
     const auto& again = test.say(count_up);
     BOOST_TEST(again.what == kind::done, again.why);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(driver_makes_no_second_connection)
         void fail(answer) noexcept override {}
         void set_cause(const error_code&, bool) override {}
         [[nodiscard]] bool ends_connection() const noexcept override { return true; }
-        void performed() override { done = true; }
+        void on_end() override { done = true; }
 
         std::vector<kind> got;
         bool done = false;
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(destroyed_context_drops_the_commands_in_flight)
     const auto first = test.ask(ping);
     const auto second = test.ask(ping);
     const auto third = test.ask(ping);
-    run_until(*test.io, [&] { return test.all().in_flight() == 2 && test.all().waiting() == 1; });
+    run_until(*test.io, [&] { return test.all().in_flight() == 2 && test.all().waiting_count() == 1; });
     test.io.reset();
     BOOST_TEST(!first->done());
     BOOST_TEST(!second->done());

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
         authenticated_pool some(port, std::move(who));
         const auto asked = some.test.ask(count_up);
         static_cast<void>(some.test.wait_for(asked));
-        BOOST_TEST(some.test.all().open() == (asked->got().ends_connection ? 0u : 1u));
+        BOOST_TEST(some.test.all().open_count() == (asked->got().ends_connection ? 0u : 1u));
         return asked;
     };
     for (const auto* const mechanism : {"", "SCRAM-SHA-1", "SCRAM-SHA-256"}) {
@@ -104,12 +104,12 @@ BOOST_AUTO_TEST_CASE(connections_are_authenticated_one_at_a_time)
     for (int n = 0; n < 64; ++n)
         asked.push_back(some.test.ask(ping));
     some.test.post([](connection_pool& all) {
-        BOOST_TEST(all.open() == 1u);
+        BOOST_TEST(all.open_count() == 1u);
         BOOST_TEST(!all.has_capacity());
     });
     static_cast<void>(some.test.wait_for(asked.front()));
     // The first command did not wait for the other connections.
-    BOOST_TEST(some.test.all().open() <= 2u);
+    BOOST_TEST(some.test.all().open_count() <= 2u);
     for (const auto& each : asked)
         BOOST_TEST(some.test.wait_for(each).what == kind::done, each->got().why);
 }
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
                         continue;
                     BOOST_TEST(got.what == (bytes == std::string("findAndModify") ? kind::unknown : kind::unsent));
                     BOOST_TEST(got.ends_connection);
-                    BOOST_TEST(some.test.all().open() == 0u);
+                    BOOST_TEST(some.test.all().open_count() == 0u);
                     BOOST_TEST(some.test.say(count_up).what == kind::done, some.test.last->got().why);
                 }
             }

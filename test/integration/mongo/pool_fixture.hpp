@@ -48,7 +48,7 @@ public:
     [[nodiscard]] bool done() const noexcept { return done_; }
 
 private:
-    void performed() override
+    void on_end() override
     {
         done_ = true;
         if (then_)

@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock)
     const auto& found = some.look({.hosts = {local(shared_mongodb())}});
     BOOST_TEST((found.what == found_kind::primary), found.why);
     BOOST_TEST(found.at.name() == local(shared_mongodb()).name());
-    BOOST_TEST((found.asked >= before && found.asked <= lease_clock::now()));
+    BOOST_TEST((found.sent_at >= before && found.sent_at <= lease_clock::now()));
     const auto ours =
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
     // The server runs on this machine, so it uses the same clock.
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(time_to_connect_does_not_count_as_server_time)
     some.io->run_for(50ms);
     const auto connects = lease_clock::now();
     slow.silence(false);
-    BOOST_TEST((some.wait().asked >= connects));
+    BOOST_TEST((some.wait().sent_at >= connects));
 }
 
 BOOST_AUTO_TEST_CASE(closed_discovery_does_not_call_its_handler)

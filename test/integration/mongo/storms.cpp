@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo_fixture.hpp"
-#include "support/storm.hpp"
+#include "support/stress.hpp"
 
 #include <chrono>
 #include <memory>
@@ -22,7 +22,7 @@ std::string in_words(const std::string& key)
 
 struct storm : mongo_fixture
 {
-    [[nodiscard]] mongo::options by_way(const way& over) const
+    [[nodiscard]] mongo::options by_way(const faulty_connection& over) const
     {
         auto how = options(mongodb_url(over.link.port()));
         how.operation_timeout = 1500ms;
@@ -38,17 +38,17 @@ BOOST_FIXTURE_TEST_SUITE(mongo_storms, storm, *boost::unit_test::precondition(ha
 
 BOOST_AUTO_TEST_CASE(a_crowd_whose_links_and_server_fail_at_random_is_granted_each_lock_one_at_a_time)
 {
-    crowd all(random_mix::first_seed());
+    random_clients all(random_mix::first_seed());
     std::vector<locker> lockers;
-    std::vector<std::unique_ptr<way>> ways;
+    std::vector<std::unique_ptr<faulty_connection>> connections;
     std::vector<running<void>> faults;
     for (int i = 0; i < 4; ++i) {
-        auto& over = *ways.emplace_back(std::make_unique<way>(server->port()));
+        auto& over = *connections.emplace_back(std::make_unique<faulty_connection>(server->port()));
         lockers.push_back(add(by_way(over)));
-        faults.push_back(start(io, hurt(over, all.draw, lease, in_words)));
+        faults.push_back(start(io, inject_faults(over, all.draw, lease, in_words)));
     }
-    faults.push_back(start(io, hurt(*server, all.draw, lease)));
-    live_through(io, all, lockers, ways, std::move(faults));
+    faults.push_back(start(io, inject_faults(*server, all.draw, lease)));
+    run_through_faults(io, all, lockers, connections, std::move(faults));
     until([&] { return is_empty(); });
     for (const auto& each : lockers)
         BOOST_TEST(run(each.shutdown(10s)).clean());
@@ -60,11 +60,11 @@ BOOST_AUTO_TEST_CASE(a_crowd_whose_links_and_server_fail_at_random_is_granted_ea
 
 BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_time_while_its_links_are_cut)
 {
-    dice draw(random_mix::first_seed());
+    random_source draw(random_mix::first_seed());
     progress on;
-    way over(server->port());
+    faulty_connection over(server->port());
     std::vector<locker> all;
-    several_threads pool;
+    threaded_context pool;
     for (int i = 0; i < 4; ++i) {
         auto how = options(mongodb_url(over.link.port()));
         // The connections of these lockers are closed whenever they are idle.
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
             how.idle_timeout = 0ms;
         all.emplace_back(mongo::make_adapter(pool.io.get_executor(), how));
     }
-    visit_in_threads(pool, on, all, draw, [&] {
+    run_in_threads(pool, on, all, draw, [&] {
         const auto go_on = [&] {
             const auto before = on.grants.load();
             wait_until([&] { return on.grants > before + 50; });
@@ -89,16 +89,16 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
 
 BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_moment_of_a_storm)
 {
-    way over(server->port());
-    doomed_contexts those;
+    faulty_connection over(server->port());
+    context_destruction_test those;
     those.make = [&](asio::io_context& own, int round, std::chrono::milliseconds idle_timeout) {
         auto how = by_way(over);
         how.collection = "round" + std::to_string(round);
         how.idle_timeout = idle_timeout;
         return mongo::make_adapter(own.get_executor(), how);
     };
-    those.trouble = [&] { server->pause(); };
-    those.end_trouble = [&] { server->resume(); };
+    those.inject_fault = [&] { server->pause(); };
+    those.end_fault = [&] { server->resume(); };
     those.run(over);
 }
 

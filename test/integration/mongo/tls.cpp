@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
                                         text + R"("}, "upsert": true, "new": true})");
         BOOST_TEST(got.what == kind::done, got.why);
         BOOST_TEST(got.reply.to_json().size() > text.size());
-        BOOST_TEST(some.test.all().open() == 1u);
+        BOOST_TEST(some.test.all().open_count() == 1u);
     }
     tls_pool others(right.port(), known.file("other.pem"));
     is_not_trusted(others);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(tls_and_plain_endpoints_do_not_connect)
     const certificates known;
     tls_pool some(shared_mongodb(), known.file("ca.pem"));
     BOOST_TEST(some.test.say(ping, 2s).what == kind::unsent);
-    BOOST_TEST(some.test.all().open() == 0u);
+    BOOST_TEST(some.test.all().open_count() == 0u);
     // A server with TLS must not be used without TLS, either.
     const mongodb_server server(with_tls(known, "right"));
     pool_fixture plain(server.port());
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
     tls_pool some(link.port(), known.file("ca.pem"));
     BOOST_TEST(some.test.say(ping).what == kind::done);
     BOOST_TEST(some.test.say(ping).what == kind::done);
-    BOOST_TEST(some.test.all().open() == 1u);
+    BOOST_TEST(some.test.all().open_count() == 1u);
     link.refuse(true);
     {
         // When the relay refuses another connection, it has closed the existing one.

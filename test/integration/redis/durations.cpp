@@ -43,7 +43,7 @@ const milliseconds extremes[] = {milliseconds::min(), -1ms, 0ms, 1ms,
 
 BOOST_AUTO_TEST_SUITE(redis_durations)
 
-BOOST_AUTO_TEST_CASE(each_is_used_or_refused_at_its_limits)
+BOOST_AUTO_TEST_CASE(each_duration_option_is_used_or_refused_at_its_limits)
 {
     redis_server server;
     for (const auto& row : rows) {

@@ -78,21 +78,21 @@ BOOST_AUTO_TEST_SUITE(redis_hostile)
 BOOST_AUTO_TEST_CASE(connection_survives_any_input, *boost::unit_test::enable_if<redis::detail::validates_replies>())
 {
     asio::io_context io;
-    mutator some(4'711);
-    std::string said;
+    mutator mutations(4'711);
+    std::string reply_bytes;
     peer server(io, [&](peer::talk& with) -> asio::awaitable<void> {
         co_await with.hear();
         // The bytes are sent in two pieces, cut at a random position.
-        const auto cut = said.empty() ? 0 : some.below(said.size());
-        co_await with.say(said.substr(0, cut));
-        co_await with.say(said.substr(cut));
+        const auto cut = reply_bytes.empty() ? 0 : mutations.below(reply_bytes.size());
+        co_await with.say(reply_bytes.substr(0, cut));
+        co_await with.say(reply_bytes.substr(cut));
     });
     for (const auto& each : disorderly) {
-        said = each;
+        reply_bytes = each;
         run_connection(io, server.port());
     }
     for (int i = 0; i < 2'000; ++i) {
-        said = some.next();
+        reply_bytes = mutations.next();
         run_connection(io, server.port());
     }
     BOOST_TEST(server.connections() == 2'000u + disorderly.size());
@@ -141,17 +141,17 @@ namespace {
 peer::service server_of(std::string version)
 {
     const auto info = "redis_version:" + version + "\r\n";
-    const auto said = greeting + "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n";
-    return [said](peer::talk& with) -> asio::awaitable<void> {
+    const auto reply_bytes = greeting + "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n";
+    return [reply_bytes](peer::talk& with) -> asio::awaitable<void> {
         co_await with.hear("INFO");
-        co_await with.say(said);
+        co_await with.say(reply_bytes);
         co_await with.hear("EVAL");
     };
 }
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_server_before_6_2_is_refused_by_its_version)
+BOOST_AUTO_TEST_CASE(server_older_than_6_2_is_refused)
 {
     struct
     {

@@ -19,22 +19,22 @@ BOOST_AUTO_TEST_SUITE(redis_majority)
 
 namespace {
 
-struct three
+struct three_servers
 {
-    explicit three(redis::options settings = {})
-        : speak(io, redis::make_quorum(
-                        io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, patient(settings)))
+    explicit three_servers(redis::options settings = {})
+        : speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()},
+                        with_long_timeout(settings)))
     {
     }
-    ~three() { run_coro(io, speak.backend().close(1s)); }
+    ~three_servers() { run_coro(io, speak.backend().close(1s)); }
 
     /// Returns the settings with a timeout within which a connected node answers even if this machine is slow.
-    static redis::options patient(redis::options settings)
+    static redis::options with_long_timeout(redis::options settings)
     {
         settings.operation_timeout = settings.operation_timeout.value_or(10s);
         return settings;
     }
-    [[nodiscard]] int holding(const std::string& key)
+    [[nodiscard]] int count_holders(const std::string& key)
     {
         int count = 0;
         for (auto& server : servers)
@@ -57,24 +57,24 @@ void until(const std::function<bool()>& reached)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_majority_grants_extends_and_takes_back)
+BOOST_AUTO_TEST_CASE(majority_grants_extends_and_releases)
 {
-    three f;
+    three_servers f;
     const auto claim = driver::exclusive("k", 20s);
     f.speak.grant(claim);
-    run_until(f.io, [&] { return f.holding("k") == 3; });
+    run_until(f.io, [&] { return f.count_holders("k") == 3; });
     f.speak.refuse(driver::exclusive("k"));
     f.speak.check_held(claim);
     BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::extended));
     f.speak.give_back(claim);
-    run_until(f.io, [&] { return f.holding("k") == 0; });
+    run_until(f.io, [&] { return f.count_holders("k") == 0; });
     BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::not_held));
     f.speak.check_not_held(claim);
 }
 
-BOOST_AUTO_TEST_CASE(a_minority_is_taken_back)
+BOOST_AUTO_TEST_CASE(grant_of_a_minority_is_released)
 {
-    three f;
+    three_servers f;
     f.servers[0]({"SET", "{colock}:k", stored_holder('a')});
     f.servers[1]({"SET", "{colock}:k", stored_holder('b')});
     const auto claim = driver::exclusive("k");
@@ -82,14 +82,14 @@ BOOST_AUTO_TEST_CASE(a_minority_is_taken_back)
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
     f.servers[0]({"DEL", "{colock}:k"});
     f.speak.grant(claim);
-    run_until(f.io, [&] { return f.holding("k") == 3; });
+    run_until(f.io, [&] { return f.count_holders("k") == 3; });
     f.speak.give_back(claim);
-    run_until(f.io, [&] { return f.holding("k") == 1; });
+    run_until(f.io, [&] { return f.count_holders("k") == 1; });
 }
 
 BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
 {
-    three f({.operation_timeout = 8s, .health_interval = 20s});
+    three_servers f({.operation_timeout = 8s, .health_interval = 20s});
     const auto warm = driver::exclusive("warm");
     f.speak.grant(warm);
     f.speak.give_back(warm);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     // The operations have only waited for a majority.
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
     f.servers[1].resume();
-    run_until(f.io, [&] { return f.holding("k") == 0; });
+    run_until(f.io, [&] { return f.count_holders("k") == 0; });
 
     f.servers[0].kill();
     f.servers[1].kill();
@@ -137,36 +137,36 @@ BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_sl
 BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
 {
     redis_server servers[3];
-    redis_relay between(servers[2].port());
+    redis_relay third_link(servers[2].port());
     asio::io_context io;
-    const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), between.url()},
-                               three::patient({.health_interval = 1min})));
+    const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), third_link.url()},
+                               three_servers::with_long_timeout({.health_interval = 1min})));
     const auto events = std::make_shared<notes>();
     speak.backend().attach(events);
-    const auto left = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
+    const auto is_stored = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
     int losses = 0;
     for (const auto what : {loss::request, loss::reply}) {
         const auto held = driver::exclusive("k");
         speak.grant(held);
-        run_until(io, left);
-        between.cut_at("EVALSHA", what);
+        run_until(io, is_stored);
+        third_link.cut_at("EVALSHA", what);
         speak.give_back(held);
-        run_until(io, [&] { return events->reconnections == losses + 1 && !left(); });
+        run_until(io, [&] { return events->reconnections == losses + 1 && !is_stored(); });
 
         const auto unanswered = driver::exclusive("k");
-        between.cut_at("SET", what);
+        third_link.cut_at("SET", what);
         speak.grant(unanswered);
-        run_until(io, [&] { return between.cuts() == losses + 2 && left() == (what == loss::reply); });
+        run_until(io, [&] { return third_link.cuts() == losses + 2 && is_stored() == (what == loss::reply); });
         speak.give_back(unanswered);
         losses += 2;
-        run_until(io, [&] { return events->reconnections == losses && !left(); });
+        run_until(io, [&] { return events->reconnections == losses && !is_stored(); });
     }
     run_coro(io, speak.backend().close(1s));
 }
 
-BOOST_AUTO_TEST_CASE(a_holder_is_polled_for)
+BOOST_AUTO_TEST_CASE(busy_reports_the_poll_interval_as_retry_time)
 {
-    three f({.poll_interval = 20ms});
+    three_servers f({.poll_interval = 20ms});
     const auto holder = driver::exclusive("k");
     f.speak.grant(holder);
     const auto busy = f.speak.refuse(driver::exclusive("k"));
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_holder_is_polled_for)
 
 BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
 {
-    three f;
+    three_servers f;
     const auto able = f.speak.backend().capabilities();
     BOOST_TEST((!able.shared && !able.semaphore && !able.fence && !able.events && !able.no_ttl));
     asio::io_context io;
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
     BOOST_CHECK_THROW(make({"redis://a", "redis://b", "redis://:secret@a:6379/1"}), validation_error);
 }
 
-BOOST_AUTO_TEST_CASE(expired_remainder_on_the_only_reachable_master_is_no_holder)
+BOOST_AUTO_TEST_CASE(claim_on_the_only_reachable_master_is_not_reported_as_busy)
 {
     redis_server servers[3];
     redis_proxy first(servers[0].port());
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(expired_remainder_on_the_only_reachable_master_is_no_holder
     COLOCK_THROWS(create_error, errc::unavailable,
         run_coro(io, locks.acquire("k", {.retry = retry_policy::fixed(10ms).times(2)})));
     first.enable(true);
-    // Two of three nodes have answered now, and one of them is held by another claim.
+    // Two of three nodes answer now. On one of them, another claim holds the key.
     const auto is_busy = [&] {
         try {
             return !run_coro(io, locks.try_acquire("k"));
@@ -217,9 +217,9 @@ BOOST_AUTO_TEST_CASE(expired_remainder_on_the_only_reachable_master_is_no_holder
     run_coro(io, locks.shutdown(5s));
 }
 
-BOOST_AUTO_TEST_CASE(late_break_spares_later_holder_of_a_majority)
+BOOST_AUTO_TEST_CASE(late_break_does_not_remove_a_later_holder)
 {
-    three f;
+    three_servers f;
     redis_relay first(f.servers[0].port()), second(f.servers[1].port()), third(f.servers[2].port());
     // The user may not end connections, so a request on an earlier connection may still arrive.
     for (auto& server : f.servers)
@@ -233,12 +233,12 @@ BOOST_AUTO_TEST_CASE(late_break_spares_later_holder_of_a_majority)
         each->hold();
     COLOCK_THROWS(error, errc::unavailable, run_coro(f.io, late.break_lock("k")));
     f.speak.give_back(before);
-    run_until(f.io, [&] { return f.holding("k") == 0; });
+    run_until(f.io, [&] { return f.count_holders("k") == 0; });
     f.speak.grant(after);
     for (auto* each : {&first, &second, &third})
         each->deliver();
     f.speak.check_held(after);
-    BOOST_TEST(f.holding("k") == 3);
+    BOOST_TEST(f.count_holders("k") == 3);
     f.speak.give_back(after);
     run_coro(f.io, late.shutdown(5s));
 }
@@ -249,8 +249,8 @@ BOOST_AUTO_TEST_CASE(extension_needs_answers_of_a_majority)
     redis_proxy first(servers[0].port());
     redis_proxy second(servers[1].port());
     asio::io_context io;
-    locker locks(redis::make_quorum(
-        io.get_executor(), {first.url(), second.url(), servers[2].url()}, three::patient({.health_interval = 1min})));
+    locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()},
+        three_servers::with_long_timeout({.health_interval = 1min})));
     auto held = run_coro(io, locks.acquire("k", {.ttl = 1h, .retry = retry_policy::fixed(10ms)}));
     // The grant needs only a majority, but the test needs all nodes.
     for (auto& server : servers)

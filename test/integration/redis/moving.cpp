@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_adopted_by_one_script)
     f.speak->give_back(third);
 }
 
-BOOST_AUTO_TEST_CASE(the_fence_of_an_adoption_is_above_the_clock_again_after_the_counter_was_lost)
+BOOST_AUTO_TEST_CASE(adoption_after_a_lost_fence_counter_has_a_greater_fence)
 {
     for (const char* lost : {"0", "5"}) {
         served f;
@@ -83,18 +83,18 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_an_adoption_and_nothing_has
     f.speak->give_back(next);
 }
 
-BOOST_AUTO_TEST_CASE(replica_cannot_refuse_a_ticket)
+BOOST_AUTO_TEST_CASE(adoption_on_a_replica_fails_and_is_not_reported_as_busy)
 {
     redis_server master, replica;
-    client_side some({.url = replica.url(), .operation_timeout = 2s});
+    client_side on_replica({.url = replica.url(), .operation_timeout = 2s});
     const auto held = driver::exclusive("k");
-    some.speak.grant(held);
-    const auto ticket = some.speak.backend().export_ticket(*held);
+    on_replica.speak.grant(held);
+    const auto ticket = on_replica.speak.backend().export_ticket(*held);
     replica({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
-    BOOST_TEST((some.speak.adopt(ticket, driver::exclusive("k")).status == create_status::failed));
+    BOOST_TEST((on_replica.speak.adopt(ticket, driver::exclusive("k")).status == create_status::failed));
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_of_the_plain_layout_moves_without_a_fence)
+BOOST_AUTO_TEST_CASE(lock_of_the_plain_layout_is_adopted_without_a_fence)
 {
     served f({.layout = redis::layout::plain});
     const auto held = driver::exclusive("k"), next = driver::exclusive("k");

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(a_reader_alone_is_one_string_and_a_second_makes_it_a_set)
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
 }
 
-BOOST_AUTO_TEST_CASE(readers_with_and_without_ttl_keep_their_own)
+BOOST_AUTO_TEST_CASE(each_reader_keeps_its_own_ttl_or_none)
 {
     served f;
     const auto eternal = driver::shared("k", 0, 0ms);
@@ -110,14 +110,14 @@ BOOST_AUTO_TEST_CASE(expired_readers_do_not_block_others)
             "end",
             "0"});
     };
-    const auto tries = [&](const plain_claim_ptr& claim) {
+    const auto check_grant = [&](const plain_claim_ptr& claim) {
         leave_expired_readers();
         f.speak->grant(claim);
         f.speak->give_back(claim);
         BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
     };
-    tries(driver::one_attempt("k"));
-    tries(driver::shared("k", 2));
+    check_grant(driver::one_attempt("k"));
+    check_grant(driver::shared("k", 2));
     leave_expired_readers();
     f.speak->grant_all({driver::exclusive("k"), driver::exclusive("l")});
 }

@@ -6,8 +6,8 @@
 #include <colock/redis/adapter.hpp>
 
 #include "server.hpp"
+#include "support/foreign_client.hpp"
 #include "support/run.hpp"
-#include "support/stranger.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -97,7 +97,7 @@ struct encounter
 
     redis_server server;
     asio::io_context io;
-    stranger them;
+    foreign_client them;
     locker us{redis::make_adapter(io.get_executor(),
         {.url = server.url(), .layout = redis::layout::plain, .operation_timeout = 10s, .poll_interval = 5ms})};
 };

@@ -71,7 +71,7 @@ struct observed_locker
     std::optional<locker> locks;
 };
 
-std::string nobodys_url()
+std::string unused_url()
 {
     return "redis://127.0.0.1:" + std::to_string(free_port());
 }
@@ -80,9 +80,9 @@ std::string nobodys_url()
 
 BOOST_AUTO_TEST_SUITE(redis_truth)
 
-BOOST_AUTO_TEST_CASE(an_absent_server_is_named_with_its_cause)
+BOOST_AUTO_TEST_CASE(absent_server_is_reported_with_its_address_and_cause)
 {
-    const auto url = nobodys_url();
+    const auto url = unused_url();
     observed_locker on(url, 600ms);
     const auto failed = on.failure_of(on.locks->try_acquire("k"));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)
 {
     std::vector<std::string> urls;
     while (urls.size() < 3) {
-        if (auto one = nobodys_url(); std::ranges::find(urls, one) == urls.end())
+        if (auto one = unused_url(); std::ranges::find(urls, one) == urls.end())
             urls.push_back(std::move(one));
     }
     asio::io_context io;

@@ -15,7 +15,7 @@ namespace {
 constexpr auto intent = "{colock}#w:k";
 
 /// Two adapters, the second in the role of another process.
-struct two_sides
+struct two_adapters
 {
     redis_server server;
     client_side on{{.url = server.url()}};
@@ -48,9 +48,9 @@ std::vector<release_outcome> release_together(client_side& by, const std::vector
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(redis_wake_ups, two_sides)
+BOOST_FIXTURE_TEST_SUITE(redis_wake_ups, two_adapters)
 
-BOOST_AUTO_TEST_CASE(a_writer_leaves_the_intent_of_another_alone)
+BOOST_AUTO_TEST_CASE(writer_does_not_remove_the_intent_of_another_writer)
 {
     for (const bool gives_up : {true, false}) {
         const auto reader = driver::shared("k", 0, 60s);
@@ -121,14 +121,14 @@ BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
 
 BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
 {
-    const auto holds = [&](const std::string& key) {
+    const auto grant = [&](const std::string& key) {
         auto claim = driver::exclusive(key);
         on.speak.grant(claim);
         return claim;
     };
     // At first no client waits. Then only a client of the holder's own adapter waits, which is not counted.
-    BOOST_TEST(!on.speak.release(holds("k")).others_wait);
-    auto held = holds("k");
+    BOOST_TEST(!on.speak.release(grant("k")).others_wait);
+    auto held = grant("k");
     const auto own = driver::exclusive("k");
     auto waiting = on.speak.start_acquire(own);
     wait_for_subscription(waiting);
@@ -139,37 +139,37 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
     // A waiter of another adapter, with a single release and with several in one batch.
     for (const bool together : {false, true}) {
         const std::string key = together ? "several" : "single";
-        held = holds(key);
-        const auto beside = holds("beside " + key);
+        held = grant(key);
+        const auto other_held = grant("beside " + key);
         const auto others = driver::exclusive(key);
         auto elsewhere = other.speak.start_acquire(others);
         run_until(
             other.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:" + key}) == "{colock}:" + key + "\n1\n"; });
         if (together) {
-            const auto answers = release_together(on, {beside, held});
+            const auto answers = release_together(on, {other_held, held});
             BOOST_TEST(!answers[0].others_wait);
             BOOST_TEST(answers[1].others_wait);
         } else {
             BOOST_TEST(on.speak.release(held).others_wait);
-            on.speak.give_back(beside);
+            on.speak.give_back(other_held);
         }
         elsewhere.get(other.io);
         other.speak.give_back(others);
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_repeated_create_is_for_a_new_ttl_in_each_form)
+BOOST_AUTO_TEST_CASE(repeated_create_starts_a_new_ttl_for_each_kind_of_holder)
 {
-    const auto left = [&](std::string_view key) { return std::stoll(server({"PTTL", key})); };
+    const auto remaining_ms = [&](std::string_view key) { return std::stoll(server({"PTTL", key})); };
     // A writer, a single reader, and one of two readers.
-    for (const auto& [claim, beside] :
+    for (const auto& [claim, other_reader] :
         std::vector<std::pair<plain_claim_ptr, plain_claim_ptr>>{{driver::exclusive("k", 60s), nullptr},
             {driver::shared("k", 0, 60s), nullptr}, {driver::shared("k", 0, 60s), driver::shared("k", 0, 60s)}})
     {
-        if (beside)
-            on.speak.grant(beside);
+        if (other_reader)
+            on.speak.grant(other_reader);
         on.speak.grant(claim);
-        if (beside) {
+        if (other_reader) {
             // The score of a member is its expiry.
             const auto soon = std::to_string((std::stoll(server({"TIME"})) + 20) * 1000);
             const auto members = server({"ZRANGE", "{colock}:k", "0", "-1"});
@@ -181,18 +181,18 @@ BOOST_AUTO_TEST_CASE(a_repeated_create_is_for_a_new_ttl_in_each_form)
             server({"PEXPIRE", "{colock}:k", "20000"});
         }
         on.speak.grant(claim);
-        long long most = 0;
+        long long longest_remaining = 0;
         for (const auto& each : on.speak.inspect("k"))
-            most = std::max<long long>(most, each.remaining.value_or(0ms).count());
-        BOOST_TEST(most > 40'000);
-        BOOST_TEST(left("{colock}:k") > 40'000);
+            longest_remaining = std::max<long long>(longest_remaining, each.remaining.value_or(0ms).count());
+        BOOST_TEST(longest_remaining > 40'000);
+        BOOST_TEST(remaining_ms("{colock}:k") > 40'000);
         on.speak.release(claim);
-        if (beside)
-            on.speak.release(beside);
+        if (other_reader)
+            on.speak.release(other_reader);
     }
 }
 
-BOOST_AUTO_TEST_CASE(in_the_plain_layout_too)
+BOOST_AUTO_TEST_CASE(repeated_create_starts_a_new_ttl_in_the_plain_layout)
 {
     client_side plain({.url = server.url(), .layout = redis::layout::plain});
     const auto claim = driver::exclusive("k", 60s);

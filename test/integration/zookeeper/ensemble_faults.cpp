@@ -45,26 +45,26 @@ struct ensemble_fixture : locker_fixture
         auto& near = add(2s, url_of(number));
         auto& far = add(10s, url_of((number + 1) % servers.size));
         auto held = run(near.acquire("k"));
-        seen.granted(held);
+        seen.on_grant(held);
         auto loss_event = start(io, held.lost());
         auto waiter = queue(far);
         // A write that is answered in the last moment proves little.
         run(held.extend(20s));
         servers.cut_off(number);
         auto next = waiter.get(io);
-        seen.granted(next);
+        seen.on_grant(next);
         BOOST_TEST((loss_event.get(io) == lost_reason::session));
         servers.cut_off(number, false);
-        seen.left(held);
+        seen.on_release(held);
         run(next.release(on_failure::raise));
-        seen.left(next);
+        seen.on_release(next);
         // The former holder continues in another session.
         run(pass(near, seen));
         check_end();
     }
 
     zookeeper_ensemble& servers;
-    witness seen;
+    grant_checker seen;
 };
 
 } // namespace
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(all_servers_die_and_come_back_within_the_session)
 BOOST_AUTO_TEST_CASE(all_servers_die_and_come_back_after_the_session)
 {
     const auto held = run(add(2s).acquire("k"));
-    seen.granted(held);
+    seen.on_grant(held);
     auto loss_event = start(io, held.lost());
     auto waiting = start_waiters(3, 2);
     for (std::size_t i = 0; i < servers.size; ++i)
@@ -180,11 +180,11 @@ BOOST_AUTO_TEST_CASE(node_created_at_a_server_that_is_then_cut_off_is_found_at_a
     servers.cut_off(cut);
     link.lead_to(servers[servers.leader()].port());
     auto held = waiter.get(io);
-    seen.granted(held);
+    seen.on_grant(held);
     BOOST_TEST((nodes() == made));
     servers.cut_off(cut, false);
     run(held.release(on_failure::raise));
-    seen.left(held);
+    seen.on_release(held);
     check_end();
 }
 
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(shortened_session_with_a_lost_reply_never_has_two_holders)
     near.smallest_session_timeout = 2s;
     auto& one = add(near);
     auto held = run(one.acquire("k", {.ttl = 0ms}));
-    seen.granted(held);
+    seen.on_grant(held);
     const auto sessions = sessions_of(servers[usual].port(), chroot());
     BOOST_TEST_REQUIRE(sessions.size() == 1U);
     auto waiter = queue(add(8s, url_of(usual)));
@@ -210,11 +210,11 @@ BOOST_AUTO_TEST_CASE(shortened_session_with_a_lost_reply_never_has_two_holders)
     until([&] { return link.cuts() > 0; });
     link.refuse(true);
     auto next = waiter.get(io);
-    seen.granted(next);
+    seen.on_grant(next);
     BOOST_TEST(!held.held());
-    seen.left(held);
+    seen.on_release(held);
     run(next.release(on_failure::raise));
-    seen.left(next);
+    seen.on_release(next);
     link.cut_at_any({}, loss::reply);
     link.lead_to(servers[usual].port());
     link.refuse(false);
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(a_leader_with_a_wrong_clock_ends_nothing_too_early_or_too_l
     servers.make_leader(wrong);
     auto& one = add(4s);
     const auto held = run(one.acquire("k", {.ttl = 3s}));
-    seen.granted(held);
+    seen.on_grant(held);
     auto waiter = queue(add(4s));
     const auto known = run(one.list());
     BOOST_TEST_REQUIRE(known.size() == 1U);
@@ -314,10 +314,10 @@ BOOST_AUTO_TEST_CASE(a_leader_with_a_wrong_clock_ends_nothing_too_early_or_too_l
     BOOST_TEST(held.held());
     // The holder's own clock ends the lease.
     auto next = waiter.get(io);
-    seen.granted(next);
-    seen.left(held);
+    seen.on_grant(next);
+    seen.on_release(held);
     run(next.release(on_failure::raise));
-    seen.left(next);
+    seen.on_release(next);
     check_end();
 }
 

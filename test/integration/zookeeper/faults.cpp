@@ -102,18 +102,18 @@ BOOST_AUTO_TEST_CASE(holder_behind_a_silent_link_is_notified_before_the_next_gra
 {
     auto& holder = add_linked(2s);
     const auto held = run(holder.acquire("k"));
-    seen.granted(held);
+    seen.on_grant(held);
     auto loss_event = start(io, held.lost());
     auto waiter = queue(add());
     link.silence(true);
     BOOST_TEST((loss_event.get(io) == lost_reason::session));
     BOOST_TEST(!waiter.done());
     auto next = waiter.get(io);
-    seen.granted(next);
-    seen.left(held);
+    seen.on_grant(next);
+    seen.on_release(held);
     link.silence(false);
     run(next.release(on_failure::raise));
-    seen.left(next);
+    seen.on_release(next);
     run(pass(holder, seen));
     check_end();
 }
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(all_waiters_are_granted_after_their_sessions_expire)
 {
     std::vector<running<void>> waiting;
     const auto held = run(add().acquire("k"));
-    seen.granted(held);
+    seen.on_grant(held);
     auto loss_event = start(io, held.lost());
     for (int i = 0; i < 10; ++i) {
         auto& by = add();
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(repeated_removal_of_the_folder_does_not_prevent_grants)
     const auto long_enough = lease_clock::now() + 20s;
     // Some of the removals happen between the creation of the folder and the creation of the first node in it.
     until([&] {
-        administrator.zk_session->ask().remove(
+        administrator.zk_session->get_requests().remove(
             administrator.path(folder), [&](const reply& got) { removed += got.ok() ? 1 : 0; });
         run_ready(*administrator.io);
         return seen.grants > (lease_clock::now() < long_enough ? 500 : 10);

@@ -39,7 +39,7 @@ public:
         unreachable.push_back(why.text);
         causes.push_back(why.cause);
     }
-    void on_outlived() noexcept override { ++outlived; }
+    void on_bound_ended() noexcept override { ++ended_bounds; }
     void on_expired() noexcept override { ++expired; }
     void on_denied() noexcept override { ++denied; }
     void on_changed(std::string_view path) noexcept override { changed.emplace_back(path); }
@@ -47,7 +47,7 @@ public:
 
     int connections = 0;
     int suspensions = 0;
-    int outlived = 0;
+    int ended_bounds = 0;
     int expired = 0;
     int denied = 0;
     std::vector<std::string> unreachable;
@@ -109,38 +109,43 @@ struct client
     }
     reply exists(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { zk_session->ask().exists(path(name), std::move(done)); }, at);
+        return finish([&](reply_handler done) { zk_session->get_requests().exists(path(name), std::move(done)); }, at);
     }
     /// Whether the node does not exist at the server now.
     bool is_gone(std::string_view name, where at = where::current())
     {
-        zk_session->ask().sync(path(name), replied());
+        zk_session->get_requests().sync(path(name), reply_handler());
         return exists(name, at).what == status::no_node;
     }
     reply make(std::string_view name, node_kind lifetime = node_kind::persistent, where at = where::current())
     {
         return finish(
-            [&](replied done) { zk_session->ask().create(path(name), "data", lifetime, std::move(done)); }, at);
+            [&](reply_handler done) {
+                zk_session->get_requests().create(path(name), "data", lifetime, std::move(done));
+            },
+            at);
     }
     reply remove(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { zk_session->ask().remove(path(name), std::move(done)); }, at);
+        return finish([&](reply_handler done) { zk_session->get_requests().remove(path(name), std::move(done)); }, at);
     }
     reply read(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { zk_session->ask().read(path(name), std::move(done)); }, at);
+        return finish([&](reply_handler done) { zk_session->get_requests().read(path(name), std::move(done)); }, at);
     }
     reply read_and_watch(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { zk_session->ask().read_and_watch(path(name), std::move(done)); }, at);
+        return finish(
+            [&](reply_handler done) { zk_session->get_requests().read_and_watch(path(name), std::move(done)); }, at);
     }
     reply children(std::string_view name, where at = where::current())
     {
-        return finish([&](replied done) { zk_session->ask().children(path(name), std::move(done)); }, at);
+        return finish(
+            [&](reply_handler done) { zk_session->get_requests().children(path(name), std::move(done)); }, at);
     }
     reply multi(const std::vector<change>& changes, where at = where::current())
     {
-        return finish([&](replied done) { zk_session->ask().multi(changes, std::move(done)); }, at);
+        return finish([&](reply_handler done) { zk_session->get_requests().multi(changes, std::move(done)); }, at);
     }
     [[nodiscard]] std::string path(std::string_view name) const { return (at_.chroot + '/').append(name); }
 

@@ -154,7 +154,10 @@ BOOST_AUTO_TEST_CASE(session_that_is_refused_for_a_while_loses_nothing_while_the
     other.connect();
     const auto count_writes = [&] {
         run_ready(*other.io);
-        return other.finish([&](replied done) { other.zk_session->ask().read(chroot() + "/.clock", std::move(done)); })
+        return other
+            .finish([&](reply_handler done) {
+                other.zk_session->get_requests().read(chroot() + "/.clock", std::move(done));
+            })
             .stat.version;
     };
     refuse_sessions();

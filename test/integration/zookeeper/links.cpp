@@ -22,7 +22,7 @@ struct failing_link : one_server
                 proxy between(server->port());
                 auto& holder = add(session_timeout, zookeeper_url(between.port()));
                 auto held = run(holder.acquire("k"));
-                seen.granted(held);
+                seen.on_grant(held);
                 auto waiter = queue(add());
                 const auto suspended = events->suspensions;
                 each.set(between, true);
@@ -32,11 +32,11 @@ struct failing_link : one_server
                     run(held.extend(20s));
                     run(held.release(on_failure::raise));
                 }
-                seen.left(held);
+                seen.on_release(held);
                 auto next = waiter.get(io);
-                seen.granted(next);
+                seen.on_grant(next);
                 run(next.release(on_failure::raise));
-                seen.left(next);
+                seen.on_release(next);
                 run(pass(holder, seen));
             }
         }
@@ -90,10 +90,10 @@ BOOST_AUTO_TEST_CASE(node_with_a_lost_creation_reply_is_found_after_a_silent_lin
     until([&] { return events->suspensions == 1; });
     link.silence(false);
     auto held = waiter.get(io);
-    seen.granted(held);
+    seen.on_grant(held);
     BOOST_TEST((nodes() == made));
     run(held.release(on_failure::raise));
-    seen.left(held);
+    seen.on_release(held);
     check_end();
 }
 
@@ -104,10 +104,10 @@ BOOST_AUTO_TEST_CASE(node_with_a_lost_creation_reply_ends_with_its_session)
     until([&] { return nodes().empty(); });
     link.silence(false);
     auto held = waiter.get(io);
-    seen.granted(held);
+    seen.on_grant(held);
     BOOST_TEST((nodes() != made));
     run(held.release(on_failure::raise));
-    seen.left(held);
+    seen.on_release(held);
     check_end();
 }
 

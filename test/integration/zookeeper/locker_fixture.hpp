@@ -2,9 +2,9 @@
 #pragma once
 
 #include "server.hpp"
+#include "support/grant_checker.hpp"
 #include "support/notes.hpp"
 #include "support/run.hpp"
-#include "support/witness.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/zookeeper/adapter.hpp>
@@ -114,15 +114,15 @@ public:
     }
 
     /// Acquires the lock, reports the grant to `seen`, and releases the lock.
-    static asio::awaitable<void> pass(locker by, witness& seen)
+    static asio::awaitable<void> pass(locker by, grant_checker& seen)
     {
         auto held = co_await by.acquire("k");
-        seen.granted(held);
+        seen.on_grant(held);
         co_await held.release();
-        seen.left(held);
+        seen.on_release(held);
     }
     /// Repeats `pass` until `enough` is true.
-    static asio::awaitable<void> pass_until(locker by, witness& seen, const bool& enough)
+    static asio::awaitable<void> pass_until(locker by, grant_checker& seen, const bool& enough)
     {
         while (!enough)
             co_await pass(by, seen);

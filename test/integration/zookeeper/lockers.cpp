@@ -216,15 +216,15 @@ BOOST_FIXTURE_TEST_CASE(holder_in_a_recreated_folder_is_seen_under_any_number, i
     reply last;
     for (int i = 0; i < turns; ++i) {
         if (last.ok())
-            by.zk_session->ask().leave(last.text, batching::forbidden, replied());
+            by.zk_session->get_requests().leave(last.text, batching::forbidden, reply_handler());
         last = by.make(prefix, node_kind::ephemeral_sequential);
     }
     BOOST_TEST(last.text == by.path(prefix + "0000000039"));
     BOOST_TEST(!run(one.try_acquire("k")).has_value());
     BOOST_TEST(nodes().size() == 1U);
     BOOST_TEST(
-        by.finish([&](replied done) {
-              by.zk_session->ask().leave(last.text, batching::forbidden, std::move(done));
+        by.finish([&](reply_handler done) {
+              by.zk_session->get_requests().leave(last.text, batching::forbidden, std::move(done));
           }).ok());
     acquire_repeatedly(one, 1);
     check_end();

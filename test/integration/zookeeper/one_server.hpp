@@ -25,7 +25,7 @@ struct one_server : locker_fixture
 
     std::unique_ptr<zookeeper_server> server;
     relay link;
-    witness seen;
+    grant_checker seen;
 };
 
 } // namespace colock::testing

@@ -35,8 +35,8 @@ struct connected : client
     static std::string folder(std::size_t number) { return "t/f" + std::to_string(number); }
     reply enter(std::string_view folder)
     {
-        return finish([&](replied done) {
-            zk_session->ask().enter(path(folder), "n-", "data", batching::forbidden, std::move(done));
+        return finish([&](reply_handler done) {
+            zk_session->get_requests().enter(path(folder), "n-", "data", batching::forbidden, std::move(done));
         });
     }
     /// Enters these folders in one event-loop iteration.
@@ -44,7 +44,7 @@ struct connected : client
     {
         std::vector<reply> all;
         for (const auto each : folders)
-            zk_session->ask().enter(
+            zk_session->get_requests().enter(
                 path(folder(each)), "n-", "data", with, [&](reply got) { all.push_back(std::move(got)); });
         until([&] { return all.size() == folders.size(); });
         return all;
@@ -82,7 +82,7 @@ BOOST_FIXTURE_TEST_CASE(request_takes_two_handlers, connected)
     int handlers = 0;
     for (int i = 0; i < requests; ++i) {
         std::optional<reply> answer;
-        zk_session->ask().exists(path("t"), [&](reply got) { answer = std::move(got); });
+        zk_session->get_requests().exists(path("t"), [&](reply got) { answer = std::move(got); });
         for (io->restart(); !answer.has_value(); ++handlers)
             io->run_one();
     }
@@ -102,13 +102,13 @@ BOOST_FIXTURE_TEST_CASE(requests_of_one_iteration_are_answered_in_order, connect
 {
     std::string order;
     std::vector<std::string> names;
-    zk_session->ask().create(
+    zk_session->get_requests().create(
         path("t/a"), "", node_kind::ephemeral, [&](const reply& got) { order += got.ok() ? 'c' : '?'; });
-    zk_session->ask().children(path("t"), [&](const reply& got) {
+    zk_session->get_requests().children(path("t"), [&](const reply& got) {
         order += 'l';
         names = got.names();
     });
-    zk_session->ask().remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
+    zk_session->get_requests().remove(path("t/a"), [&](const reply& got) { order += got.ok() ? 'd' : '?'; });
     until([&] { return order.size() == 3; });
     BOOST_TEST(order == "cld");
     BOOST_TEST((names == std::vector<std::string>{"a"}));
@@ -118,10 +118,10 @@ BOOST_FIXTURE_TEST_CASE(shared_list_is_read_after_all_that_was_asked_before_it, 
 {
     std::vector<reply> lists;
     const auto note = [&](const reply& got) { lists.push_back(got); };
-    zk_session->ask().shared_children(path("t"), note);
-    zk_session->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
-    zk_session->ask().shared_children(path("t"), note);
-    zk_session->ask().create(path("t/b"), "", node_kind::ephemeral, replied());
+    zk_session->get_requests().shared_children(path("t"), note);
+    zk_session->get_requests().create(path("t/a"), "", node_kind::ephemeral, reply_handler());
+    zk_session->get_requests().shared_children(path("t"), note);
+    zk_session->get_requests().create(path("t/b"), "", node_kind::ephemeral, reply_handler());
     until([&] { return lists.size() == 2; });
     BOOST_TEST(lists[0].names().size() == 2U);
     // Both callers share one request.
@@ -132,12 +132,12 @@ BOOST_FIXTURE_TEST_CASE(shared_list_that_is_asked_for_while_another_is_in_flight
 {
     std::vector<reply> lists;
     const auto note = [&](const reply& got) { lists.push_back(got); };
-    zk_session->ask().shared_children(path("t"), note);
+    zk_session->get_requests().shared_children(path("t"), note);
     // The next requests are made in a later event-loop iteration, in which the first list is in flight.
     asio::post(*io, [&] {
-        zk_session->ask().create(path("t/a"), "", node_kind::ephemeral, replied());
-        zk_session->ask().shared_children(path("t"), note);
-        zk_session->ask().shared_children(path("t"), note);
+        zk_session->get_requests().create(path("t/a"), "", node_kind::ephemeral, reply_handler());
+        zk_session->get_requests().shared_children(path("t"), note);
+        zk_session->get_requests().shared_children(path("t"), note);
     });
     until([&] { return lists.size() == 3; });
     BOOST_TEST(lists[0].names().empty());
@@ -153,10 +153,10 @@ BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
     link.silence(true);
     std::vector<status> ends;
     const auto note = [&](const reply& got) { ends.push_back(got.what); };
-    one.zk_session->ask().shared_children(one.path("t"), note);
+    one.zk_session->get_requests().shared_children(one.path("t"), note);
     one.io->restart();
     one.io->run_for(50ms);
-    one.zk_session->ask().shared_children(one.path("t"), note);
+    one.zk_session->get_requests().shared_children(one.path("t"), note);
     link.refuse(true);
     link.silence(false);
     one.until([&] { return ends.size() == 2; });
@@ -172,7 +172,7 @@ BOOST_FIXTURE_TEST_CASE(thousands_of_requests_of_one_iteration_are_answered_in_o
     constexpr std::size_t many = 2000;
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < many; ++i) {
-        zk_session->ask().exists(path("t"), [&, i](const reply& got) {
+        zk_session->get_requests().exists(path("t"), [&, i](const reply& got) {
             BOOST_TEST(got.ok());
             order.push_back(i);
         });
@@ -190,7 +190,7 @@ BOOST_FIXTURE_TEST_CASE(requests_are_completed_when_the_connection_ends_before_a
     std::size_t completed = 0;
     std::size_t unsent = 0;
     for (std::size_t i = 0; i < many; ++i) {
-        one.zk_session->ask().exists(one.path("t"), [&](const reply& got) {
+        one.zk_session->get_requests().exists(one.path("t"), [&](const reply& got) {
             ++completed;
             unsent += got.what == status::unsent ? 1U : 0U;
         });
@@ -208,13 +208,14 @@ BOOST_FIXTURE_TEST_CASE(requests_are_completed_when_the_connection_ends_before_a
 BOOST_FIXTURE_TEST_CASE(no_completion_is_called_inside_the_call_that_starts_its_request, connected)
 {
     bool completed = false;
-    zk_session->ask().exists(path("t"), [&](const reply&) { completed = true; });
+    zk_session->get_requests().exists(path("t"), [&](const reply&) { completed = true; });
     BOOST_TEST(!completed);
     until([&] { return completed; });
     // The completion of a request that is not sent is not called inside of the call, either.
     completed = false;
     client unconnected(free_port());
-    unconnected.zk_session->ask().exists(path("t"), [&](const reply& got) { completed = got.what == status::unsent; });
+    unconnected.zk_session->get_requests().exists(
+        path("t"), [&](const reply& got) { completed = got.what == status::unsent; });
     BOOST_TEST(!completed);
     unconnected.until([&] { return completed; });
 }
@@ -233,7 +234,9 @@ BOOST_FIXTURE_TEST_CASE(change_of_a_watched_node_is_reported_once, connected)
 
 BOOST_FIXTURE_TEST_CASE(change_of_watched_children_is_reported, connected)
 {
-    BOOST_TEST(finish([&](replied done) { zk_session->ask().children_and_watch(path("t"), std::move(done)); }).ok());
+    BOOST_TEST(finish([&](reply_handler done) {
+        zk_session->get_requests().children_and_watch(path("t"), std::move(done));
+    }).ok());
     make("t/a");
     BOOST_TEST((events->changed == std::vector{path("t")}));
 }
@@ -275,8 +278,8 @@ BOOST_FIXTURE_TEST_CASE(enter_reports_the_number_of_nodes, connected)
     BOOST_TEST(two.child_count == 2);
     BOOST_TEST((enter("t/none").what == status::no_node));
     for (const auto& each : {one, two})
-        BOOST_TEST(finish([&](replied done) {
-            zk_session->ask().leave(each.text, batching::forbidden, std::move(done));
+        BOOST_TEST(finish([&](reply_handler done) {
+            zk_session->get_requests().leave(each.text, batching::forbidden, std::move(done));
         }).ok());
     BOOST_TEST(children("t/a").names().empty());
     remove("t/a");
@@ -292,8 +295,9 @@ BOOST_FIXTURE_TEST_CASE(batched_requests_share_few_transactions_and_complete_one
     for (const auto& each : made) {
         BOOST_TEST(each.ok());
         BOOST_TEST(each.child_count == 1);
-        BOOST_TEST(each.stat.created_in ==
-                   finish([&](replied done) { zk_session->ask().exists(each.text, std::move(done)); }).stat.created_in);
+        BOOST_TEST(each.stat.created_in == finish([&](reply_handler done) {
+            zk_session->get_requests().exists(each.text, std::move(done));
+        }).stat.created_in);
         transactions.insert(each.stat.created_in);
     }
     BOOST_TEST(transactions.size() == 3U);
@@ -306,7 +310,7 @@ BOOST_FIXTURE_TEST_CASE(batched_requests_share_few_transactions_and_complete_one
     std::size_t left = 0;
     for (const auto& all : {made, in_pairs}) {
         for (const auto& each : all)
-            zk_session->ask().leave(
+            zk_session->get_requests().leave(
                 each.text, batching::allowed, [&](const reply& got) { left += got.ok() ? 1U : 0U; });
     }
     BOOST_TEST(children(folder(0)).names().empty());
@@ -330,7 +334,8 @@ BOOST_FIXTURE_TEST_CASE(failed_request_gets_its_error_and_the_rest_of_its_batch_
     BOOST_TEST((unconnected[1].what == status::no_node));
     BOOST_TEST(unconnected[2].ok());
     for (const auto i : {0, 2})
-        zk_session->ask().leave(unconnected[static_cast<std::size_t>(i)].text, batching::allowed, replied());
+        zk_session->get_requests().leave(
+            unconnected[static_cast<std::size_t>(i)].text, batching::allowed, reply_handler());
     BOOST_TEST(remove(folder(0)).ok());
     BOOST_TEST(remove(folder(1)).ok());
 }
@@ -338,17 +343,20 @@ BOOST_FIXTURE_TEST_CASE(failed_request_gets_its_error_and_the_rest_of_its_batch_
 BOOST_FIXTURE_TEST_CASE(request_that_would_end_the_connection_is_not_sent, connected)
 {
     const std::string large(2'000'000, 'x');
-    const auto made = finish(
-        [&](replied done) { zk_session->ask().create(path("t/a"), large, node_kind::persistent, std::move(done)); });
+    const auto made = finish([&](reply_handler done) {
+        zk_session->get_requests().create(path("t/a"), large, node_kind::persistent, std::move(done));
+    });
     BOOST_TEST((made.what == status::refused));
-    BOOST_TEST((finish([&](replied done) { zk_session->ask().write(path("t"), large, std::move(done)); }).what ==
-                status::refused));
+    BOOST_TEST((finish([&](reply_handler done) {
+        zk_session->get_requests().write(path("t"), large, std::move(done));
+    }).what == status::refused));
     BOOST_TEST((multi({{.what = change::kind::write, .path = path("t"), .data = large}}).what == status::refused));
     BOOST_TEST(
         (multi({creation(*this, "t/a-"), {.what = change::kind::remove, .path = "no path"}}).what == status::refused));
     BOOST_TEST((multi({}).what == status::refused));
-    BOOST_TEST(
-        (finish([&](replied done) { zk_session->ask().remove("no path", std::move(done)); }).what == status::unsent));
+    BOOST_TEST((finish([&](reply_handler done) {
+        zk_session->get_requests().remove("no path", std::move(done));
+    }).what == status::unsent));
     BOOST_TEST(exists("t").ok());
     BOOST_TEST(events->suspensions == 0);
 }
@@ -357,7 +365,7 @@ BOOST_FIXTURE_TEST_CASE(thousands_of_requests_at_once_are_all_answered, connecte
 {
     int answered = 0;
     for (int i = 0; i < 5000; ++i)
-        zk_session->ask().write(
+        zk_session->get_requests().write(
             path("t"), std::string(500, 'x'), [&](const reply& got) { answered += got.ok() ? 1 : 0; });
     until([&] { return answered == 5000; });
     BOOST_TEST(events->suspensions == 0);

@@ -35,15 +35,17 @@ BOOST_AUTO_TEST_CASE(requests_before_a_close_are_sent_first)
     one.connect();
     int completed = 0;
     for (int i = 0; i < 2000; ++i)
-        one.zk_session->ask().write(one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++completed; });
-    one.zk_session->ask().create(one.path("last"), "", node_kind::persistent, [&](const reply&) { ++completed; });
+        one.zk_session->get_requests().write(
+            one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++completed; });
+    one.zk_session->get_requests().create(
+        one.path("last"), "", node_kind::persistent, [&](const reply&) { ++completed; });
     BOOST_TEST(one.close(10s));
     BOOST_TEST(completed == 2001);
     client other(shared_zookeeper());
     other.connect();
     BOOST_TEST(!other.is_gone("last"));
     BOOST_TEST(other.remove("last").ok());
-    other.zk_session->ask().write(other.path(".clock"), "", replied());
+    other.zk_session->get_requests().write(other.path(".clock"), "", reply_handler());
 }
 
 BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_blocks_nothing)
@@ -54,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_block
     one.make("unclosed", node_kind::ephemeral);
     link.silence(true);
     bool unanswered = false;
-    one.zk_session->ask().create(one.path("late"), "", node_kind::ephemeral,
+    one.zk_session->get_requests().create(one.path("late"), "", node_kind::ephemeral,
         [&](const reply& got) { unanswered = got.what == status::unanswered; });
     std::optional<bool> proven;
     const auto begun = std::chrono::steady_clock::now();

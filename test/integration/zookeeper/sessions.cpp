@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(more_watches_than_a_packet_takes_cut_no_connection)
     int answered = 0;
     for (int i = 0; i < count; ++i) {
         const auto path = one.path(folder) + '/' + std::to_string(i);
-        one.zk_session->ask().create(path, {}, node_kind::ephemeral, replied());
-        one.zk_session->ask().read_and_watch(path, [&](const reply& got) { answered += got.ok(); });
+        one.zk_session->get_requests().create(path, {}, node_kind::ephemeral, reply_handler());
+        one.zk_session->get_requests().read_and_watch(path, [&](const reply& got) { answered += got.ok(); });
         if (i % 100 == 99)
             one.until([&] { return answered == i + 1; });
     }
@@ -203,14 +203,14 @@ BOOST_AUTO_TEST_CASE(request_that_cannot_be_written_is_completed_and_never_sent)
     const auto note = [&](const reply& got) { statuses.push_back(got.what); };
     // If a connection is closed with unread data, it is reset, and the next write fails at once.
     link.silence(true);
-    one.zk_session->ask().create(one.path("first"), "", node_kind::ephemeral, note);
+    one.zk_session->get_requests().create(one.path("first"), "", node_kind::ephemeral, note);
     run_ready(*one.io);
     link.refuse(true);
     other_client.until([&] { return other_client.events->suspensions == 1; });
     link.silence(false);
     link.refuse(false);
-    one.zk_session->ask().create(one.path("second"), "", node_kind::ephemeral, note);
-    one.zk_session->ask().create(one.path("third"), "", node_kind::ephemeral, note);
+    one.zk_session->get_requests().create(one.path("second"), "", node_kind::ephemeral, note);
+    one.zk_session->get_requests().create(one.path("third"), "", node_kind::ephemeral, note);
     one.until([&] { return statuses.size() == 3; });
     BOOST_TEST((std::ranges::find(statuses, status::ok) == statuses.end()));
     one.connect();
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(resumed_session_whose_bound_has_ended_gets_another_bound)
     one.until([&] { return one.events->suspensions == 1; });
     link.refuse(false);
     one.connect();
-    BOOST_TEST(one.events->outlived == 1);
+    BOOST_TEST(one.events->ended_bounds == 1);
     BOOST_TEST(one.zk_session->life().bound() != bound);
     BOOST_TEST(!one.zk_session->life().bound()->has_ended(lease_clock::now()));
 }
@@ -313,11 +313,12 @@ BOOST_AUTO_TEST_CASE(a_context_may_go_before_its_session)
     client one(shared_zookeeper());
     one.connect();
     bool completed = false;
-    one.zk_session->ask().create(one.path("inert"), "", node_kind::ephemeral, [&](const reply&) { completed = true; });
+    one.zk_session->get_requests().create(
+        one.path("inert"), "", node_kind::ephemeral, [&](const reply&) { completed = true; });
     one.io.reset();
     BOOST_TEST(!completed);
     BOOST_TEST(!one.zk_session->connected());
-    one.zk_session->ask().exists("/", replied());
+    one.zk_session->get_requests().exists("/", reply_handler());
     one.zk_session->abandon();
     end_session(shared_zookeeper(), one.zk_session->life().id());
 }

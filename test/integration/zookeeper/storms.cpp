@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "one_server.hpp"
-#include "support/storm.hpp"
+#include "support/stress.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -29,26 +29,26 @@ BOOST_FIXTURE_TEST_SUITE(zookeeper_storms, one_server)
 
 BOOST_AUTO_TEST_CASE(a_crowd_whose_links_and_server_fail_at_random_is_granted_each_lock_one_at_a_time)
 {
-    crowd all(random_mix::first_seed());
+    random_clients all(random_mix::first_seed());
     std::vector<locker> lockers;
-    std::vector<std::unique_ptr<way>> ways;
+    std::vector<std::unique_ptr<faulty_connection>> connections;
     std::vector<running<void>> faults;
     for (int i = 0; i < 4; ++i) {
-        auto& over = *ways.emplace_back(std::make_unique<way>(server->port()));
+        auto& over = *connections.emplace_back(std::make_unique<faulty_connection>(server->port()));
         lockers.push_back(add(lease, zookeeper_url(over.link.port())));
-        faults.push_back(start(io, hurt(over, all.draw, lease, in_path)));
+        faults.push_back(start(io, inject_faults(over, all.draw, lease, in_path)));
     }
-    faults.push_back(start(io, hurt(*server, all.draw, lease)));
-    live_through(io, all, lockers, ways, std::move(faults));
+    faults.push_back(start(io, inject_faults(*server, all.draw, lease)));
+    run_through_faults(io, all, lockers, connections, std::move(faults));
     check_end();
 }
 
 BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_time_while_its_links_are_cut)
 {
-    dice draw(random_mix::first_seed());
+    random_source draw(random_mix::first_seed());
     progress on;
     std::vector<locker> all;
-    several_threads pool;
+    threaded_context pool;
     for (int i = 0; i < 4; ++i) {
         auto how = options(10s, zookeeper_url(link.port()));
         // The sessions of these lockers are closed whenever they are idle.
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
             how.idle_timeout = 0ms;
         all.emplace_back(zookeeper::make_adapter(pool.io.get_executor(), how));
     }
-    visit_in_threads(pool, on, all, draw, [&] {
+    run_in_threads(pool, on, all, draw, [&] {
         for (std::uint64_t cuts = 1; cuts <= 3; ++cuts) {
             const auto before = on.grants.load();
             wait_until([&] { return on.grants > before + 50; });
@@ -70,15 +70,15 @@ BOOST_AUTO_TEST_CASE(a_crowd_on_several_threads_is_granted_each_lock_one_at_a_ti
 
 BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_moment_of_a_storm)
 {
-    way over(server->port());
-    doomed_contexts those;
+    faulty_connection over(server->port());
+    context_destruction_test those;
     those.make = [&](asio::io_context& own, int round, std::chrono::milliseconds idle_timeout) {
         auto how = options(2s, zookeeper_url(over.link.port()));
         how.url += '/' + std::to_string(round);
         how.idle_timeout = idle_timeout;
         return zookeeper::make_adapter(own.get_executor(), how);
     };
-    those.trouble = [&] {
+    those.inject_fault = [&] {
         for (const auto each : sessions_of(server->port(), chroot())) {
             try {
                 end_session(server->port(), each);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_moment_of_a_storm)
             }
         }
     };
-    those.end_trouble = [] {};
+    those.end_fault = [] {};
     those.run(over);
     until([&] { return nodes().empty(); });
 }

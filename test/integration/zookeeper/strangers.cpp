@@ -3,9 +3,9 @@
 // Lock queues shared with other libraries, in the layouts of those libraries.
 
 #include "server.hpp"
+#include "support/foreign_client.hpp"
 #include "support/process.hpp"
 #include "support/run.hpp"
-#include "support/stranger.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/zookeeper/adapter.hpp>
@@ -118,7 +118,7 @@ struct shared_queue
 
     zookeeper_server server;
     asio::io_context io;
-    stranger them;
+    foreign_client them;
     locker one, two;
 };
 

@@ -34,8 +34,8 @@ using time_point = lease_clock::time_point;
 constexpr time_point start{1000h};
 constexpr auto never = time_point::max();
 
-constexpr acquire_plan::view head{.is_head = true, .events = true};
-constexpr acquire_plan::view behind{.events = true};
+constexpr acquire_plan::view head{.is_head = true, .has_events = true};
+constexpr acquire_plan::view behind{.has_events = true};
 
 /// An acquire with a policy; times are relative to its start.
 struct acquire
@@ -53,13 +53,13 @@ struct acquire
     {
         static_cast<void>(plan.on_sent(start + span >= schedule.next_at()));
         if (plan.on_busy(start + span, 1ms, expires))
-            BOOST_TEST(schedule.failed(start + span));
+            BOOST_TEST(schedule.on_failed(start + span));
     }
     void fails_at(lease_clock::duration span)
     {
         static_cast<void>(plan.on_sent(start + span >= schedule.next_at()));
         BOOST_TEST(plan.on_failed(start + span, false));
-        BOOST_TEST(schedule.failed(start + span));
+        BOOST_TEST(schedule.on_failed(start + span));
     }
     /// Sends an attempt that fails. Returns true if it counts.
     bool fails_in_doubt_at(lease_clock::duration span, bool in_doubt = true)
@@ -67,7 +67,7 @@ struct acquire
         static_cast<void>(plan.on_sent(start + span >= schedule.next_at()));
         const bool counts = plan.on_failed(start + span, in_doubt);
         if (counts)
-            BOOST_TEST(schedule.failed(start + span));
+            BOOST_TEST(schedule.on_failed(start + span));
         plan.begin_wait(false);
         return counts;
     }
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
 {
     acquire one{every_two_seconds()};
     one.fails_at(0s);
-    BOOST_TEST(!one.after(1ms).listen);
+    BOOST_TEST(!one.after(1ms).listens);
     one.plan.begin_wait(false);
     one.plan.on_release();
     BOOST_TEST(one.after(1ms).what == action::wait);
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_checked_soon_and_without_counting)
     auto now = 0s;
     for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 64s, 64s}) {
         BOOST_TEST((one.after(now).until == start + now + pause));
-        BOOST_TEST(!one.after(now).listen);
+        BOOST_TEST(!one.after(now).listens);
         // The event source may be broken, too.
         one.plan.on_release();
         BOOST_TEST(one.after(now + pause - 1ms).what == action::wait);
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_checked_soon_and_without_counting)
     auto found = one;
     static_cast<void>(found.plan.on_sent(false));
     BOOST_TEST(!found.plan.on_busy(start + 300s, 1ms, never));
-    BOOST_TEST(found.after(300s).listen);
+    BOOST_TEST(found.after(300s).listens);
     BOOST_TEST((found.after(300s).until == start + 10min));
     // After an attempt of the policy, the next check comes as soon as after the first attempt.
     auto tried_again = one;
@@ -241,10 +241,10 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_counts_without_requests)
     acquire finite{every_two_seconds().times(3)};
     BOOST_TEST(finite.after(0s, behind).what == action::count);
     BOOST_TEST(finite.after(0s, behind).yields);
-    BOOST_TEST(finite.schedule.failed(start));
+    BOOST_TEST(finite.schedule.on_failed(start));
     const auto then = finite.after(1s, behind);
     BOOST_TEST(then.what == action::wait);
-    BOOST_TEST(!then.listen);
+    BOOST_TEST(!then.listens);
     BOOST_TEST((then.until == start + 2s));
 
     const acquire endless{every_two_seconds()};
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_counts_without_requests)
     BOOST_TEST((endless.after(10s, behind).until == never));
 
     acquire bounded{every_two_seconds().total_time(1s)};
-    BOOST_TEST(bounded.schedule.failed(start));
+    BOOST_TEST(bounded.schedule.on_failed(start));
     BOOST_TEST((bounded.after(0s, behind).until == start + 1s));
     BOOST_TEST(bounded.after(1s, behind).what == action::give_up);
 }
@@ -264,9 +264,9 @@ BOOST_AUTO_TEST_CASE(waiter_behind_a_local_holder_counts_one_attempt_without_a_r
     seen.held_here_until = start + 1s;
     BOOST_TEST(one.after(0s, seen).what == action::count);
     BOOST_TEST(!one.after(0s, seen).yields);
-    BOOST_TEST(one.schedule.failed(start));
+    BOOST_TEST(one.schedule.on_failed(start));
     BOOST_TEST(one.after(0s, seen).what == action::wait);
-    BOOST_TEST(!one.after(0s, seen).listen);
+    BOOST_TEST(!one.after(0s, seen).listens);
     BOOST_TEST((one.after(0s, seen).until == start + 1s));
     one.plan.begin_wait(false);
     // The lock has expired, or was released.
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_a_local_holder_counts_one_attempt_without_a_r
     // The policy's own attempts are made nevertheless.
     acquire longer{every_two_seconds().times(5)};
     seen.held_here_until = start + 10s;
-    BOOST_TEST(longer.schedule.failed(start));
+    BOOST_TEST(longer.schedule.on_failed(start));
     BOOST_TEST((longer.after(0s, seen).until == start + 2s));
     BOOST_TEST(longer.after(2s, seen).what == action::send);
 }
@@ -324,9 +324,9 @@ BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
 {
     acquire one{every_two_seconds()};
     one.busy_at(0s);
-    BOOST_TEST(one.after(1ms).listen);
+    BOOST_TEST(one.after(1ms).listens);
     const auto first = one.plan.begin_wait(true);
-    BOOST_TEST(!one.after(1ms).listen);
+    BOOST_TEST(!one.after(1ms).listens);
     BOOST_TEST(one.plan.on_sent(false));
     BOOST_TEST(!one.plan.end_wait(first));
     BOOST_TEST(one.plan.on_busy(start, 1ms, never) == false);
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(a_wait_at_the_backend_is_begun_once_and_ended_once)
 
     acquire polled{every_two_seconds()};
     polled.busy_at(0s);
-    BOOST_TEST(!polled.after(1ms, {.is_head = true}).listen);
+    BOOST_TEST(!polled.after(1ms, {.is_head = true}).listens);
 }
 
 BOOST_AUTO_TEST_CASE(futile_waits_are_followed_by_growing_pauses)
@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(futile_waits_are_followed_by_growing_pauses)
     one.busy_at(0s);
     auto now = 0ms;
     const auto wake_in_vain = [&](std::chrono::milliseconds after) {
-        BOOST_TEST(one.after(now).listen);
+        BOOST_TEST(one.after(now).listens);
         const auto wait = one.plan.begin_wait(true);
         now += after;
         BOOST_TEST(one.plan.end_wait(wait));
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(futile_waits_are_followed_by_growing_pauses)
     for (const auto pause : {1ms, 2ms, 4ms}) {
         for (int n = pause == 1ms ? 0 : 31; n < 32; ++n)
             wake_in_vain(1ms);
-        BOOST_TEST(!one.after(now).listen);
+        BOOST_TEST(!one.after(now).listens);
         BOOST_TEST((one.after(now).until == start + now + pause));
         one.plan.begin_wait(false);
         // A release in this locker is noticed nevertheless.
@@ -376,7 +376,7 @@ BOOST_AUTO_TEST_CASE(futile_waits_are_followed_by_growing_pauses)
     wake_in_vain(10ms);
     for (int n = 0; n < 14; ++n)
         wake_in_vain(1ms);
-    BOOST_TEST(one.after(now).listen);
+    BOOST_TEST(one.after(now).listens);
 }
 
 BOOST_AUTO_TEST_CASE(request_much_older_than_recent_answer_times_is_overdue)

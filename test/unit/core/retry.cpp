@@ -52,11 +52,11 @@ BOOST_AUTO_TEST_CASE(times_counts_the_retries_after_the_first_attempt)
     const auto policy = retry_policy::fixed(1s).jitter(0).times(2);
     retry_schedule schedule(policy, begin_time);
     BOOST_TEST((schedule.next_at() == begin_time));
-    BOOST_TEST(schedule.failed(begin_time + 1s));
+    BOOST_TEST(schedule.on_failed(begin_time + 1s));
     BOOST_TEST((schedule.next_at() == begin_time + 2s));
-    BOOST_TEST(schedule.failed(begin_time + 5s));
+    BOOST_TEST(schedule.on_failed(begin_time + 5s));
     BOOST_TEST((schedule.next_at() == begin_time + 6s));
-    BOOST_TEST(!schedule.failed(begin_time + 6s));
+    BOOST_TEST(!schedule.on_failed(begin_time + 6s));
     BOOST_TEST(schedule.attempts() == 3U);
 }
 
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(total_time_is_one_absolute_deadline)
     const auto policy = retry_policy::fixed(1s).total_time(10s);
     retry_schedule schedule(policy, begin_time);
     BOOST_TEST((schedule.deadline() == begin_time + 10s));
-    BOOST_TEST(schedule.failed(begin_time + 7s));
+    BOOST_TEST(schedule.on_failed(begin_time + 7s));
     BOOST_TEST((schedule.deadline() == begin_time + 10s));
     const auto unlimited = retry_policy::forever();
     BOOST_TEST((retry_schedule(unlimited, begin_time).deadline() == time_point::max()));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(jitter_spreads_evenly_over_its_range_and_no_further)
     duration most = 0s;
     for (int n = 0; n < 2000; ++n) {
         retry_schedule schedule(policy, begin_time);
-        BOOST_TEST_REQUIRE(schedule.failed(begin_time));
+        BOOST_TEST_REQUIRE(schedule.on_failed(begin_time));
         const auto delay = schedule.next_at() - begin_time;
         least = std::min(least, delay);
         most = std::max(most, delay);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(full_jitter_may_give_no_delay_but_never_a_negative_one)
     const auto policy = retry_policy::fixed(1s).jitter(1.0);
     for (int n = 0; n < 500; ++n) {
         retry_schedule schedule(policy, begin_time);
-        BOOST_TEST_REQUIRE(schedule.failed(begin_time));
+        BOOST_TEST_REQUIRE(schedule.on_failed(begin_time));
         BOOST_TEST((schedule.next_at() >= begin_time && schedule.next_at() <= begin_time + 2s));
     }
 }
@@ -129,11 +129,11 @@ BOOST_AUTO_TEST_CASE(custom_function_gets_number_start_and_previous_delay)
         return attempt.number == 0 ? 7s : 0s;
     });
     retry_schedule schedule(policy, begin_time);
-    BOOST_TEST(schedule.failed(begin_time + 1s));
+    BOOST_TEST(schedule.on_failed(begin_time + 1s));
     BOOST_TEST((schedule.next_at() == begin_time + 8s));
-    BOOST_TEST(schedule.failed(begin_time + 8s));
+    BOOST_TEST(schedule.on_failed(begin_time + 8s));
     BOOST_TEST((schedule.next_at() == begin_time + 8s));
-    BOOST_TEST(!schedule.failed(begin_time + 9s));
+    BOOST_TEST(!schedule.on_failed(begin_time + 9s));
     BOOST_TEST_REQUIRE(attempts.size() == 3U);
     for (std::size_t n = 0; n < attempts.size(); ++n) {
         BOOST_TEST(attempts[n].number == n);
@@ -148,13 +148,13 @@ BOOST_AUTO_TEST_CASE(a_custom_function_may_be_limited_and_may_throw)
 {
     const auto limited = retry_policy::custom([](const retry_attempt&) { return 1s; }).times(1);
     retry_schedule schedule(limited, begin_time);
-    BOOST_TEST(schedule.failed(begin_time));
-    BOOST_TEST(!schedule.failed(begin_time));
+    BOOST_TEST(schedule.on_failed(begin_time));
+    BOOST_TEST(!schedule.on_failed(begin_time));
 
     const auto thrower =
         retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::domain_error("no"); });
     retry_schedule failing(thrower, begin_time);
-    BOOST_CHECK_THROW(static_cast<void>(failing.failed(begin_time)), std::domain_error);
+    BOOST_CHECK_THROW(static_cast<void>(failing.on_failed(begin_time)), std::domain_error);
 }
 
 BOOST_AUTO_TEST_CASE(a_decision_clamps_what_it_is_given)
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(delays_that_overflow_saturate)
     for (const double jitter : {0.0, 1.0}) {
         const auto policy = retry_policy::fixed(duration::max()).jitter(jitter);
         retry_schedule schedule(policy, begin_time);
-        BOOST_TEST(schedule.failed(begin_time));
+        BOOST_TEST(schedule.on_failed(begin_time));
         BOOST_TEST((schedule.next_at() >= begin_time));
         if (jitter == 0.0)
             BOOST_TEST((schedule.next_at() == time_point::max()));

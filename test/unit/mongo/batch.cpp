@@ -104,7 +104,7 @@ struct under_way
         with.ends_connection = true;
         all.fail(std::move(with));
         all.set_cause(boost::asio::error::connection_reset, was_sent);
-        all.performed();
+        all.on_end();
     }
 
     boost::asio::io_context io;

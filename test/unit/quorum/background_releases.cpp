@@ -8,7 +8,7 @@
 using namespace colock;
 using namespace colock::testing;
 
-BOOST_FIXTURE_TEST_SUITE(quorum_background_releases, leftovers)
+BOOST_FIXTURE_TEST_SUITE(quorum_background_releases, unreleased_claims)
 
 BOOST_AUTO_TEST_CASE(claim_being_released_is_never_used_again)
 {
@@ -22,13 +22,13 @@ BOOST_AUTO_TEST_CASE(claim_being_released_is_never_used_again)
     take(a);
     on->refuse(claim);
     ready();
-    BOOST_TEST(standing() == "101");
+    BOOST_TEST(holder_counts() == "101");
     nodes[c]->deliver();
     ready();
-    BOOST_TEST(standing() == "100");
+    BOOST_TEST(holder_counts() == "100");
     on->grant(claim);
     ready();
-    BOOST_TEST(standing() == "111");
+    BOOST_TEST(holder_counts() == "111");
     BOOST_TEST(idle());
     on->check_held(claim);
 }
@@ -41,21 +41,21 @@ BOOST_AUTO_TEST_CASE(release_of_late_grant_cannot_remove_the_next_grant)
     for (const auto& node : nodes)
         node->next(operation::create, step::pass().delay(150ms));
     nodes[c]->next(operation::abandon, step::hold());
-    auto acquires = start(io(), locks.acquire("k", {.ttl = 10s, .retry = retry_policy::fixed(300ms).jitter(0)}));
+    auto acquiring = start(io(), locks.acquire("k", {.ttl = 10s, .retry = retry_policy::fixed(300ms).jitter(0)}));
     pass(1s);
-    BOOST_TEST_REQUIRE(acquires.done());
-    auto held = acquires.get(io());
-    const auto before = standing();
+    BOOST_TEST_REQUIRE(acquiring.done());
+    auto held = acquiring.get(io());
+    const auto before = holder_counts();
     nodes[c]->deliver();
     pass(1s);
     BOOST_TEST(held.held());
     BOOST_TEST(run_coro(io(), held.is_locked()));
-    BOOST_TEST(standing(a) == 1U);
-    BOOST_TEST(standing(b) == 1U);
+    BOOST_TEST(holder_count(a) == 1U);
+    BOOST_TEST(holder_count(b) == 1U);
     BOOST_TEST(before == "111");
     run_coro(io(), held.release());
     pass(1s);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
 }
 
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(grants_of_a_minority_are_released_at_once)
     take(b);
     on->refuse(driver::exclusive("k", ttl));
     ready();
-    BOOST_TEST(standing() == "110");
+    BOOST_TEST(holder_counts() == "110");
     BOOST_TEST(attempts(a) + attempts(b) == 0U);
     BOOST_TEST(idle());
 }
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(grant_after_refusal_is_released)
     nodes[c]->deliver();
     ready();
     BOOST_TEST(attempts(c) == 1U);
-    BOOST_TEST(standing() == "110");
+    BOOST_TEST(holder_counts() == "110");
     BOOST_TEST(idle());
 }
 
@@ -91,20 +91,20 @@ BOOST_AUTO_TEST_CASE(possible_grant_is_released)
     BOOST_TEST(outcome.status == create_status::failed);
     BOOST_TEST((outcome.error->code == errc::outcome_unknown));
     ready();
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     // The request to b is still on its way.
     nodes[b]->deliver();
     ready();
-    BOOST_TEST(standing() == "010");
+    BOOST_TEST(holder_counts() == "010");
     pass(300ms);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
     BOOST_TEST(unproven() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(unsent_create_needs_no_release)
 {
-    goes_away(c);
+    disconnect(c);
     for (int i = 0; i < 10; ++i) {
         const auto claim = driver::exclusive("k", ttl);
         on->grant(claim);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(unneeded_create_is_cancelled_on_its_node)
         BOOST_TEST(nodes[c]->held_for_nobody() == 1U);
         nodes[c]->deliver();
         ready();
-        BOOST_TEST(standing(c) == 0U);
+        BOOST_TEST(holder_count(c) == 0U);
     }
 }
 
@@ -144,13 +144,13 @@ BOOST_AUTO_TEST_CASE(earlier_grant_is_released_after_failed_create)
     const auto claim = driver::exclusive("k", ttl);
     on->grant(claim);
     ready();
-    goes_away(c);
+    disconnect(c);
     on->grant(claim);
     ready();
-    comes_back(c);
+    reconnect(c);
     on->give_back(claim);
     ready();
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
 }
 
@@ -175,13 +175,13 @@ BOOST_AUTO_TEST_CASE(only_unanswered_claim_is_abandoned_as_in_doubt)
 
 BOOST_AUTO_TEST_CASE(release_is_retried_until_the_node_is_reachable)
 {
-    leave_on(c);
+    leave_claim_on(c);
     pass(5s);
-    BOOST_TEST(standing() == "001");
+    BOOST_TEST(holder_counts() == "001");
     BOOST_TEST(!idle());
-    comes_back(c);
+    reconnect(c);
     pass(300ms);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
     BOOST_TEST(unproven() == 0U);
 }
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(release_is_retried_after_any_failure)
     nodes[c]->next(operation::abandon, step::fail(errc::misconfigured_backend, "the disk is full"));
     on->give_back(claim);
     pass(300ms);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
 }
 
@@ -204,13 +204,13 @@ BOOST_AUTO_TEST_CASE(release_is_retried_until_the_extension_has_expired)
     on->grant(claim);
     BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
     ready();
-    goes_away(c);
+    disconnect(c);
     on->give_back(claim);
     pass(30s);
-    BOOST_TEST(standing() == "001");
-    comes_back(c);
+    BOOST_TEST(holder_counts() == "001");
+    reconnect(c);
     pass(300ms);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
     BOOST_TEST(unproven() == 0U);
 }
@@ -221,14 +221,14 @@ BOOST_AUTO_TEST_CASE(unsent_shorter_extension_does_not_shorten_the_retries)
     on->grant(claim);
     BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
     ready();
-    goes_away(c);
+    disconnect(c);
     BOOST_TEST(on->extend(claim, 1s).status == extend_status::extended);
     on->give_back(claim);
     pass(30s);
     BOOST_TEST(unproven() == 0U);
-    comes_back(c);
+    reconnect(c);
     pass(300ms);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(possible_extension_counts_as_extended)
@@ -238,17 +238,17 @@ BOOST_AUTO_TEST_CASE(possible_extension_counts_as_extended)
     ready();
     nodes[c]->next(operation::extend, step::lose_reply());
     BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
-    goes_away(c);
+    disconnect(c);
     on->give_back(claim);
     pass(30s);
-    comes_back(c);
+    reconnect(c);
     pass(300ms);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(given_up_claim_counts_as_unproven)
 {
-    leave_on(c);
+    leave_claim_on(c);
     pass(ttl);
     BOOST_TEST(!idle());
     BOOST_TEST(unproven() == 0U);
@@ -259,14 +259,14 @@ BOOST_AUTO_TEST_CASE(given_up_claim_counts_as_unproven)
 
 BOOST_AUTO_TEST_CASE(many_kept_claims_cost_no_more_than_a_few)
 {
-    constexpr std::size_t crowd = 200;
+    constexpr std::size_t claim_count = 200;
     std::vector<claim_ptr> claims;
-    for (std::size_t i = 0; i < crowd; ++i) {
+    for (std::size_t i = 0; i < claim_count; ++i) {
         claims.push_back(driver::exclusive(std::to_string(i), 60s));
         on->grant(claims.back());
     }
     ready();
-    goes_away(c);
+    disconnect(c);
     for (const auto& each : claims)
         on->give_back(each);
     ready();
@@ -274,29 +274,29 @@ BOOST_AUTO_TEST_CASE(many_kept_claims_cost_no_more_than_a_few)
     pass(10s);
     BOOST_TEST(attempts(c) > 0U);
     BOOST_TEST(attempts(c) <= 16U * 40U);
-    BOOST_TEST(standing(c) == crowd);
-    comes_back(c);
+    BOOST_TEST(holder_count(c) == claim_count);
+    reconnect(c);
     pass(300ms);
-    BOOST_TEST(standing(c) == 0U);
+    BOOST_TEST(holder_count(c) == 0U);
     BOOST_TEST(idle());
 }
 
 BOOST_AUTO_TEST_CASE(claims_expiring_together_are_given_up_together)
 {
-    constexpr std::size_t crowd = 1'100;
+    constexpr std::size_t claim_count = 1'100;
     std::vector<claim_ptr> claims;
-    for (std::size_t i = 0; i < crowd; ++i) {
+    for (std::size_t i = 0; i < claim_count; ++i) {
         claims.push_back(driver::exclusive(std::to_string(i), ttl));
         on->grant(claims.back());
     }
-    goes_away(c);
+    disconnect(c);
     for (const auto& each : claims)
         on->give_back(each);
     pass(ttl + node_timeout);
     // Many claims are given up in each round.
     for (int steps = 0; steps < 6 && unproven() == 0; ++steps)
         pass(50ms);
-    BOOST_TEST(unproven() == crowd);
+    BOOST_TEST(unproven() == claim_count);
     BOOST_TEST(idle());
 }
 
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(queued_release_is_sent_once)
     BOOST_TEST(on->abandon(claim).status == release_status::not_held);
     pass(100ms);
     BOOST_TEST(attempts(c) == 1U);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
 }
 
@@ -324,50 +324,50 @@ BOOST_AUTO_TEST_CASE(release_without_majority_is_left_to_the_core)
     const auto claim = driver::exclusive("k", 1min);
     on->grant(claim);
     ready();
-    goes_away(b);
-    goes_away(c);
+    disconnect(b);
+    disconnect(c);
     BOOST_TEST(on->release(claim).status == release_status::failed);
     pass(2s);
     BOOST_TEST(attempts(b) == 1U);
     BOOST_TEST(idle());
-    comes_back(b);
-    comes_back(c);
+    reconnect(b);
+    reconnect(c);
     // The use of the claim has ended nevertheless, so the nodes are not asked about it.
     BOOST_TEST(on->extend(claim, 1min).status == extend_status::not_held);
     const auto valid = on->valid(claim);
     BOOST_TEST(!valid.valid);
     BOOST_TEST(!valid.error);
-    BOOST_TEST(standing() == "011");
+    BOOST_TEST(holder_counts() == "011");
     // Another attempt has its own claims. The nodes keep the earlier claims for the next round, because a release of
     // them has just been tried.
     on->refuse(claim);
     BOOST_TEST(attempts(b) == 1U);
     pass(300ms);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     on->grant(claim);
     ready();
-    BOOST_TEST(standing() == "111");
+    BOOST_TEST(holder_counts() == "111");
     BOOST_TEST(idle());
 }
 
 BOOST_AUTO_TEST_CASE(unproven_claim_does_not_block_others)
 {
-    constexpr int stubborn = 20;
-    for (int i = 0; i < stubborn; ++i) {
+    constexpr int unproven_count = 20;
+    for (int i = 0; i < unproven_count; ++i) {
         nodes[c]->next(operation::create, step::hold_unknown());
         const auto claim = driver::exclusive("stubborn " + std::to_string(i), ttl);
         on->grant(claim);
         on->give_back(claim);
     }
-    leave_on(c, ttl, "other");
-    comes_back(c);
+    leave_claim_on(c, ttl, "other");
+    reconnect(c);
     pass(1s);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(!idle());
     while (nodes[c]->deliver())
         ready();
     pass(1s);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
     BOOST_TEST(unproven() == 0U);
 }
@@ -377,15 +377,15 @@ BOOST_AUTO_TEST_CASE(core_retries_release_until_a_majority_is_reachable)
     locker locks(on->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1min}));
     ready();
-    goes_away(b);
-    goes_away(c);
+    disconnect(b);
+    disconnect(c);
     run_coro(io(), held.release());
     BOOST_TEST(locks.stats().settling == 1U);
     pass(10s);
-    comes_back(b);
-    comes_back(c);
+    reconnect(b);
+    reconnect(c);
     pass(3s);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(locks.stats().settled == 1U);
     BOOST_TEST(locks.stats().unproven == 0U);
     BOOST_TEST(idle());
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(core_retries_release_until_a_majority_is_reachable)
 
 BOOST_AUTO_TEST_CASE(context_may_be_destroyed_with_kept_claims)
 {
-    leave_on(c, 1h);
+    leave_claim_on(c, 1h);
     BOOST_TEST(!idle());
     const std::weak_ptr<adapter> watched = nodes[c];
     auto backend = on->shared_backend();
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_while_a_release_is_queued)
     nodes[c]->next(operation::extend, step::hold());
     BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
     // Without b, the release cannot be decided before c has answered.
-    goes_away(b);
+    disconnect(b);
     on->backend().start_release(sent_now(claim), [](const release_outcome&) { BOOST_ERROR("was decided"); });
     ready();
     const std::weak_ptr<adapter> watched = nodes[c];
@@ -429,7 +429,7 @@ BOOST_FIXTURE_TEST_CASE(no_claim_is_kept_after_context_shutdown, nodes_at_once)
     const std::weak_ptr<adapter> watched = nodes[c];
     auto claim = driver::exclusive("k", 1h);
     on->grant(claim);
-    goes_away(c);
+    disconnect(c);
     context.reset();
     on->backend().start_release(sent_now(claim), [](const release_outcome&) {});
     BOOST_TEST(nodes[c]->count(operation::abandon) > 0U);

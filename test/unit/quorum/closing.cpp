@@ -10,60 +10,60 @@
 using namespace colock;
 using namespace colock::testing;
 
-BOOST_FIXTURE_TEST_SUITE(quorum_closing, leftovers)
+BOOST_FIXTURE_TEST_SUITE(quorum_closing, unreleased_claims)
 
 BOOST_AUTO_TEST_CASE(close_releases_claims_on_reachable_nodes)
 {
-    leave_on(c);
-    comes_back(c);
-    auto closes = start(io(), on->backend().close(1s));
+    leave_claim_on(c);
+    reconnect(c);
+    auto closing = start(io(), on->backend().close(1s));
     ready();
     // The release is tried immediately and not in the next round.
-    BOOST_TEST(closes.done());
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(closing.done());
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(unproven() == 0U);
     BOOST_TEST(idle());
 }
 
 BOOST_AUTO_TEST_CASE(close_gives_up_remaining_claims_and_counts_them)
 {
-    leave_on(c, 1h);
-    comes_back(c);
-    leave_on(c, 1h, "another");
-    auto closes = start(io(), on->backend().close(1min));
+    leave_claim_on(c, 1h);
+    reconnect(c);
+    leave_claim_on(c, 1h, "another");
+    auto closing = start(io(), on->backend().close(1min));
     ready();
-    BOOST_TEST(!closes.done());
+    BOOST_TEST(!closing.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
     pass(node_timeout + 50ms);
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 1U);
     BOOST_TEST(unproven() == 2U);
     BOOST_TEST(idle());
-    comes_back(c);
+    reconnect(c);
     // The adapter stays usable, and releases remaining claims in the background as before.
-    leave_on(c, 1h, "other");
+    leave_claim_on(c, 1h, "other");
     BOOST_TEST(!idle());
-    comes_back(c);
+    reconnect(c);
     pass(300ms);
     BOOST_TEST(idle());
-    BOOST_TEST(standing() == "002");
+    BOOST_TEST(holder_counts() == "002");
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_close_ends_and_gives_nothing_up)
 {
-    leave_on(c, 1h);
-    auto closes = start(io(), on->backend().close(1min));
+    leave_claim_on(c, 1h);
+    auto closing = start(io(), on->backend().close(1min));
     ready();
-    BOOST_TEST(!closes.done());
+    BOOST_TEST(!closing.done());
     on->backend().cancel_close();
     ready();
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST(nodes[c]->cancelled_closes == 1);
-    comes_back(c);
+    reconnect(c);
     pass(node_timeout + 300ms);
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
     BOOST_TEST(unproven() == 0U);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(close_waits_for_release_in_flight)
@@ -73,12 +73,12 @@ BOOST_AUTO_TEST_CASE(close_waits_for_release_in_flight)
     ready();
     nodes[c]->next(operation::abandon, step::hold());
     on->give_back(claim);
-    auto closes = start(io(), on->backend().close(1min));
+    auto closing = start(io(), on->backend().close(1min));
     ready();
-    BOOST_TEST(!closes.done());
+    BOOST_TEST(!closing.done());
     nodes[c]->deliver();
     ready();
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST(unproven() == 0U);
     BOOST_TEST(idle());
 }
@@ -90,9 +90,9 @@ BOOST_AUTO_TEST_CASE(release_failed_after_close_is_not_retried)
     ready();
     nodes[c]->next(operation::abandon, step::hold());
     on->give_back(claim);
-    auto closes = start(io(), on->backend().close(100ms));
+    auto closing = start(io(), on->backend().close(100ms));
     pass(150ms);
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST(unproven() == 0U);
     nodes[c]->discard();
     ready();
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_claims_still_held_by_a_node)
     locker locks(on->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
     ready();
-    goes_away(c);
+    disconnect(c);
     run_coro(io(), held.release());
     auto report = start(io(), locks.shutdown(10s));
     pass(1s);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(shutdown_with_all_nodes_is_clean)
     const auto outcome = run_coro(io(), locks.shutdown(10s));
     BOOST_TEST(outcome.clean());
     BOOST_TEST(outcome.unproven == 0U);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
 }
 
@@ -149,31 +149,31 @@ BOOST_AUTO_TEST_CASE(node_reconnected_during_close_is_cleaned_up)
     auto first = start(io(), on->backend().close(50ms));
     pass(100ms);
     BOOST_TEST(first.done());
-    leave_on(c, 1h);
-    auto closes = start(io(), on->backend().close(1min));
+    leave_claim_on(c, 1h);
+    auto closing = start(io(), on->backend().close(1min));
     pass(200ms);
-    BOOST_TEST(!closes.done());
-    comes_back(c);
+    BOOST_TEST(!closing.done());
+    reconnect(c);
     pass(100ms);
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST(unproven() == 0U);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(close_waits_for_round_in_flight)
 {
-    leave_on(c, 1h);
-    comes_back(c);
+    leave_claim_on(c, 1h);
+    reconnect(c);
     nodes[c]->next(operation::abandon, step::hold());
     pass(300ms);
     BOOST_TEST(nodes[c]->held() == 1U);
-    auto closes = start(io(), on->backend().close(1min));
+    auto closing = start(io(), on->backend().close(1min));
     ready();
-    BOOST_TEST(!closes.done());
+    BOOST_TEST(!closing.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
     nodes[c]->deliver();
     ready();
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST(unproven() == 0U);
 }
 
@@ -181,17 +181,17 @@ BOOST_AUTO_TEST_CASE(close_stops_waiting_for_unanswered_attempt_at_deadline)
 {
     std::uint64_t given_up = 0;
     for (const bool began_before : {true, false}) {
-        leave_on(c, 1h, std::to_string(given_up));
-        comes_back(c);
+        leave_claim_on(c, 1h, std::to_string(given_up));
+        reconnect(c);
         nodes[c]->next(operation::abandon, step::hold());
         if (began_before)
             pass(300ms);
-        auto closes = start(io(), on->backend().close(100ms));
+        auto closing = start(io(), on->backend().close(100ms));
         ready();
         BOOST_TEST(nodes[c]->held() == 1U);
-        BOOST_TEST(!closes.done());
+        BOOST_TEST(!closing.done());
         pass(150ms);
-        BOOST_TEST(closes.done());
+        BOOST_TEST(closing.done());
         nodes[c]->discard();
         ready();
         BOOST_TEST(unproven() == ++given_up);
@@ -200,27 +200,27 @@ BOOST_AUTO_TEST_CASE(close_stops_waiting_for_unanswered_attempt_at_deadline)
 
 BOOST_AUTO_TEST_CASE(claim_kept_during_a_round_waits_for_its_end)
 {
-    leave_on(c, 1h);
-    comes_back(c);
+    leave_claim_on(c, 1h);
+    reconnect(c);
     nodes[c]->next(operation::abandon, step::hold());
-    auto closes = start(io(), on->backend().close(1min));
+    auto closing = start(io(), on->backend().close(1min));
     ready();
-    leave_on(c, 1h, "other");
-    comes_back(c);
+    leave_claim_on(c, 1h, "other");
+    reconnect(c);
     const auto before = attempts(c);
     pass(300ms);
     BOOST_TEST(attempts(c) == before);
-    BOOST_TEST(!closes.done());
+    BOOST_TEST(!closing.done());
     nodes[c]->deliver();
     ready();
-    BOOST_TEST(closes.done());
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(closing.done());
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_close)
 {
     const auto watched = std::make_shared<int>();
-    leave_on(c, 1h);
+    leave_claim_on(c, 1h);
     on->backend().start_close(1min, [watched](closed) {});
     ready();
     context.reset();
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_close)
 
 BOOST_AUTO_TEST_CASE(earlier_of_two_close_deadlines_applies)
 {
-    leave_on(c, 1h);
+    leave_claim_on(c, 1h);
     auto first = start(io(), on->backend().close(100ms));
     auto second = start(io(), on->backend().close(1min));
     pass(150ms);
@@ -242,26 +242,26 @@ BOOST_AUTO_TEST_CASE(earlier_of_two_close_deadlines_applies)
 BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
 {
     const auto time_left = [&] { return nodes[c]->calls().back().ttl; };
-    leave_on(c, 1h);
-    auto closes = start(io(), on->backend().close(1min));
+    leave_claim_on(c, 1h);
+    auto closing = start(io(), on->backend().close(1min));
     pass(node_timeout + 50ms);
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST((time_left() > 50s && time_left() <= 1min - node_timeout));
     // Next, the event loop is blocked until the deadline of the close has passed.
-    comes_back(c);
-    leave_on(c, 1h, "other");
-    closes = start(io(), on->backend().close(100ms));
+    reconnect(c);
+    leave_claim_on(c, 1h, "other");
+    closing = start(io(), on->backend().close(100ms));
     ready();
     advance(io(), 1s);
-    BOOST_TEST(closes.done());
+    BOOST_TEST(closing.done());
     BOOST_TEST((time_left() == 0ms));
 }
 
 BOOST_AUTO_TEST_CASE(claims_kept_before_a_fork_belong_to_the_parent)
 {
-    leave_on(c, 1h);
+    leave_claim_on(c, 1h);
     const auto under_way = driver::exclusive("under way", 1h);
-    comes_back(c);
+    reconnect(c);
     on->grant(under_way);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
@@ -282,16 +282,16 @@ BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, nodes_at_once)
     const auto leave_on_c = [&] {
         const auto claim = sent_now(driver::exclusive("k", 1h));
         on->backend().start_create(claim, [](const create_outcome&) {});
-        goes_away(c);
+        disconnect(c);
         on->backend().start_release(claim, [](const release_outcome&) {});
     };
     leave_on_c();
     // This timer is due before that of the next attempt, and both complete in the same iteration of the event loop.
     lease_timer before(io(), 200ms);
     before.async_wait([&](const error_code&) {
-        comes_back(c);
+        reconnect(c);
         on->backend().start_close(1min, [](closed) {});
-        BOOST_TEST(standing() == "000");
+        BOOST_TEST(holder_counts() == "000");
         leave_on_c();
         nodes[c]->forget_calls();
     });

@@ -64,8 +64,8 @@ struct three_nodes : virtual_clock
                  operation::is_valid, operation::inspect, operation::list, operation::break_key, operation::adopt})
             nodes[node]->always(what, how);
     }
-    void goes_away(std::size_t node) { always(node, step::fail(errc::unavailable, "away")); }
-    void comes_back(std::size_t node) { nodes[node]->reset(); }
+    void disconnect(std::size_t node) { always(node, step::fail(errc::unavailable, "away")); }
+    void reconnect(std::size_t node) { nodes[node]->reset(); }
 
     /// Acquires the key on one node, unknown to the quorum.
     plain_claim_ptr take(std::size_t node, std::string key = "k")
@@ -75,10 +75,11 @@ struct three_nodes : virtual_clock
         return claim;
     }
     /// Number of holders that are stored on a node.
-    [[nodiscard]] std::size_t standing(std::size_t node) { return stored_in(*stores[node]).size(); }
-    [[nodiscard]] std::string standing()
+    [[nodiscard]] std::size_t holder_count(std::size_t node) { return stored_in(*stores[node]).size(); }
+    /// Returns one digit for each node: its number of holders.
+    [[nodiscard]] std::string holder_counts()
     {
-        return std::to_string(standing(a)) + std::to_string(standing(b)) + std::to_string(standing(c));
+        return std::to_string(holder_count(a)) + std::to_string(holder_count(b)) + std::to_string(holder_count(c));
     }
     /// Makes the node lose its data for the key.
     void lose(std::size_t node, const std::string& key = "k")
@@ -99,15 +100,16 @@ struct three_nodes : virtual_clock
     [[nodiscard]] std::uint64_t unproven() const { return on->backend().unproven(); }
 };
 
-struct leftovers : three_nodes
+/// Claims whose release could not reach a node.
+struct unreleased_claims : three_nodes
 {
     /// Acquires the key on all nodes, and releases it while `node` is disconnected.
-    void leave_on(std::size_t node, std::chrono::milliseconds life = ttl, const std::string& key = "k")
+    void leave_claim_on(std::size_t node, std::chrono::milliseconds claim_ttl = ttl, const std::string& key = "k")
     {
-        const auto claim = driver::exclusive(key, life);
+        const auto claim = driver::exclusive(key, claim_ttl);
         on->grant(claim);
         ready();
-        goes_away(node);
+        disconnect(node);
         on->give_back(claim);
         ready();
     }

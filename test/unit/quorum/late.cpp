@@ -18,7 +18,7 @@ struct late_requests : three_nodes
         BOOST_TEST(on->extend(claim, by).status == extend_status::extended);
         ready();
     }
-    plain_claim_ptr granted()
+    plain_claim_ptr grant_claim()
     {
         auto claim = driver::exclusive("k", ttl);
         on->grant(claim);
@@ -32,18 +32,18 @@ struct late_requests : three_nodes
 
 BOOST_FIXTURE_TEST_SUITE(quorum_late_requests, late_requests)
 
-BOOST_AUTO_TEST_CASE(extension_is_bounded_by_late_shorter_one_of_its_majority)
+BOOST_AUTO_TEST_CASE(late_shorter_extension_bounds_a_majority_with_its_node)
 {
-    const auto claim = granted();
+    const auto claim = grant_claim();
     nodes[c]->next(operation::extend, step::hold_unknown());
     extend(claim, 1500ms);
     BOOST_TEST((claim->late_ttl() == never));
-    goes_away(a);
+    disconnect(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 1500ms));
     nodes[c]->deliver();
     pass(1500ms);
-    BOOST_TEST(standing() == "010");
+    BOOST_TEST(holder_counts() == "010");
 }
 
 BOOST_AUTO_TEST_CASE(lease_ends_before_late_requests_can_break_the_majority)
@@ -53,59 +53,59 @@ BOOST_AUTO_TEST_CASE(lease_ends_before_late_requests_can_break_the_majority)
     ready();
     nodes[c]->next(operation::extend, step::hold_unknown());
     run_coro(io(), held.extend(1500ms));
-    goes_away(a);
+    disconnect(a);
     run_coro(io(), held.extend(60s));
     BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
     nodes[c]->deliver();
     pass(1500ms);
     BOOST_TEST(!held.held());
     locker others(on->shared_backend());
-    comes_back(a);
+    reconnect(a);
     BOOST_TEST(run_coro(io(), others.try_acquire("k")).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(extension_is_not_bounded_if_its_majority_has_no_late_request)
 {
-    const auto claim = granted();
+    const auto claim = grant_claim();
     nodes[c]->next(operation::extend, step::hold_unknown());
     extend(claim, 1500ms);
-    goes_away(c);
+    disconnect(c);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == never));
-    comes_back(c);
+    reconnect(c);
     // First b and c answer, then a and b.
     nodes[a]->next(operation::extend, step::hold());
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 1500ms));
     nodes[a]->deliver();
     ready();
-    goes_away(c);
+    disconnect(c);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == never));
     nodes[c]->deliver();
     pass(30s);
-    BOOST_TEST(standing() == "110");
+    BOOST_TEST(holder_counts() == "110");
     on->check_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(smallest_late_ttl_of_the_majority_applies)
 {
-    const auto claim = granted();
+    const auto claim = grant_claim();
     nodes[b]->next(operation::extend, step::hold_unknown());
     extend(claim, 2s);
     for (const auto each : {3s, 4s}) {
         nodes[c]->next(operation::extend, step::hold_unknown());
         extend(claim, each);
     }
-    goes_away(b);
+    disconnect(b);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 3s));
-    comes_back(b);
-    goes_away(a);
+    reconnect(b);
+    disconnect(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 2s));
     // A failed extension changes nothing.
-    goes_away(c);
+    disconnect(c);
     BOOST_TEST(on->extend(claim, 60s).status == extend_status::failed);
     BOOST_TEST((claim->late_ttl() == 2s));
 }
@@ -116,19 +116,19 @@ BOOST_AUTO_TEST_CASE(unanswered_create_bounds_an_extension)
     nodes[c]->next(operation::create, step::lose_reply());
     on->grant(claim);
     ready();
-    goes_away(a);
+    disconnect(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == ttl));
 }
 
 BOOST_AUTO_TEST_CASE(refused_or_unsent_extension_bounds_nothing)
 {
-    const auto claim = granted();
+    const auto claim = grant_claim();
     for (const auto code : {errc::unavailable, errc::access_denied}) {
         nodes[c]->next(operation::extend, step::fail(code));
         extend(claim, 1500ms);
     }
-    goes_away(a);
+    disconnect(a);
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == never));
 }

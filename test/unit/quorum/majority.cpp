@@ -25,7 +25,7 @@ BOOST_FIXTURE_TEST_SUITE(quorum_majority, three_nodes)
 BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
 {
     for (const std::size_t one : {a, b, c}) {
-        goes_away(one);
+        disconnect(one);
         const auto claim = driver::exclusive("k", ttl);
         on->grant(claim);
         on->refuse(driver::exclusive("k"));
@@ -33,9 +33,9 @@ BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
         on->check_held(claim);
         BOOST_TEST(on->inspect("k").size() == 1U);
         on->give_back(claim);
-        comes_back(one);
+        reconnect(one);
         ready();
-        BOOST_TEST(standing() == "000");
+        BOOST_TEST(holder_counts() == "000");
     }
     BOOST_TEST(idle());
 }
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
     run_coro(io(), locks.shutdown(1s));
 }
 
-BOOST_AUTO_TEST_CASE(one_of_three_holds_nothing)
+BOOST_AUTO_TEST_CASE(grant_of_one_node_is_not_a_lock)
 {
     const auto claim = driver::exclusive("k", ttl);
     on->grant(claim);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(one_of_three_holds_nothing)
     BOOST_TEST(on->inspect("k").empty());
     BOOST_TEST(on->list().empty());
     BOOST_TEST(on->break_key("k").empty());
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(node_with_many_holders_has_one_vote)
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(node_with_many_holders_has_one_vote)
         readers.push_back(sent_now(driver::shared("k")));
         stores[a]->start_create(readers.back(), [](const create_outcome&) {});
     }
-    BOOST_TEST(standing(a) == 3U);
+    BOOST_TEST(holder_count(a) == 3U);
     BOOST_TEST(on->inspect("k").empty());
     BOOST_TEST(on->list().empty());
 }
@@ -129,22 +129,22 @@ BOOST_AUTO_TEST_CASE(lock_of_a_minority_is_not_reported)
     BOOST_TEST(!held->held());
 }
 
-BOOST_AUTO_TEST_CASE(two_of_three_are_adopted)
+BOOST_AUTO_TEST_CASE(adoption_on_two_of_three_nodes_succeeds)
 {
     for (const std::size_t one : {a, b, c}) {
         const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
         on->grant(old);
         ready();
         const auto ticket = on->backend().export_ticket(*old);
-        goes_away(one);
+        disconnect(one);
         on->take_over(ticket, next);
         on->check_held(next);
         on->check_not_held(old);
         on->give_back(next);
-        comes_back(one);
+        reconnect(one);
         lose(one);
     }
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
@@ -158,10 +158,10 @@ BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
         ready();
         on->give_back(next);
         ready();
-        BOOST_TEST(standing() == "000");
+        BOOST_TEST(holder_counts() == "000");
         nodes[c]->deliver();
         pass(2s);
-        BOOST_TEST(standing() == "000");
+        BOOST_TEST(holder_counts() == "000");
         lose(c);
     }
 }
@@ -173,19 +173,19 @@ BOOST_AUTO_TEST_CASE(partial_adoption_counts_in_the_next_attempt)
     ready();
     const auto ticket = on->backend().export_ticket(*old);
     for (const std::size_t each : {a, b, c})
-        goes_away(each);
+        disconnect(each);
     BOOST_TEST(code_of(on->adopt(ticket, next).error) == errc::unavailable);
-    comes_back(a);
+    reconnect(a);
     BOOST_TEST(code_of(on->adopt(ticket, next).error) == errc::outcome_unknown);
     ready();
-    comes_back(b);
+    reconnect(b);
     lose(c);
     on->take_over(ticket, next);
-    comes_back(c);
+    reconnect(c);
     on->check_held(next);
     on->give_back(next);
     ready();
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(adoption_refused_by_a_majority_is_released)
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(adoption_refused_by_a_majority_is_released)
     lose(c);
     BOOST_TEST(on->adopt(ticket, next).status == create_status::busy);
     ready();
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
     for (const auto& other : {ticket.substr(1), ticket + "0:", ticket.substr(0, ticket.size() / 2), std::string("1:x")})
         BOOST_TEST(on->adopt(other, driver::exclusive("k")).status == create_status::busy);
 }
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
     on->grant(claim);
     ready();
     lose(a);
-    goes_away(b);
+    disconnect(b);
     // One node says yes, one says no.
     const auto extended = on->extend(claim, ttl);
     BOOST_TEST(extended.status == extend_status::failed);
@@ -217,17 +217,17 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
     const auto valid = on->valid(claim);
     BOOST_TEST(!valid.valid);
     BOOST_TEST(code_of(valid.error) == errc::unavailable);
-    goes_away(c);
+    disconnect(c);
     BOOST_TEST(on->extend(claim, ttl).status == extend_status::failed);
     BOOST_TEST(code_of(on->valid(claim).error) == errc::unavailable);
     BOOST_CHECK_THROW(on->inspect("k"), std::runtime_error);
     const auto released = on->release(claim);
     BOOST_TEST(released.status == release_status::failed);
     BOOST_TEST(code_of(released.error) == errc::unavailable);
-    comes_back(b);
-    comes_back(c);
+    reconnect(b);
+    reconnect(c);
     on->give_back(claim);
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(unanswered_extension_reports_outcome_unknown)
@@ -244,25 +244,25 @@ BOOST_AUTO_TEST_CASE(unanswered_extension_reports_outcome_unknown)
 BOOST_AUTO_TEST_CASE(busy_needs_answers_of_a_majority)
 {
     take(c);
-    goes_away(a);
-    goes_away(b);
-    const auto nobody = on->create(driver::exclusive("k", ttl));
-    BOOST_TEST(nobody.status == create_status::failed);
-    BOOST_TEST(code_of(nobody.error) == errc::unavailable);
-    BOOST_TEST(nobody.error->detail == "2 of 3 masters failed: away");
-    comes_back(b);
+    disconnect(a);
+    disconnect(b);
+    const auto unreachable = on->create(driver::exclusive("k", ttl));
+    BOOST_TEST(unreachable.status == create_status::failed);
+    BOOST_TEST(code_of(unreachable.error) == errc::unavailable);
+    BOOST_TEST(unreachable.error->detail == "2 of 3 masters failed: away");
+    reconnect(b);
     const auto found = on->refuse(driver::exclusive("k", ttl));
     BOOST_TEST((found.retry_after > 0ms && found.retry_after <= 375ms));
     ready();
-    BOOST_TEST(standing() == "001");
-    comes_back(a);
+    BOOST_TEST(holder_counts() == "001");
+    reconnect(a);
     on->grant(driver::exclusive("k", ttl));
 }
 
 BOOST_AUTO_TEST_CASE(busy_waits_for_the_answer_that_makes_it_certain)
 {
     take(a);
-    goes_away(b);
+    disconnect(b);
     nodes[c]->next(operation::create, step::hold());
     const auto claim = sent_now(driver::exclusive("k", ttl));
     auto outcome = start(io(), on->backend().create(claim));
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(refusal_of_a_majority_is_reported)
     BOOST_TEST(refused.status == create_status::failed);
     BOOST_TEST(code_of(refused.error) == errc::access_denied);
     ready();
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
     lose(b);
     BOOST_TEST(on->release(claim).status == release_status::not_held);
     ready();
-    BOOST_TEST(standing() == "000");
+    BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(released_claim_is_not_held)
@@ -344,31 +344,31 @@ BOOST_AUTO_TEST_CASE(slow_node_has_one_request_in_flight)
     BOOST_TEST(extensions() == 1U);
     BOOST_TEST(nodes[c]->count(operation::is_valid) == 1U);
 
-    // A missing answer may decide.
+    // Without a, the majority needs c, which has not answered its earlier request.
     nodes[c]->next(operation::extend, step::hold());
     BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
-    goes_away(a);
-    auto waits = start(io(), on->backend().extend(sent_now(claim), ttl));
+    disconnect(a);
+    auto waiting = start(io(), on->backend().extend(sent_now(claim), ttl));
     ready();
-    BOOST_TEST(!waits.done());
+    BOOST_TEST(!waiting.done());
     nodes[c]->deliver();
-    BOOST_TEST(waits.get(io()).status == extend_status::extended);
+    BOOST_TEST(waiting.get(io()).status == extend_status::extended);
 
     // A waiting request fails when another one replaces it.
     nodes[c]->next(operation::extend, step::hold());
     auto under_way = start(io(), on->backend().extend(sent_now(claim), ttl));
-    auto gives_way = start(io(), on->backend().extend(sent_now(claim), ttl));
-    auto comes_after = start(io(), on->backend().extend(sent_now(claim), ttl));
-    BOOST_TEST(gives_way.get(io()).status == extend_status::failed);
+    auto replaced = start(io(), on->backend().extend(sent_now(claim), ttl));
+    auto last = start(io(), on->backend().extend(sent_now(claim), ttl));
+    BOOST_TEST(replaced.get(io()).status == extend_status::failed);
     nodes[c]->deliver();
     BOOST_TEST(under_way.get(io()).status == extend_status::extended);
-    BOOST_TEST(comes_after.get(io()).status == extend_status::extended);
+    BOOST_TEST(last.get(io()).status == extend_status::extended);
 
     // A request that waits for an unanswered one ends when the lock is released.
-    comes_back(a);
+    reconnect(a);
     nodes[c]->next(operation::is_valid, step::hold());
     on->check_held(claim);
-    goes_away(a);
+    disconnect(a);
     auto superseded = start(io(), on->backend().extend(sent_now(claim), ttl));
     ready();
     BOOST_TEST(!superseded.done());
@@ -386,13 +386,13 @@ BOOST_AUTO_TEST_CASE(unneeded_node_is_not_asked)
     take(a);
     take(b);
     at_once.refuse(driver::exclusive("k", ttl));
-    BOOST_TEST(standing() == "110");
+    BOOST_TEST(holder_counts() == "110");
     lose(a);
     const auto claim = driver::exclusive("k", ttl);
     at_once.grant(claim);
     at_once.check_held(claim);
     at_once.give_back(claim);
-    BOOST_TEST(standing() == "010");
+    BOOST_TEST(holder_counts() == "010");
 }
 
 BOOST_AUTO_TEST_CASE(node_without_grant_is_not_asked_again)
@@ -406,7 +406,7 @@ BOOST_AUTO_TEST_CASE(node_without_grant_is_not_asked_again)
     on->give_back(claim);
     ready();
     BOOST_TEST(nodes[c]->calls().size() == 1U);
-    BOOST_TEST(standing() == "001");
+    BOOST_TEST(holder_counts() == "001");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -53,16 +53,16 @@ BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
 
 BOOST_AUTO_TEST_CASE(quorum_is_in_trouble_when_a_majority_is)
 {
-    const auto away = [&](std::size_t node, const char* why) {
+    const auto report_unreachable = [&](std::size_t node, const char* why) {
         nodes[node]->notify_unreachable(make_failure(errc::unavailable, why), "there");
     };
     BOOST_TEST(!on->backend().trouble());
-    away(b, "the second");
+    report_unreachable(b, "the second");
     BOOST_TEST(!on->backend().trouble());
-    away(c, "the third");
+    report_unreachable(c, "the third");
     BOOST_TEST_REQUIRE(on->backend().trouble());
     BOOST_TEST(on->backend().trouble()->detail == "the second");
-    away(a, "the first");
+    report_unreachable(a, "the first");
     BOOST_TEST(on->backend().trouble()->detail == "the first");
     nodes[a]->notify_reconnected();
     nodes[b]->notify_ready();
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(busy_reports_retry_time_and_holder)
         BOOST_TEST((outcome.retry_after == row.expected));
         BOOST_TEST(outcome.holder == "somebody");
         ready();
-        BOOST_TEST(standing() == "000");
+        BOOST_TEST(holder_counts() == "000");
     }
 }
 

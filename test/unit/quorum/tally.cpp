@@ -57,7 +57,7 @@ struct expected
     const char* answers;
     verdict create;
     verdict held;
-    verdict give_back;
+    verdict release;
 };
 
 constexpr auto unclear = verdict::open, yes = verdict::yes, no = verdict::no, failed = verdict::failed;
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_majority_decides_and_only_a_majority)
         {
             BOOST_TEST(judge_create(tally_of(row.answers)) == row.create);
             BOOST_TEST(judge_held(tally_of(row.answers)) == row.held);
-            BOOST_TEST(judge_release(tally_of(row.answers)) == row.give_back);
+            BOOST_TEST(judge_release(tally_of(row.answers)) == row.release);
         }
     }
 }
@@ -143,16 +143,16 @@ BOOST_AUTO_TEST_CASE(early_verdict_does_not_change)
     const std::string letters = "ynaur";
     for (std::size_t n = 0; n < 125; ++n) {
         const std::string answers{letters[n % 5], letters[n / 5 % 5], letters[n / 25]};
-        for (std::size_t heard = 0; heard < 3; ++heard) {
-            const auto early = answers.substr(0, heard) + std::string(3 - heard, '.');
+        for (std::size_t answered = 0; answered < 3; ++answered) {
+            const auto early = answers.substr(0, answered) + std::string(3 - answered, '.');
             BOOST_TEST_CONTEXT(early << ", then " << answers)
             {
                 const auto created = judge_create(tally_of(early));
                 BOOST_TEST((created == unclear || created == judge_create(tally_of(answers))));
                 const auto held = judge_held(tally_of(early));
                 BOOST_TEST((held == unclear || held == judge_held(tally_of(answers))));
-                const auto given_back = judge_release(tally_of(early));
-                BOOST_TEST((given_back == unclear || given_back == judge_release(tally_of(answers))));
+                const auto released = judge_release(tally_of(early));
+                BOOST_TEST((released == unclear || released == judge_release(tally_of(answers))));
             }
         }
     }

@@ -25,13 +25,13 @@ batch_ptr batch_of_size(std::size_t size)
     return made;
 }
 
-/// Takes the batches of one turn. Returns the number of their operations.
-std::size_t take_turn(completion_queue& from, std::size_t batch_size)
+/// Takes the batches of one round. Returns the number of their operations.
+std::size_t take_round(completion_queue& from, std::size_t batch_size)
 {
-    from.begin_turn();
+    from.begin_round();
     do {
         static_cast<void>(from.take());
-    } while (!from.empty() && !from.is_turn_full(batch_size));
+    } while (!from.empty() && !from.is_round_full(batch_size));
     return from.taken_count();
 }
 
@@ -43,10 +43,10 @@ BOOST_AUTO_TEST_CASE(small_batches_are_completed_together_up_to_the_batch_size)
     for (int i = 0; i < 1000; ++i)
         queue.add(batch_of_size(100));
     BOOST_TEST(queue.operation_count() == 100'000U);
-    std::size_t turns = 0;
-    for (; !queue.empty(); ++turns)
-        BOOST_TEST(take_turn(queue, 128) == 200U);
-    BOOST_TEST(turns == 500U);
+    std::size_t rounds = 0;
+    for (; !queue.empty(); ++rounds)
+        BOOST_TEST(take_round(queue, 128) == 200U);
+    BOOST_TEST(rounds == 500U);
     BOOST_TEST(queue.operation_count() == 0U);
 }
 
@@ -56,8 +56,8 @@ BOOST_AUTO_TEST_CASE(batch_of_full_size_is_completed_alone)
     queue.add(batch_of_size(8));
     queue.add(batch_of_size(2));
     queue.add(batch_of_size(2));
-    BOOST_TEST(take_turn(queue, 8) == 8U);
-    BOOST_TEST(take_turn(queue, 8) == 4U);
+    BOOST_TEST(take_round(queue, 8) == 8U);
+    BOOST_TEST(take_round(queue, 8) == 4U);
     BOOST_TEST(queue.empty());
 }
 

@@ -29,7 +29,7 @@ struct idle_operation final : operation
     const bool is_given_up;
 };
 
-send_queue::added add(send_queue& to, lease_clock::duration time_left = 5s, bool given_up = false)
+send_queue::add_result add(send_queue& to, lease_clock::duration time_left = 5s, bool given_up = false)
 {
     return to.add(std::make_unique<idle_operation>(time_left, given_up));
 }
@@ -48,12 +48,12 @@ BOOST_AUTO_TEST_CASE(only_first_operation_requests_a_flush)
 {
     send_queue queue;
     BOOST_TEST(queue.empty());
-    BOOST_TEST((add(queue) == send_queue::added::first));
-    BOOST_TEST((add(queue) == send_queue::added::queued));
+    BOOST_TEST((add(queue) == send_queue::add_result::first));
+    BOOST_TEST((add(queue) == send_queue::add_result::queued));
     BOOST_TEST(queue.next(0)->size() == 2U);
     BOOST_TEST(queue.empty());
     BOOST_TEST((queue.next(0) == nullptr));
-    BOOST_TEST((add(queue) == send_queue::added::first));
+    BOOST_TEST((add(queue) == send_queue::add_result::first));
 }
 
 BOOST_AUTO_TEST_CASE(batch_size_grows_with_load_and_shrinks_slowly)
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(closed_queue_drops_operations)
     send_queue queue;
     static_cast<void>(add(queue));
     BOOST_TEST(all_of(queue.close()) == 1U);
-    BOOST_TEST((add(queue) == send_queue::added::closed));
+    BOOST_TEST((add(queue) == send_queue::add_result::closed));
     BOOST_TEST(queue.empty());
 }
 

@@ -33,12 +33,12 @@ std::string safe_server(std::string version = "7.2.4")
            "\r\nrun_id:abc\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\nconnected_slaves:0\r\n";
 }
 
-welcome read(reply_list replies)
+greeting_result read(reply_list replies)
 {
-    return read_welcome({}, replies);
+    return read_greeting({}, replies);
 }
 
-errc code_of(const welcome& result)
+errc code_of(const greeting_result& result)
 {
     BOOST_TEST_REQUIRE(result.refused);
     return result.refused->code;
@@ -71,9 +71,9 @@ BOOST_AUTO_TEST_CASE(temporary_and_permanent_errors_are_distinguished)
 BOOST_AUTO_TEST_CASE(refused_database_is_not_used)
 {
     const location second{.database = 2};
-    const auto result = read_welcome(second, {hello("master"), error("ERR DB index is out of range"), text({})});
+    const auto result = read_greeting(second, {hello("master"), error("ERR DB index is out of range"), text({})});
     BOOST_TEST((code_of(result) == errc::misconfigured_backend));
-    BOOST_TEST(!read_welcome(second, {hello("master"), text("OK"), text(safe_server())}).refused);
+    BOOST_TEST(!read_greeting(second, {hello("master"), text("OK"), text(safe_server())}).refused);
 }
 
 BOOST_AUTO_TEST_CASE(server_without_info_is_used_with_a_warning)

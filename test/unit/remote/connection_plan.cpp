@@ -15,12 +15,12 @@ namespace {
 
 using event = connection_plan::event;
 using kind = connection_plan::action::kind;
-using item = remote::connection_events::item;
+using reported_event = remote::connection_events::event;
 using phase = connection_plan::phase;
 constexpr lease_clock::time_point start{std::chrono::hours(100)};
-constexpr connection_plan::demand busy{.needed = true, .under_way = true};
-constexpr connection_plan::demand queued{.needed = true, .under_way = false};
-constexpr connection_plan::demand unneeded{.needed = false, .under_way = false};
+constexpr connection_plan::demand busy{.needed = true, .has_in_flight = true};
+constexpr connection_plan::demand queued{.needed = true, .has_in_flight = false};
+constexpr connection_plan::demand unneeded{.needed = false, .has_in_flight = false};
 
 /// A plan and its last action.
 struct steps
@@ -30,7 +30,7 @@ struct steps
     kind operator()(event what, connection_plan::demand by = queued)
     {
         const auto next = plan.next(now, what, by);
-        reported = next.say;
+        reported = next.report;
         delay = next.delay;
         return next.what;
     }
@@ -40,50 +40,50 @@ struct steps
         static_cast<void>((*this)(event::opened));
     }
     [[nodiscard]] std::optional<lease_clock::duration> timer_delay(
-        connection_plan::surroundings client_state = {.others_open = false},
+        connection_plan::client_state client_state = {.others_open = false},
         connection_plan::demand by = unneeded) const
     {
-        return plan.turns_again_in(by, client_state, 77ms);
+        return plan.next_timer_in(by, client_state, 77ms);
     }
     [[nodiscard]] bool is_in(phase expected) const { return plan.current() == expected; }
 
     remote::connection_events events;
     connection_plan plan;
     lease_clock::time_point now = start;
-    item reported = item::none;
+    reported_event reported = reported_event::none;
     lease_clock::duration delay{};
 };
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(connects_on_the_first_request_and_not_before)
+BOOST_AUTO_TEST_CASE(first_request_starts_the_connection)
 {
     steps step;
     BOOST_TEST(step.is_in(phase::idle));
-    BOOST_TEST((step(event::turn, unneeded) == kind::none));
+    BOOST_TEST((step(event::timer, unneeded) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
     // A second call has no effect.
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::opened) == kind::none));
-    BOOST_TEST((step.reported == item::ready));
+    BOOST_TEST((step.reported == reported_event::ready));
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST(step.plan.takes_requests());
 }
 
 BOOST_AUTO_TEST_CASE(end_of_an_unneeded_attempt_is_reported)
 {
-    for (const auto how : {event::turn, event::refused}) {
+    for (const auto how : {event::timer, event::refused}) {
         steps step;
         static_cast<void>(step(event::wanted));
-        BOOST_TEST((step.reported == item::connecting));
+        BOOST_TEST((step.reported == reported_event::connecting));
         step.now += 2s;
-        BOOST_TEST((step(how, unneeded) == kind::rest));
-        BOOST_TEST((step.reported == item::connecting_ended));
+        BOOST_TEST((step(how, unneeded) == kind::disconnect));
+        BOOST_TEST((step.reported == reported_event::connecting_ended));
         // Nothing is reported for a connection that is closed.
         step.open();
         step.plan.close(step.now);
-        BOOST_TEST((step(event::turn, unneeded) == kind::rest));
-        BOOST_TEST((step.reported == item::none));
+        BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
+        BOOST_TEST((step.reported == reported_event::none));
     }
 }
 
@@ -91,31 +91,31 @@ BOOST_AUTO_TEST_CASE(refused_open_connection_is_closed_without_a_loss)
 {
     steps step;
     step.open();
-    BOOST_TEST((step(event::refused, unneeded) == kind::rest));
-    BOOST_TEST((step.reported == item::none));
+    BOOST_TEST((step(event::refused, unneeded) == kind::disconnect));
+    BOOST_TEST((step.reported == reported_event::none));
     BOOST_TEST(step.is_in(phase::idle));
     // The refused connection is not counted any more, so the loss of the next connection is reported.
     step.open();
     static_cast<void>(step(event::lost));
-    BOOST_TEST((step.reported == item::suspended));
+    BOOST_TEST((step.reported == reported_event::suspended));
 }
 
 BOOST_AUTO_TEST_CASE(loss_and_reconnection_are_reported_once_each)
 {
     steps step;
     step.open();
-    BOOST_TEST((step.reported == item::ready));
+    BOOST_TEST((step.reported == reported_event::ready));
     for (int round = 0; round < 3; ++round) {
         BOOST_TEST((step(event::lost) == kind::wait));
-        BOOST_TEST((step.reported == item::suspended));
+        BOOST_TEST((step.reported == reported_event::suspended));
         for (int attempt = 0; attempt < 3; ++attempt) {
             BOOST_TEST((step(event::due) == kind::connect));
             BOOST_TEST((step(attempt == 1 ? event::lost : event::failed) == kind::wait));
-            BOOST_TEST((step.reported == item::unreachable));
+            BOOST_TEST((step.reported == reported_event::unreachable));
         }
         BOOST_TEST((step(event::due) == kind::connect));
         BOOST_TEST((step(event::opened) == kind::none));
-        BOOST_TEST((step.reported == item::reconnected));
+        BOOST_TEST((step.reported == reported_event::reconnected));
     }
 }
 
@@ -124,10 +124,10 @@ BOOST_AUTO_TEST_CASE(first_connection_is_never_reported_as_a_reconnection)
     steps step;
     static_cast<void>(step(event::wanted));
     BOOST_TEST((step(event::failed) == kind::wait));
-    BOOST_TEST((step.reported == item::unreachable));
+    BOOST_TEST((step.reported == reported_event::unreachable));
     BOOST_TEST((step(event::due) == kind::connect));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == item::ready));
+    BOOST_TEST((step.reported == reported_event::ready));
 }
 
 BOOST_AUTO_TEST_CASE(unreachable_is_followed_by_reconnected)
@@ -136,13 +136,13 @@ BOOST_AUTO_TEST_CASE(unreachable_is_followed_by_reconnected)
     step.open();
     // The connection is closed without a loss.
     step.plan.close(start + 1s);
-    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
-    BOOST_TEST((step.reported == item::none));
+    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
+    BOOST_TEST((step.reported == reported_event::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step(event::failed) == kind::wait));
     BOOST_TEST((step(event::due) == kind::connect));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == item::reconnected));
+    BOOST_TEST((step.reported == reported_event::reconnected));
 }
 
 BOOST_AUTO_TEST_CASE(next_connection_waits_until_all_operations_in_flight_are_notified)
@@ -150,14 +150,14 @@ BOOST_AUTO_TEST_CASE(next_connection_waits_until_all_operations_in_flight_are_no
     steps step;
     step.open();
     BOOST_TEST((step(event::lost, busy) == kind::none));
-    BOOST_TEST((step.reported == item::suspended));
+    BOOST_TEST((step.reported == reported_event::suspended));
     BOOST_TEST(!step.plan.takes_requests());
     BOOST_TEST((step(event::wanted) == kind::none));
-    BOOST_TEST((step(event::turn, busy) == kind::none));
-    BOOST_TEST((step(event::told) == kind::wait));
-    BOOST_TEST((step.reported == item::none));
+    BOOST_TEST((step(event::timer, busy) == kind::none));
+    BOOST_TEST((step(event::drained) == kind::wait));
+    BOOST_TEST((step.reported == reported_event::none));
     // A second event has no effect.
-    BOOST_TEST((step(event::told) == kind::none));
+    BOOST_TEST((step(event::drained) == kind::none));
 }
 
 BOOST_AUTO_TEST_CASE(delay_grows_with_each_failure_and_is_zero_after_silence)
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(delay_grows_with_each_failure_and_is_zero_after_silence)
     }
     static_cast<void>(step(event::opened));
     BOOST_TEST((step(event::silent, busy) == kind::none));
-    BOOST_TEST((step(event::told) == kind::wait));
+    BOOST_TEST((step(event::drained) == kind::wait));
     BOOST_TEST((step.delay == 0ns));
     BOOST_TEST((step(event::due) == kind::connect));
     // Silence skips only one delay. The established connection has reset the back-off.
@@ -184,17 +184,17 @@ BOOST_AUTO_TEST_CASE(unneeded_connection_is_not_established_again)
     for (const auto how : {event::failed, event::lost}) {
         steps step;
         static_cast<void>(step(event::wanted));
-        BOOST_TEST((step(how, unneeded) == kind::rest));
-        BOOST_TEST((step.reported == item::unreachable));
+        BOOST_TEST((step(how, unneeded) == kind::disconnect));
+        BOOST_TEST((step.reported == reported_event::unreachable));
         BOOST_TEST(step.is_in(phase::idle));
     }
     steps step;
     step.open();
-    BOOST_TEST((step(event::lost, unneeded) == kind::rest));
-    BOOST_TEST((step.reported == item::suspended));
+    BOOST_TEST((step(event::lost, unneeded) == kind::disconnect));
+    BOOST_TEST((step.reported == reported_event::suspended));
     BOOST_TEST((step(event::wanted) == kind::connect));
     static_cast<void>(step(event::failed));
-    BOOST_TEST((step(event::due, unneeded) == kind::rest));
+    BOOST_TEST((step(event::due, unneeded) == kind::disconnect));
     // The timer fires late, after the plan has become idle.
     BOOST_TEST((step(event::due) == kind::none));
     BOOST_TEST(step.is_in(phase::idle));
@@ -204,10 +204,10 @@ BOOST_AUTO_TEST_CASE(refusal_ends_the_attempts_until_the_next_request)
 {
     steps step;
     static_cast<void>(step(event::wanted));
-    BOOST_TEST((step(event::refused) == kind::rest));
-    BOOST_TEST((step.reported == item::connecting_ended));
+    BOOST_TEST((step(event::refused) == kind::disconnect));
+    BOOST_TEST((step.reported == reported_event::connecting_ended));
     BOOST_TEST((step(event::due) == kind::none));
-    BOOST_TEST((step(event::turn) == kind::none));
+    BOOST_TEST((step(event::timer) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
 }
 
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(demoted_connection_takes_no_requests)
     BOOST_TEST((step(event::due) == kind::connect));
     BOOST_TEST(!step.plan.demoted());
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == item::reconnected));
+    BOOST_TEST((step.reported == reported_event::reconnected));
     BOOST_TEST(step.plan.takes_requests());
 }
 
@@ -232,51 +232,51 @@ BOOST_AUTO_TEST_CASE(unused_connection_is_closed_after_its_timeout_without_a_los
     steps step(10s);
     step.open();
     step.now = start + 9s;
-    BOOST_TEST((step(event::turn, {.needed = false, .under_way = false, .used = true}) == kind::none));
+    BOOST_TEST((step(event::timer, {.needed = false, .has_in_flight = false, .used = true}) == kind::none));
     step.now = start + 18s;
-    BOOST_TEST((step(event::turn, unneeded) == kind::none));
+    BOOST_TEST((step(event::timer, unneeded) == kind::none));
     step.now = start + 19s;
-    BOOST_TEST((step(event::turn, queued) == kind::none));
-    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
-    BOOST_TEST((step.reported == item::none));
+    BOOST_TEST((step(event::timer, queued) == kind::none));
+    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
+    BOOST_TEST((step.reported == reported_event::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
-    BOOST_TEST((step.reported == item::connecting));
+    BOOST_TEST((step.reported == reported_event::connecting));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == item::connecting_ended));
+    BOOST_TEST((step.reported == reported_event::connecting_ended));
 }
 
 BOOST_AUTO_TEST_CASE(idle_timeout_of_zero_closes_at_once_and_maximum_never)
 {
     steps at_once(0s);
     at_once.open();
-    BOOST_TEST((at_once(event::turn, unneeded) == kind::none));
+    BOOST_TEST((at_once(event::timer, unneeded) == kind::none));
     at_once.now += 10ms;
-    BOOST_TEST((at_once(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((at_once(event::timer, unneeded) == kind::disconnect));
 
     steps never(lease_clock::duration::max());
     never.open();
     never.now += 1000h;
-    BOOST_TEST((never(event::turn, unneeded) == kind::none));
+    BOOST_TEST((never(event::timer, unneeded) == kind::none));
     BOOST_TEST((never.timer_delay() == lease_clock::duration::max()));
     never.plan.retire();
     BOOST_TEST((never.timer_delay() == 10ms));
-    BOOST_TEST((never(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((never(event::timer, unneeded) == kind::disconnect));
 }
 
 BOOST_AUTO_TEST_CASE(unneeded_attempt_continues_for_one_second)
 {
     steps step;
-    BOOST_TEST((step(event::turn, {.needed = true, .under_way = false, .used = true}) == kind::none));
+    BOOST_TEST((step(event::timer, {.needed = true, .has_in_flight = false, .used = true}) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
     step.now = start + 900ms;
-    BOOST_TEST((step(event::turn, unneeded) == kind::none));
+    BOOST_TEST((step(event::timer, unneeded) == kind::none));
     BOOST_TEST((step.timer_delay() == 1s));
     step.now = start + 1s;
-    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     // The delay before the next attempt is also ended.
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step(event::failed) == kind::wait));
-    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     BOOST_TEST((step(event::due) == kind::none));
 }
 
@@ -284,14 +284,14 @@ BOOST_AUTO_TEST_CASE(closed_connection_ends_when_it_is_not_needed)
 {
     for (const bool open : {true, false}) {
         steps step;
-        BOOST_TEST((step(event::turn, {.needed = true, .under_way = false, .used = true}) == kind::none));
+        BOOST_TEST((step(event::timer, {.needed = true, .has_in_flight = false, .used = true}) == kind::none));
         static_cast<void>(step(event::wanted));
         if (open)
             static_cast<void>(step(event::opened));
         step.plan.close(start + 1s);
-        BOOST_TEST((step(event::turn, queued) == kind::none));
+        BOOST_TEST((step(event::timer, queued) == kind::none));
         BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false}));
-        BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+        BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
         BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = true}));
         BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
     }
@@ -312,8 +312,8 @@ BOOST_AUTO_TEST_CASE(close_completes_at_its_deadline_after_all_other_completions
     BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false, .has_pending_completions = true}));
     // The end of the connection is not reported.
     BOOST_TEST((step(event::lost, busy) == kind::none));
-    BOOST_TEST((step.reported == item::none));
-    BOOST_TEST((step(event::told, unneeded) == kind::rest));
+    BOOST_TEST((step.reported == reported_event::none));
+    BOOST_TEST((step(event::drained, unneeded) == kind::disconnect));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = true}));
     // The next close has its own deadline.
     BOOST_TEST(!step.plan.out_of_time(step.now + 1000h));
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(connection_is_kept_again_after_a_completed_close)
     steps step;
     step.open();
     step.plan.close(start + 1s);
-    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     // The connection is established again during the close, for example for a caller that waits for events.
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST(step.plan.closes());
@@ -332,12 +332,12 @@ BOOST_AUTO_TEST_CASE(connection_is_kept_again_after_a_completed_close)
     // The close is still in progress.
     step.plan.reopen();
     BOOST_TEST(step.plan.closes());
-    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
     step.open();
     step.plan.reopen();
     BOOST_TEST(!step.plan.closes());
-    BOOST_TEST((step(event::turn, unneeded) == kind::none));
+    BOOST_TEST((step(event::timer, unneeded) == kind::none));
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_close_keeps_the_connection)
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(cancelled_close_keeps_the_connection)
     step.plan.cancel_close();
     BOOST_TEST(!step.plan.closes());
     BOOST_TEST(!step.plan.out_of_time(step.now + 1000h));
-    BOOST_TEST((step(event::turn, unneeded) == kind::none));
+    BOOST_TEST((step(event::timer, unneeded) == kind::none));
 }
 
 BOOST_AUTO_TEST_CASE(request_during_a_close_does_not_keep_the_connection)
@@ -357,9 +357,9 @@ BOOST_AUTO_TEST_CASE(request_during_a_close_does_not_keep_the_connection)
     step.open();
     step.plan.close(start + 1h);
     step.plan.reopen();
-    BOOST_TEST((step(event::turn, busy) == kind::none));
+    BOOST_TEST((step(event::timer, busy) == kind::none));
     BOOST_TEST(!step.plan.finish_close(step.now, {.others_open = false}));
-    BOOST_TEST((step(event::turn, unneeded) == kind::rest));
+    BOOST_TEST((step(event::timer, unneeded) == kind::disconnect));
     BOOST_TEST(step.plan.finish_close(step.now, {.others_open = false}));
 }
 
@@ -390,28 +390,28 @@ BOOST_AUTO_TEST_CASE(several_connections_are_reported_as_one)
     remote::connection_events all;
     connection_plan one(10s, all), two(10s, all);
     const auto reported = [](connection_plan& plan, event what, connection_plan::demand by = queued) {
-        return plan.next(start, what, by).say;
+        return plan.next(start, what, by).report;
     };
-    BOOST_TEST((reported(one, event::wanted) == item::connecting));
-    BOOST_TEST((reported(two, event::wanted) == item::connecting));
-    BOOST_TEST((reported(one, event::opened) == item::ready));
+    BOOST_TEST((reported(one, event::wanted) == reported_event::connecting));
+    BOOST_TEST((reported(two, event::wanted) == reported_event::connecting));
+    BOOST_TEST((reported(one, event::opened) == reported_event::ready));
     // As long as one connection is open, no loss is reported.
-    BOOST_TEST((reported(two, event::failed) == item::none));
+    BOOST_TEST((reported(two, event::failed) == reported_event::none));
     static_cast<void>(reported(two, event::due));
-    BOOST_TEST((reported(two, event::opened) == item::none));
-    BOOST_TEST((reported(one, event::lost) == item::none));
-    BOOST_TEST((reported(two, event::silent) == item::suspended));
+    BOOST_TEST((reported(two, event::opened) == reported_event::none));
+    BOOST_TEST((reported(one, event::lost) == reported_event::none));
+    BOOST_TEST((reported(two, event::silent) == reported_event::suspended));
     static_cast<void>(reported(one, event::due));
     static_cast<void>(reported(two, event::due));
-    BOOST_TEST((reported(one, event::failed) == item::unreachable));
-    BOOST_TEST((reported(two, event::opened) == item::reconnected));
+    BOOST_TEST((reported(one, event::failed) == reported_event::unreachable));
+    BOOST_TEST((reported(two, event::opened) == reported_event::reconnected));
     static_cast<void>(reported(one, event::due));
-    BOOST_TEST((reported(one, event::opened) == item::none));
+    BOOST_TEST((reported(one, event::opened) == reported_event::none));
     // A connection that was closed because it was unused is not counted any more.
     one.close(start);
-    BOOST_TEST((reported(one, event::turn, unneeded) == item::none));
+    BOOST_TEST((reported(one, event::timer, unneeded) == reported_event::none));
     BOOST_TEST(one.idle());
-    BOOST_TEST((reported(two, event::lost) == item::suspended));
+    BOOST_TEST((reported(two, event::lost) == reported_event::suspended));
 }
 
 BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_reported_and_starts_no_second_back_off)
@@ -419,9 +419,9 @@ BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_reported_and_starts_no_secon
     steps step;
     step.open();
     BOOST_TEST((step(event::lost) == kind::wait));
-    BOOST_TEST((step.reported == item::suspended));
+    BOOST_TEST((step.reported == reported_event::suspended));
     BOOST_TEST((step(event::failed) == kind::none));
-    BOOST_TEST((step.reported == item::unreachable));
+    BOOST_TEST((step.reported == reported_event::unreachable));
     BOOST_TEST(step.is_in(phase::waiting));
 }
 
@@ -431,14 +431,14 @@ BOOST_AUTO_TEST_CASE(forked_child_starts_again_and_reports_nothing)
     step.open();
     step.plan.demote();
     BOOST_TEST((step(event::forked, busy) == kind::none));
-    BOOST_TEST((step.reported == item::none));
+    BOOST_TEST((step.reported == reported_event::none));
     BOOST_TEST(step.is_in(phase::idle));
     // Events of the parent's connection have no effect.
     BOOST_TEST((step(event::lost) == kind::none));
-    BOOST_TEST((step(event::told) == kind::none));
+    BOOST_TEST((step(event::drained) == kind::none));
     BOOST_TEST((step(event::wanted) == kind::connect));
     static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == item::ready));
+    BOOST_TEST((step.reported == reported_event::ready));
     BOOST_TEST(step.plan.takes_requests());
 }
 

@@ -22,7 +22,7 @@ using remote::happy_eyeballs;
 
 namespace {
 
-/// Accepts connections into its listen queue.
+/// A listener whose kernel queue accepts connections.
 struct listener
 {
     explicit listener(asio::io_context& io, int backlog = 16) : socket(io, tcp::v4())
@@ -35,12 +35,12 @@ struct listener
     tcp::acceptor socket;
 };
 
-/// Never answers, because its listen queue is full.
+/// A listener that never answers, because its listen queue is full.
 struct black_hole
 {
     black_hole()
     {
-        for (auto& each : fills) {
+        for (auto& each : queue_fillers) {
             each.emplace(never_run);
             each->async_connect(where(), [](const boost::system::error_code&) {});
         }
@@ -49,11 +49,11 @@ struct black_hole
 
     asio::io_context never_run;
     listener full{never_run, 0};
-    std::optional<tcp::socket> fills[8];
+    std::optional<tcp::socket> queue_fillers[8];
 };
 
 /// Returns an endpoint that refuses connections.
-tcp::endpoint nobody()
+tcp::endpoint refusing_endpoint()
 {
     return {asio::ip::address_v4::loopback(), free_port()};
 }
@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(first_address_that_accepts_a_connection_wins)
     BOOST_TEST(winner_of(io, {second.where(), first.where()}) < 2U);
     BOOST_TEST(winner_of(io, {first.where(), hole.where()}) == 0U);
     BOOST_TEST(winner_of(io, {hole.where(), first.where()}) == 1U);
-    BOOST_TEST(winner_of(io, {hole.where(), nobody(), hole.where(), first.where()}) == 3U);
-    BOOST_TEST(winner_of(io, {nobody(), nobody(), first.where()}) == 2U);
+    BOOST_TEST(winner_of(io, {hole.where(), refusing_endpoint(), hole.where(), first.where()}) == 3U);
+    BOOST_TEST(winner_of(io, {refusing_endpoint(), refusing_endpoint(), first.where()}) == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(silent_address_delays_the_next_by_the_recommended_time)
@@ -94,18 +94,18 @@ BOOST_AUTO_TEST_CASE(silent_address_delays_the_next_by_the_recommended_time)
     const black_hole hole;
     listener last(io);
     last.socket.non_blocking(true);
-    const auto comes = [&] {
-        boost::system::error_code nobody_yet;
-        static_cast<void>(last.socket.accept(nobody_yet));
-        return !nobody_yet;
+    const auto try_accept = [&] {
+        boost::system::error_code failed;
+        static_cast<void>(last.socket.accept(failed));
+        return !failed;
     };
     const auto started = std::make_shared<happy_eyeballs>(io.get_executor());
     started->run({hole.where(), hole.where(), last.where()}, [](std::size_t) {});
     advance_by_steps(io, 375ms, 125ms);
-    BOOST_TEST(!comes());
+    BOOST_TEST(!try_accept());
     // The kernel accepts a local connection before `connect` returns.
     advance(io, 125ms);
-    BOOST_TEST(comes());
+    BOOST_TEST(try_accept());
 }
 
 BOOST_AUTO_TEST_CASE(last_address_may_be_silent_after_one_that_refuses)
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(last_address_may_be_silent_after_one_that_refuses)
     const black_hole hole;
     const auto started = std::make_shared<happy_eyeballs>(io.get_executor());
     std::optional<std::size_t> winner;
-    started->run({nobody(), hole.where()}, [&](std::size_t which) { winner = which; });
+    started->run({refusing_endpoint(), hole.where()}, [&](std::size_t which) { winner = which; });
     // The timer of the first attempt is due while the last one runs.
     advance_by_steps(io, 1s, 125ms);
     BOOST_TEST(!winner.has_value());
@@ -127,9 +127,9 @@ BOOST_AUTO_TEST_CASE(order_is_unchanged_without_a_winner)
 {
     asio::io_context io;
     const black_hole hole;
-    BOOST_TEST(winner_of(io, {nobody(), nobody()}) == 0U);
+    BOOST_TEST(winner_of(io, {refusing_endpoint(), refusing_endpoint()}) == 0U);
     BOOST_TEST(winner_of(io, {}) == 0U);
-    // A single address is tried by the driver.
+    // A single address is not tried, because there is no other to choose.
     BOOST_TEST(winner_of(io, {hole.where()}) == 0U);
     BOOST_TEST(winner_of(io, {hole.where(), hole.where()}, [](happy_eyeballs& attempts) { attempts.stop(); }) == 0U);
     io.poll();
@@ -141,9 +141,9 @@ BOOST_AUTO_TEST_CASE(addresses_of_a_name_start_with_the_winner)
     const std::vector<tcp::endpoint> three{{asio::ip::make_address("10.0.0.1"), 1},
         {asio::ip::make_address("10.0.0.2"), 1}, {asio::ip::make_address("10.0.0.3"), 1}};
     const auto found = tcp::resolver::results_type::create(three.begin(), three.end(), "redis.example", "1");
-    const auto turned = remote::beginning_with(1, found);
-    BOOST_TEST_REQUIRE(turned.size() == 3U);
-    auto next = turned.begin();
+    const auto rotated = remote::rotated_to(1, found);
+    BOOST_TEST_REQUIRE(rotated.size() == 3U);
+    auto next = rotated.begin();
     for (const auto which : {1U, 2U, 0U}) {
         BOOST_TEST((next->endpoint() == three[which]));
         BOOST_TEST(next->host_name() == "redis.example");
@@ -154,14 +154,14 @@ BOOST_AUTO_TEST_CASE(addresses_of_a_name_start_with_the_winner)
 BOOST_AUTO_TEST_CASE(context_destroyed_during_a_race_leaves_nothing)
 {
     const black_hole hole;
-    const auto witness = std::make_shared<int>();
+    const auto captured = std::make_shared<int>();
     {
         asio::io_context io;
         const auto started = std::make_shared<happy_eyeballs>(io.get_executor());
-        started->run({hole.where(), hole.where()}, [witness](std::size_t) {});
+        started->run({hole.where(), hole.where()}, [captured](std::size_t) {});
         io.poll();
     }
-    BOOST_TEST(witness.use_count() == 1);
+    BOOST_TEST(captured.use_count() == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -26,7 +26,7 @@ struct steps
     void listen()
     {
         static_cast<void>((*this)(event::wanted));
-        static_cast<void>((*this)(event::greeted_here));
+        static_cast<void>((*this)(event::connected_here));
     }
 
     listening_plan plan;
@@ -36,7 +36,7 @@ struct steps
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(connects_when_a_caller_waits_and_requests_can_be_sent)
+BOOST_AUTO_TEST_CASE(connection_is_made_when_a_caller_waits_and_requests_can_be_sent)
 {
     steps step;
     step.seen.wanted = false;
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(connects_when_a_caller_waits_and_requests_can_be_sent)
     BOOST_TEST((step(event::wanted) == kind::connect));
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST(!step.plan.ready());
-    BOOST_TEST((step(event::greeted_here) == kind::listen));
+    BOOST_TEST((step(event::connected_here) == kind::listen));
     BOOST_TEST(step.plan.ready());
     // Each new waiter leads to a subscription.
     BOOST_TEST((step(event::wanted) == kind::listen));
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(reconnects_for_waiters_with_a_growing_delay)
         BOOST_TEST((step.delay >= middle / 2 && step.delay <= middle * 3 / 2));
         BOOST_TEST((step(event::wanted) == kind::none));
         BOOST_TEST((step(event::due) == kind::connect));
-        BOOST_TEST((step(event::greeted_here) == kind::listen));
+        BOOST_TEST((step(event::connected_here) == kind::listen));
     }
     // The connection alone does not reset the back-off; only a confirmed subscription does.
     BOOST_TEST((step(event::confirmed) == kind::listen));
@@ -82,21 +82,21 @@ BOOST_AUTO_TEST_CASE(connection_is_closed_without_waiters)
 {
     steps step;
     step.listen();
-    BOOST_TEST((step(event::turn) == kind::none));
+    BOOST_TEST((step(event::timer) == kind::none));
     step.seen.wanted = false;
-    BOOST_TEST((step(event::turn) == kind::close));
+    BOOST_TEST((step(event::timer) == kind::close));
     BOOST_TEST((step(event::ended) == kind::none));
-    BOOST_TEST((step(event::turn) == kind::none));
+    BOOST_TEST((step(event::timer) == kind::none));
     BOOST_TEST((step(event::due) == kind::none));
 }
 
-BOOST_AUTO_TEST_CASE(new_waiter_during_the_end_of_a_back_off_leads_to_a_connection)
+BOOST_AUTO_TEST_CASE(new_waiter_after_a_cancelled_back_off_connects_at_once)
 {
     steps step;
     step.listen();
     BOOST_TEST((step(event::ended) == kind::wait));
     step.seen.wanted = false;
-    BOOST_TEST((step(event::turn) == kind::stop_waiting));
+    BOOST_TEST((step(event::timer) == kind::stop_waiting));
     step.seen.wanted = true;
     BOOST_TEST((step(event::wanted) == kind::connect));
 }
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(only_a_missing_permission_leads_to_polling)
     BOOST_TEST((step(event::wanted) == kind::none));
     BOOST_TEST((step(event::ended) == kind::wait));
     BOOST_TEST((step(event::due) == kind::connect));
-    BOOST_TEST((step(event::greeted_here) == kind::listen));
+    BOOST_TEST((step(event::connected_here) == kind::listen));
     BOOST_TEST((step(event::denied) == kind::close));
     BOOST_TEST(step.plan.polls());
     BOOST_TEST((step(event::ended) == kind::none));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(missing_permission_is_checked_again_at_each_reconnection)
         step.listen();
         static_cast<void>(step(event::denied));
         static_cast<void>(step(event::ended));
-        BOOST_TEST((step(where) == kind::ask_anew));
+        BOOST_TEST((step(where) == kind::subscribe_again));
         BOOST_TEST(!step.plan.polls());
         BOOST_TEST((step(event::wanted) == kind::connect));
     }
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(alternating_servers_cause_a_limited_number_of_reconnections
     steps step;
     const auto connect = [&] {
         static_cast<void>(step(event::wanted));
-        const auto greeted = step(event::greeted_elsewhere);
+        const auto greeted = step(event::connected_elsewhere);
         if (greeted == kind::close) {
             static_cast<void>(step(event::ended));
             static_cast<void>(step(event::due));

@@ -7,13 +7,13 @@ using namespace colock::remote;
 
 namespace {
 
-std::vector<lost_requests::suspect> to_close(lost_requests& known, std::string_view process)
+std::vector<lost_requests::connection_to_close> to_close(lost_requests& known, std::string_view process)
 {
-    known.connected_to(process);
+    known.on_connected_to(process);
     return known.to_close();
 }
 
-std::vector<connection_number> numbers_of(const std::vector<lost_requests::suspect>& suspects)
+std::vector<connection_number> numbers_of(const std::vector<lost_requests::connection_to_close>& suspects)
 {
     std::vector<connection_number> numbers;
     for (const auto& each : suspects)
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(lost_request_may_arrive_until_the_server_has_closed_its_con
     BOOST_TEST(suspects[0].id == 71);
     // The request to close the connection is not a proof.
     BOOST_TEST(known.may_arrive(1));
-    known.closed_by_server(1);
+    known.on_closed_by_server(1);
     BOOST_TEST(!known.may_arrive(1));
     BOOST_TEST(to_close(known, "a").empty());
 }
@@ -64,12 +64,12 @@ BOOST_AUTO_TEST_CASE(connection_that_cannot_be_closed_is_tried_once_and_stays_un
 {
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
-    known.not_to_be_closed(1);
-    known.not_to_be_closed(9);
+    known.on_close_refused(1);
+    known.on_close_refused(9);
     BOOST_TEST(to_close(known, "a").empty());
     BOOST_TEST(known.may_arrive(1));
     // The server process has been replaced.
-    known.connected_to("b");
+    known.on_connected_to("b");
     BOOST_TEST(!known.may_arrive(1));
 }
 
@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(forgotten_connection_stays_unproven)
     BOOST_TEST(to_close(known, "a").size() == 1024U);
     BOOST_TEST(known.may_arrive(1));
     BOOST_TEST(known.may_arrive(6));
-    known.closed_by_server(7);
+    known.on_closed_by_server(7);
     BOOST_TEST(!known.may_arrive(7));
-    known.connected_to("b");
+    known.on_connected_to("b");
     BOOST_TEST(known.may_arrive(6));
     BOOST_TEST(!known.may_arrive(8));
 }
@@ -102,15 +102,15 @@ BOOST_AUTO_TEST_CASE(answer_settles_earlier_requests_on_the_same_connection)
 {
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
-    doubts claim;
-    BOOST_TEST(!claim.dispel(2, known));
+    unsettled_requests claim;
+    BOOST_TEST(!claim.settle(2, known));
     claim.add(1);
-    BOOST_TEST(!claim.dispel(2, known));
+    BOOST_TEST(!claim.settle(2, known));
     BOOST_TEST(!claim.empty());
-    BOOST_TEST(claim.dispel(1, known));
+    BOOST_TEST(claim.settle(1, known));
     BOOST_TEST(claim.empty());
     // No unanswered request was left.
-    BOOST_TEST(!claim.dispel(1, known));
+    BOOST_TEST(!claim.settle(1, known));
 }
 
 BOOST_AUTO_TEST_CASE(claim_is_settled_after_its_last_unanswered_request)
@@ -118,14 +118,14 @@ BOOST_AUTO_TEST_CASE(claim_is_settled_after_its_last_unanswered_request)
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
     known.add(2, {.id = 72, .process = "a"});
-    doubts claim;
+    unsettled_requests claim;
     claim.add(1);
     claim.add(2);
-    known.closed_by_server(1);
-    BOOST_TEST(!claim.dispel(3, known));
+    known.on_closed_by_server(1);
+    BOOST_TEST(!claim.settle(3, known));
     BOOST_TEST(!claim.empty());
-    known.closed_by_server(2);
-    BOOST_TEST(claim.dispel(3, known));
+    known.on_closed_by_server(2);
+    BOOST_TEST(claim.settle(3, known));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

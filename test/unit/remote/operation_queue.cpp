@@ -17,7 +17,7 @@ namespace {
 
 constexpr lease_clock::time_point start_time{std::chrono::hours(100)};
 
-struct end
+struct operation_end
 {
     char name;
     delivery how;
@@ -28,7 +28,8 @@ struct end
 class idle_operation final : public operation
 {
 public:
-    idle_operation(char name, std::vector<end>& ends, lease_clock::time_point until) : name_(name), ends_(ends)
+    idle_operation(char name, std::vector<operation_end>& ends, lease_clock::time_point until)
+        : name_(name), ends_(ends)
     {
         deadline = until;
     }
@@ -51,7 +52,7 @@ public:
 
 private:
     char name_;
-    std::vector<end>& ends_;
+    std::vector<operation_end>& ends_;
 };
 
 struct fixture
@@ -61,27 +62,27 @@ struct fixture
         return boost::intrusive_ptr<idle_operation>(new idle_operation(name, ends, until));
     }
 
-    void end_some(lease_clock::time_point now) { BOOST_TEST(!all.end_some(now, nullptr)); }
+    void end_some(lease_clock::time_point now) { BOOST_TEST(!queue.end_some(now, nullptr)); }
     void add(std::size_t count, lease_clock::time_point until = start_time + 1s)
     {
         for (std::size_t i = 0; i < count; ++i)
-            all.add(make('x', until));
+            queue.add(make('x', until));
     }
     /// Calls `end_some` until nothing is left.
     void end_in_parts(lease_clock::time_point now)
     {
         std::size_t check_count = idle_operation::check_count, ended = ends.size();
         for (bool more = true; more;) {
-            more = all.end_some(now, nullptr);
+            more = queue.end_some(now, nullptr);
             BOOST_TEST_REQUIRE(idle_operation::check_count - std::exchange(check_count, idle_operation::check_count) <=
                                remote::max_per_handler);
             BOOST_TEST_REQUIRE(ends.size() - std::exchange(ended, ends.size()) <= remote::max_per_handler);
         }
-        BOOST_TEST(!all.has_unreported_failures());
+        BOOST_TEST(!queue.has_unreported_failures());
     }
 
-    std::vector<end> ends;
-    operation_queue all;
+    std::vector<operation_end> ends;
+    operation_queue queue;
 };
 
 constexpr std::size_t many = 20'000;
@@ -93,25 +94,25 @@ BOOST_FIXTURE_TEST_SUITE(remote_operation_queue, fixture)
 BOOST_AUTO_TEST_CASE(operations_are_started_in_order)
 {
     const auto one = make('a'), two = make('b');
-    BOOST_TEST(all.add(one));
-    BOOST_TEST(!all.add(two));
-    BOOST_TEST(!all.under_way());
-    BOOST_TEST((all.take() == one));
-    BOOST_TEST(all.under_way());
+    BOOST_TEST(queue.add(one));
+    BOOST_TEST(!queue.add(two));
+    BOOST_TEST(!queue.has_in_flight());
+    BOOST_TEST((queue.take() == one));
+    BOOST_TEST(queue.has_in_flight());
     // The operation returns to its place in the queue.
-    all.put_back(*one);
-    BOOST_TEST(!all.under_way());
-    BOOST_TEST(all.count_under_way() == 0U);
-    BOOST_TEST((all.take() == one));
-    BOOST_TEST((all.take() == two));
-    BOOST_TEST(!all.take());
-    BOOST_TEST(all.count_under_way() == 2U);
-    all.ended(*one);
-    all.ended(*one);
-    BOOST_TEST(all.under_way());
-    BOOST_TEST(all.count_under_way() == 1U);
-    all.ended(*two);
-    BOOST_TEST(!all.under_way());
+    queue.put_back(*one);
+    BOOST_TEST(!queue.has_in_flight());
+    BOOST_TEST(queue.in_flight_count() == 0U);
+    BOOST_TEST((queue.take() == one));
+    BOOST_TEST((queue.take() == two));
+    BOOST_TEST(!queue.take());
+    BOOST_TEST(queue.in_flight_count() == 2U);
+    queue.remove(*one);
+    queue.remove(*one);
+    BOOST_TEST(queue.has_in_flight());
+    BOOST_TEST(queue.in_flight_count() == 1U);
+    queue.remove(*two);
+    BOOST_TEST(!queue.has_in_flight());
     BOOST_TEST(ends.empty());
 }
 
@@ -119,50 +120,50 @@ BOOST_AUTO_TEST_CASE(operations_alone_in_flight_are_counted)
 {
     const auto one = make('a'), two = make('b');
     for (unsigned i = 0; i < 5; ++i) {
-        BOOST_TEST(all.alone_in_a_row() == i);
-        all.add(one);
-        static_cast<void>(all.take());
-        all.ended(*one);
+        BOOST_TEST(queue.alone_in_a_row() == i);
+        queue.add(one);
+        static_cast<void>(queue.take());
+        queue.remove(*one);
     }
     // An operation that waits for the previous one to end is also alone in flight.
-    all.add(one);
-    static_cast<void>(all.take());
-    all.add(two);
-    all.ended(*one);
-    static_cast<void>(all.take());
-    BOOST_TEST(all.alone_in_a_row() == 7U);
-    all.add(one);
-    static_cast<void>(all.take());
-    BOOST_TEST(all.alone_in_a_row() == 0U);
-    all.ended(*one);
-    all.ended(*two);
-    BOOST_TEST(all.alone_in_a_row() == 0U);
+    queue.add(one);
+    static_cast<void>(queue.take());
+    queue.add(two);
+    queue.remove(*one);
+    static_cast<void>(queue.take());
+    BOOST_TEST(queue.alone_in_a_row() == 7U);
+    queue.add(one);
+    static_cast<void>(queue.take());
+    BOOST_TEST(queue.alone_in_a_row() == 0U);
+    queue.remove(*one);
+    queue.remove(*two);
+    BOOST_TEST(queue.alone_in_a_row() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(overdue_operation_ends)
 {
-    all.add(make('a'));
-    all.add(make('b'));
-    static_cast<void>(all.take());
+    queue.add(make('a'));
+    queue.add(make('b'));
+    static_cast<void>(queue.take());
     end_some(start_time);
     BOOST_TEST(ends.empty());
-    all.postpone(1s);
+    queue.postpone(1s);
     end_some(start_time + 1s);
     BOOST_TEST(ends.empty());
     end_some(start_time + 2s);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
     BOOST_TEST((ends[0].name == 'a' && ends[0].how == delivery::unanswered && ends[0].why == errc::outcome_unknown));
     BOOST_TEST((ends[1].name == 'b' && ends[1].how == delivery::unsent && ends[1].why == errc::unavailable));
-    BOOST_TEST(!all.under_way());
-    BOOST_TEST(all.empty());
+    BOOST_TEST(!queue.has_in_flight());
+    BOOST_TEST(queue.empty());
 }
 
 BOOST_AUTO_TEST_CASE(unwanted_operation_ends_while_it_waits)
 {
     const auto one = make('a'), two = make('b');
-    all.add(one);
-    all.add(two);
-    static_cast<void>(all.take());
+    queue.add(one);
+    queue.add(two);
+    static_cast<void>(queue.take());
     one->is_unwanted = two->is_unwanted = true;
     end_some(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
@@ -178,15 +179,15 @@ BOOST_AUTO_TEST_CASE(many_operations_end_in_parts)
     BOOST_TEST(ends.size() == 1U);
     end_in_parts(start_time + 1s);
     BOOST_TEST(ends.size() == many + 1);
-    BOOST_TEST(all.empty());
+    BOOST_TEST(queue.empty());
 
     add(many);
-    while (all.take()) {
+    while (queue.take()) {
     }
     end_in_parts(start_time + 1s);
     BOOST_TEST(ends.size() == 2 * many + 1);
-    BOOST_TEST(!all.under_way());
-    BOOST_TEST(all.count_under_way() == 0U);
+    BOOST_TEST(!queue.has_in_flight());
+    BOOST_TEST(queue.in_flight_count() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(exactly_one_part_is_checked_once)
@@ -200,8 +201,8 @@ BOOST_AUTO_TEST_CASE(exactly_one_part_is_checked_once)
 BOOST_AUTO_TEST_CASE(operation_taken_during_a_pass_is_not_checked)
 {
     add(many);
-    BOOST_TEST(all.end_some(start_time, nullptr));
-    while (all.take()) {
+    BOOST_TEST(queue.end_some(start_time, nullptr));
+    while (queue.take()) {
     }
     add(1, start_time);
     // The operation was added behind the current position, so the next pass finds it.
@@ -213,14 +214,14 @@ BOOST_AUTO_TEST_CASE(operation_taken_during_a_pass_is_not_checked)
 BOOST_AUTO_TEST_CASE(many_operations_are_given_up_in_parts)
 {
     add(many);
-    while (all.take()) {
+    while (queue.take()) {
     }
     add(many);
-    all.give_up_running(make_failure(errc::outcome_unknown));
-    all.give_up_waiting(make_failure(errc::unavailable));
-    BOOST_TEST(!all.under_way());
-    BOOST_TEST(all.empty());
-    BOOST_TEST(all.has_unreported_failures());
+    queue.give_up_running(make_failure(errc::outcome_unknown));
+    queue.give_up_waiting(make_failure(errc::unavailable));
+    BOOST_TEST(!queue.has_in_flight());
+    BOOST_TEST(queue.empty());
+    BOOST_TEST(queue.has_unreported_failures());
     BOOST_TEST(ends.empty());
     end_in_parts(start_time);
     BOOST_TEST(ends.size() == 2 * many);
@@ -232,32 +233,32 @@ BOOST_AUTO_TEST_CASE(given_up_operation_ends_exactly_once)
 {
     const auto answered = make('a'), sent_back = make('b');
     for (const auto& each : {answered, sent_back}) {
-        all.add(each);
-        static_cast<void>(all.take());
+        queue.add(each);
+        static_cast<void>(queue.take());
     }
-    all.give_up_running(make_failure(errc::outcome_unknown));
-    BOOST_TEST(all.count_under_way() == 0U);
-    all.ended(*answered);
-    all.put_back(*sent_back);
-    BOOST_TEST(all.count_under_way() == 0U);
-    BOOST_TEST(all.empty());
+    queue.give_up_running(make_failure(errc::outcome_unknown));
+    BOOST_TEST(queue.in_flight_count() == 0U);
+    queue.remove(*answered);
+    queue.put_back(*sent_back);
+    BOOST_TEST(queue.in_flight_count() == 0U);
+    BOOST_TEST(queue.empty());
     end_some(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 1U);
     BOOST_TEST(ends[0].name == 'b');
     // Operations that are added later are not affected.
-    all.add(answered);
-    static_cast<void>(all.take());
-    all.put_back(*answered);
-    BOOST_TEST(!all.empty());
+    queue.add(answered);
+    static_cast<void>(queue.take());
+    queue.put_back(*answered);
+    BOOST_TEST(!queue.empty());
 }
 
 BOOST_AUTO_TEST_CASE(completion_may_give_up_more_operations)
 {
     const auto first = make('a', start_time);
-    first->then = [this] { all.give_up_waiting(make_failure(errc::access_denied)); };
-    all.add(first);
-    static_cast<void>(all.take());
-    all.add(make('b'));
+    first->then = [this] { queue.give_up_waiting(make_failure(errc::access_denied)); };
+    queue.add(first);
+    static_cast<void>(queue.take());
+    queue.add(make('b'));
     end_in_parts(start_time);
     BOOST_TEST_REQUIRE(ends.size() == 2U);
     BOOST_TEST((ends[1].name == 'b' && ends[1].why == errc::access_denied));
@@ -266,15 +267,15 @@ BOOST_AUTO_TEST_CASE(completion_may_give_up_more_operations)
 BOOST_AUTO_TEST_CASE(drop_all_calls_no_completion_and_rejects_operations)
 {
     const auto one = make('a'), two = make('b');
-    all.add(one);
-    all.add(two);
-    static_cast<void>(all.take());
-    all.give_up_running(make_failure(errc::outcome_unknown));
-    all.drop_all();
-    BOOST_TEST(!all.has_unreported_failures());
-    BOOST_TEST(!all.add(one));
-    BOOST_TEST(all.empty());
-    BOOST_TEST(!all.under_way());
+    queue.add(one);
+    queue.add(two);
+    static_cast<void>(queue.take());
+    queue.give_up_running(make_failure(errc::outcome_unknown));
+    queue.drop_all();
+    BOOST_TEST(!queue.has_unreported_failures());
+    BOOST_TEST(!queue.add(one));
+    BOOST_TEST(queue.empty());
+    BOOST_TEST(!queue.has_in_flight());
     BOOST_TEST(ends.empty());
     BOOST_TEST(one->use_count() == 1U);
 }

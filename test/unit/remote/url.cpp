@@ -29,8 +29,8 @@ BOOST_AUTO_TEST_CASE(url_is_split_into_its_parts)
     BOOST_TEST(all.scheme() == "mongodb");
     BOOST_TEST(all.path() == "db/x");
     BOOST_TEST(all.parameters() == "?w=1#y");
-    BOOST_TEST(all.who().user == "me");
-    BOOST_TEST(all.who().password.value() == "a@b");
+    BOOST_TEST(all.credentials().user == "me");
+    BOOST_TEST(all.credentials().password.value() == "a@b");
     BOOST_TEST((all.hosts("7") == std::vector<endpoint>{{"one", "7"}, {"two", "2"}, {"::1", "3"}}));
     BOOST_TEST(all.host_count() == 3U);
 }
@@ -40,26 +40,26 @@ BOOST_AUTO_TEST_CASE(missing_parts_are_empty)
     const auto bare = parsed("zookeeper://host");
     BOOST_TEST(bare.path().empty());
     BOOST_TEST(bare.parameters().empty());
-    BOOST_TEST(bare.who().user.empty());
-    BOOST_TEST(!bare.who().password.has_value());
-    BOOST_TEST(parsed("s://:secret@h").who().password.value() == "secret");
-    BOOST_TEST(!parsed("s://user@h").who().password.has_value());
-    BOOST_TEST(bare.number("", 9, "database") == 0);
+    BOOST_TEST(bare.credentials().user.empty());
+    BOOST_TEST(!bare.credentials().password.has_value());
+    BOOST_TEST(parsed("s://:secret@h").credentials().password.value() == "secret");
+    BOOST_TEST(!parsed("s://user@h").credentials().password.has_value());
+    BOOST_TEST(bare.parse_number("", 9, "database") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(scheme_and_host_names_are_compared_in_lower_case)
 {
     const auto all = parsed("MongoDB+SRV://Me:Secret@Host-A.Example,[FE80::A]:007/Db");
     BOOST_TEST(all.scheme() == "mongodb+srv");
-    BOOST_TEST(all.who().user == "Me");
-    BOOST_TEST(all.who().password.value() == "Secret");
+    BOOST_TEST(all.credentials().user == "Me");
+    BOOST_TEST(all.credentials().password.value() == "Secret");
     BOOST_TEST((all.hosts("1") == std::vector<endpoint>{{"host-a.example", "1"}, {"fe80::a", "7"}}));
     BOOST_TEST(all.path() == "Db");
 }
 
-BOOST_AUTO_TEST_CASE(of_each_host_makes_one_url_per_host)
+BOOST_AUTO_TEST_CASE(split_by_host_makes_one_url_per_host)
 {
-    const auto urls = parsed("x+quorum://u:p%2f@a,b:2,[::1]/3").of_each_host("x");
+    const auto urls = parsed("x+quorum://u:p%2f@a,b:2,[::1]/3").split_by_host("x");
     const std::vector<std::string> expected{"x://u:p%2f@a/3", "x://u:p%2f@b:2/3", "x://u:p%2f@[::1]/3"};
     BOOST_TEST(urls == expected, boost::test_tools::per_element());
 }
@@ -69,10 +69,10 @@ BOOST_AUTO_TEST_CASE(error_message_names_the_invalid_part_without_its_text)
     const auto refusal_of = [](const char* text) {
         try {
             const auto from = parsed(text);
-            static_cast<void>(from.who());
+            static_cast<void>(from.credentials());
             static_cast<void>(from.hosts("1"));
-            static_cast<void>(from.decoded(from.path(), "path"));
-            static_cast<void>(from.number(from.path(), 9, "number"));
+            static_cast<void>(from.decode(from.path(), "path"));
+            static_cast<void>(from.parse_number(from.path(), 9, "number"));
         } catch (const validation_error& refused) {
             BOOST_TEST(refused.backend() == "some backend");
             BOOST_TEST(refused.detail().find("secret") == std::string::npos);

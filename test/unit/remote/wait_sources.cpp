@@ -22,23 +22,23 @@ constexpr lease_clock::time_point start_time{std::chrono::hours(100)};
 /// A waiter of one source.
 struct waiter
 {
-    waiter(wait_sources& all, const std::string& name) : of(&all), claim(driver::exclusive(name))
+    waiter(wait_sources& all, const std::string& name) : table(&all), claim(driver::exclusive(name))
     {
-        std::tie(source, seen) = all.watch(name);
+        std::tie(source, seen) = all.add_user(name);
     }
     /// Returns false if there was an event.
     bool wait(lease_clock::time_point now = start_time)
     {
         completion<woken> done([this](woken) { ++wakes; });
-        return of->wait(source, *claim, seen, now, looked_in, done);
+        return table->wait(source, *claim, seen, now, checked_in, done);
     }
     void look() { seen = source->changes; }
 
-    wait_sources* of;
+    wait_sources* table;
     plain_claim_ptr claim;
     wait_sources::source_ptr source;
     std::uint64_t seen = 0;
-    remote::connection_number looked_in = 0;
+    remote::connection_number checked_in = 0;
     int wakes = 0;
 };
 
@@ -63,25 +63,25 @@ using names = std::vector<std::string>;
 
 BOOST_AUTO_TEST_CASE(each_key_is_subscribed_once_for_all_waiters)
 {
-    wait_sources all;
-    BOOST_TEST(all.empty());
-    waiter one(all, "a"), two(all, "a"), other(all, "b");
-    BOOST_TEST(!all.empty());
-    BOOST_TEST(names_of(all.take_idle(1)) == names{"a"}, boost::test_tools::per_element());
-    BOOST_TEST(names_of(all.take_idle(9)) == names{"b"}, boost::test_tools::per_element());
-    BOOST_TEST(all.take_idle(9).empty());
+    wait_sources sources;
+    BOOST_TEST(sources.empty());
+    waiter one(sources, "a"), two(sources, "a"), other(sources, "b");
+    BOOST_TEST(!sources.empty());
+    BOOST_TEST(names_of(sources.take_unrequested(1)) == names{"a"}, boost::test_tools::per_element());
+    BOOST_TEST(names_of(sources.take_unrequested(9)) == names{"b"}, boost::test_tools::per_element());
+    BOOST_TEST(sources.take_unrequested(9).empty());
 }
 
 BOOST_AUTO_TEST_CASE(waiters_check_again_when_the_subscription_becomes_active)
 {
-    wait_sources all;
-    waiter one(all, "a");
+    wait_sources sources;
+    waiter one(sources, "a");
     BOOST_TEST(one.wait());
-    const auto asked = all.take_idle(9);
-    BOOST_TEST(!all.armed("a"));
-    BOOST_TEST(wake(all.arm(asked)) == 1U);
+    const auto asked = sources.take_unrequested(9);
+    BOOST_TEST(!sources.is_active("a"));
+    BOOST_TEST(wake(sources.activate(asked)) == 1U);
     BOOST_TEST(one.wakes == 1);
-    BOOST_TEST(all.armed("a"));
+    BOOST_TEST(sources.is_active("a"));
     // The waiter has not checked the lock yet.
     BOOST_TEST(!one.wait());
     one.look();
@@ -90,10 +90,10 @@ BOOST_AUTO_TEST_CASE(waiters_check_again_when_the_subscription_becomes_active)
 
 BOOST_AUTO_TEST_CASE(new_waiter_of_an_active_subscription_checks_before_it_waits)
 {
-    wait_sources all;
-    waiter one(all, "a");
-    wake(all.arm(all.take_idle(9)));
-    waiter late(all, "a");
+    wait_sources sources;
+    waiter one(sources, "a");
+    wake(sources.activate(sources.take_unrequested(9)));
+    waiter late(sources, "a");
     BOOST_TEST(!late.wait());
     late.look();
     BOOST_TEST(late.wait());
@@ -101,21 +101,21 @@ BOOST_AUTO_TEST_CASE(new_waiter_of_an_active_subscription_checks_before_it_waits
 
 BOOST_AUTO_TEST_CASE(confirmed_unchanged_key_wakes_only_waiters_of_other_connections)
 {
-    wait_sources all;
-    waiter same(all, "a"), late(all, "a"), before(all, "a"), unknown(all, "a"), elsewhere(all, "a");
-    same.looked_in = late.looked_in = 2;
-    before.looked_in = elsewhere.looked_in = 1;
+    wait_sources sources;
+    waiter same(sources, "a"), late(sources, "a"), before(sources, "a"), unknown(sources, "a"), elsewhere(sources, "a");
+    same.checked_in = late.checked_in = 2;
+    before.checked_in = elsewhere.checked_in = 1;
     for (auto* each : {&same, &before, &unknown})
         BOOST_TEST(each->wait());
-    const auto asked = all.take_idle(9);
-    BOOST_TEST(wake(all.arm_unchanged(asked.front(), 2)) == 2U);
-    BOOST_TEST(all.armed("a"));
+    const auto asked = sources.take_unrequested(9);
+    BOOST_TEST(wake(sources.activate_unchanged(asked.front(), 2)) == 2U);
+    BOOST_TEST(sources.is_active("a"));
     BOOST_TEST(same.wakes == 0);
     BOOST_TEST(before.wakes == 1);
     BOOST_TEST(unknown.wakes == 1);
-    waiter latest(all, "a"), latest_elsewhere(all, "a");
-    latest.looked_in = 2;
-    latest_elsewhere.looked_in = 1;
+    waiter latest(sources, "a"), latest_elsewhere(sources, "a");
+    latest.checked_in = 2;
+    latest_elsewhere.checked_in = 1;
     for (auto* each : {&late, &latest})
         BOOST_TEST(each->wait());
     BOOST_TEST(!latest_elsewhere.wait());
@@ -125,194 +125,194 @@ BOOST_AUTO_TEST_CASE(confirmed_unchanged_key_wakes_only_waiters_of_other_connect
         BOOST_TEST(each->wait());
     }
     // A confirmation ends no wait in its own connection, but every later event ends all waits.
-    BOOST_TEST(wake(all.disarmed({"a"})) == 6U);
+    BOOST_TEST(wake(sources.deactivate_and_wake({"a"})) == 6U);
     for (auto* each : {&same, &late, &latest})
         BOOST_TEST(!each->wait());
 }
 
 BOOST_AUTO_TEST_CASE(waiter_with_an_older_state_checks_after_a_confirmation)
 {
-    wait_sources all;
-    waiter one(all, "a");
-    one.looked_in = 2;
-    wake(all.changed({"a"}));
-    wake(all.arm_unchanged(all.take_idle(9).front(), 2));
+    wait_sources sources;
+    waiter one(sources, "a");
+    one.checked_in = 2;
+    wake(sources.wake_keys({"a"}));
+    wake(sources.activate_unchanged(sources.take_unrequested(9).front(), 2));
     BOOST_TEST(!one.wait());
     // Later events end the waits of all waiters.
     one.look();
-    wake(all.changed({"a"}));
+    wake(sources.wake_keys({"a"}));
     BOOST_TEST(!one.wait());
 }
 
 BOOST_AUTO_TEST_CASE(event_ends_the_waits_of_its_key_and_prevents_new_ones)
 {
-    wait_sources all;
-    waiter one(all, "a"), two(all, "a"), other(all, "b");
-    wake(all.arm(all.take_idle(9)));
+    wait_sources sources;
+    waiter one(sources, "a"), two(sources, "a"), other(sources, "b");
+    wake(sources.activate(sources.take_unrequested(9)));
     for (auto* each : {&one, &two, &other}) {
         each->look();
         BOOST_TEST(each->wait());
     }
-    BOOST_TEST(wake(all.changed({"a", "nobody's"})) == 2U);
+    BOOST_TEST(wake(sources.wake_keys({"a", "nobody's"})) == 2U);
     BOOST_TEST(one.wakes == 1);
     BOOST_TEST(two.wakes == 1);
     BOOST_TEST(other.wakes == 0);
     BOOST_TEST(!one.wait());
     // Each wait ends only once.
-    BOOST_TEST(wake(all.changed({"a"})) == 0U);
+    BOOST_TEST(wake(sources.wake_keys({"a"})) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(new_connection_subscribes_to_all_keys_again)
 {
-    wait_sources all;
-    waiter one(all, "a"), two(all, "b");
-    const auto asked = all.take_idle(9);
-    wake(all.arm(asked));
-    all.begin_round();
-    BOOST_TEST(!all.armed("a"));
-    BOOST_TEST(all.take_idle(9).size() == 2U);
-    wake(all.arm(asked));
-    BOOST_TEST(all.armed("a"));
+    wait_sources sources;
+    waiter one(sources, "a"), two(sources, "b");
+    const auto asked = sources.take_unrequested(9);
+    wake(sources.activate(asked));
+    sources.begin_round();
+    BOOST_TEST(!sources.is_active("a"));
+    BOOST_TEST(sources.take_unrequested(9).size() == 2U);
+    wake(sources.activate(asked));
+    BOOST_TEST(sources.is_active("a"));
 }
 
 BOOST_AUTO_TEST_CASE(unused_source_is_removed_after_a_while)
 {
-    wait_sources all;
-    waiter one(all, "a"), two(all, "b"), three(all, "c");
-    static_cast<void>(all.take_idle(2));
+    wait_sources sources;
+    waiter one(sources, "a"), two(sources, "b"), three(sources, "c");
+    static_cast<void>(sources.take_unrequested(2));
     for (auto* each : {&one, &two, &three})
-        all.leave(*each->source, start_time);
-    BOOST_TEST(all.forget_unused(start_time + 999ms, 1s, 9).asked.empty());
-    BOOST_TEST(!all.empty());
+        sources.remove_user(*each->source, start_time);
+    BOOST_TEST(sources.forget_unused(start_time + 999ms, 1s, 9).requested.empty());
+    BOOST_TEST(!sources.empty());
     // The source is used again.
-    waiter again(all, "b");
-    auto forgotten = all.forget_unused(start_time + 1s, 1s, 1);
-    BOOST_TEST(forgotten.asked == names{"a"}, boost::test_tools::per_element());
+    waiter again(sources, "b");
+    auto forgotten = sources.forget_unused(start_time + 1s, 1s, 1);
+    BOOST_TEST(forgotten.requested == names{"a"}, boost::test_tools::per_element());
     BOOST_TEST(forgotten.more);
     // This source had not been requested yet.
-    forgotten = all.forget_unused(start_time + 1s, 1s, 9);
-    BOOST_TEST(forgotten.asked.empty());
+    forgotten = sources.forget_unused(start_time + 1s, 1s, 9);
+    BOOST_TEST(forgotten.requested.empty());
     BOOST_TEST(!forgotten.more);
-    BOOST_TEST(!all.empty());
-    all.leave(*again.source, start_time + 2s);
-    forgotten = all.forget_unused(start_time + 3s, 1s, 9);
-    BOOST_TEST(forgotten.asked == names{"b"}, boost::test_tools::per_element());
-    BOOST_TEST(all.empty());
+    BOOST_TEST(!sources.empty());
+    sources.remove_user(*again.source, start_time + 2s);
+    forgotten = sources.forget_unused(start_time + 3s, 1s, 9);
+    BOOST_TEST(forgotten.requested == names{"b"}, boost::test_tools::per_element());
+    BOOST_TEST(sources.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_cancelled_wait_is_never_ended)
+BOOST_AUTO_TEST_CASE(handler_of_a_cancelled_wait_is_not_called)
 {
-    wait_sources all;
-    waiter one(all, "a"), two(all, "a");
+    wait_sources sources;
+    waiter one(sources, "a"), two(sources, "a");
     BOOST_TEST(one.wait());
     BOOST_TEST(two.wait());
-    all.cancel_wait(*one.source, *one.claim);
-    all.cancel_wait(*one.source, *one.claim);
-    BOOST_TEST(wake(all.changed({"a"})) == 1U);
+    sources.cancel_wait(*one.source, *one.claim);
+    sources.cancel_wait(*one.source, *one.claim);
+    BOOST_TEST(wake(sources.wake_keys({"a"})) == 1U);
     BOOST_TEST(one.wakes == 0);
     BOOST_TEST(two.wakes == 1);
 }
 
-BOOST_AUTO_TEST_CASE(polling_wait_ends_by_its_age)
+BOOST_AUTO_TEST_CASE(polling_wait_ends_after_the_poll_interval)
 {
-    wait_sources all;
-    all.poll(true);
-    waiter one(all, "a"), two(all, "a"), other(all, "b");
+    wait_sources sources;
+    sources.set_polling(true);
+    waiter one(sources, "a"), two(sources, "a"), other(sources, "b");
     BOOST_TEST(one.wait(start_time));
     BOOST_TEST(two.wait(start_time + 1s));
     BOOST_TEST(other.wait(start_time + 1s));
-    BOOST_TEST(wake(all.take_due(start_time - 1ns, 9)) == 0U);
-    BOOST_TEST(wake(all.take_due(start_time, 9)) == 1U);
+    BOOST_TEST(wake(sources.take_due(start_time - 1ns, 9)) == 0U);
+    BOOST_TEST(wake(sources.take_due(start_time, 9)) == 1U);
     BOOST_TEST(one.wakes == 1);
     // The waits end in several parts.
-    BOOST_TEST(wake(all.take_due(start_time + 1s, 1)) == 1U);
-    BOOST_TEST(wake(all.take_due(start_time + 1s, 9)) == 1U);
+    BOOST_TEST(wake(sources.take_due(start_time + 1s, 1)) == 1U);
+    BOOST_TEST(wake(sources.take_due(start_time + 1s, 9)) == 1U);
     BOOST_TEST(two.wakes + other.wakes == 2);
     // A wait that an event has ended does not end again.
     two.look();
     BOOST_TEST(two.wait(start_time + 2s));
-    wake(all.changed({"a"}));
-    BOOST_TEST(wake(all.take_due(start_time + 9s, 9)) == 0U);
+    wake(sources.wake_keys({"a"}));
+    BOOST_TEST(wake(sources.take_due(start_time + 9s, 9)) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(waiters_that_began_before_polling_check_once_more)
 {
-    wait_sources all;
-    waiter one(all, "a");
+    wait_sources sources;
+    waiter one(sources, "a");
     BOOST_TEST(one.wait());
-    all.poll(true);
-    BOOST_TEST(wake(all.take_due(start_time + 9s, 9)) == 0U);
-    BOOST_TEST(wake(all.wake(all.take_idle(9))) == 1U);
+    sources.set_polling(true);
+    BOOST_TEST(wake(sources.take_due(start_time + 9s, 9)) == 0U);
+    BOOST_TEST(wake(sources.wake(sources.take_unrequested(9))) == 1U);
     one.look();
     BOOST_TEST(one.wait(start_time));
-    BOOST_TEST(wake(all.take_due(start_time, 9)) == 1U);
+    BOOST_TEST(wake(sources.take_due(start_time, 9)) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(one_time_events_are_subscribed_again)
 {
-    wait_sources all;
-    waiter one(all, "a");
-    waiter other(all, "b");
-    const auto asked = all.take_idle(9);
-    static_cast<void>(all.arm(asked));
+    wait_sources sources;
+    waiter one(sources, "a");
+    waiter other(sources, "b");
+    const auto asked = sources.take_unrequested(9);
+    static_cast<void>(sources.activate(asked));
     one.look();
     BOOST_TEST(one.wait());
-    BOOST_TEST(wake(all.disarmed({"a", "unknown"})) == 1U);
+    BOOST_TEST(wake(sources.deactivate_and_wake({"a", "unknown"})) == 1U);
     BOOST_TEST(one.wakes == 1);
-    BOOST_TEST(!all.armed("a"));
-    BOOST_TEST(all.armed("b"));
+    BOOST_TEST(!sources.is_active("a"));
+    BOOST_TEST(sources.is_active("b"));
     // The woken waiter must check the lock before it waits again.
     BOOST_TEST(!one.wait());
     one.look();
     BOOST_TEST(one.wait());
-    BOOST_TEST(names_of(all.take_idle(9)) == names{"a"}, boost::test_tools::per_element());
+    BOOST_TEST(names_of(sources.take_unrequested(9)) == names{"a"}, boost::test_tools::per_element());
     // A source that was not requested remains idle.
-    waiter third(all, "c");
-    BOOST_TEST(wake(all.disarmed({"c"})) == 0U);
-    BOOST_TEST(names_of(all.take_idle(9)) == names{"c"}, boost::test_tools::per_element());
+    waiter third(sources, "c");
+    BOOST_TEST(wake(sources.deactivate_and_wake({"c"})) == 0U);
+    BOOST_TEST(names_of(sources.take_unrequested(9)) == names{"c"}, boost::test_tools::per_element());
     // A removed source also leaves the list of idle sources.
-    all.leave(*other.source, start_time);
-    static_cast<void>(all.disarmed({"b"}));
-    BOOST_TEST(all.forget_unused(start_time + 1h, 1s, 9).asked.empty());
+    sources.remove_user(*other.source, start_time);
+    static_cast<void>(sources.deactivate_and_wake({"b"}));
+    BOOST_TEST(sources.forget_unused(start_time + 1h, 1s, 9).requested.empty());
 }
 
 BOOST_AUTO_TEST_CASE(drop_all_calls_no_completion_and_removes_everything)
 {
-    wait_sources all;
-    waiter one(all, "a");
+    wait_sources sources;
+    waiter one(sources, "a");
     BOOST_TEST(one.wait());
-    BOOST_TEST(all.drop_all().size() == 1U);
+    BOOST_TEST(sources.drop_all().size() == 1U);
     BOOST_TEST(one.wakes == 0);
-    BOOST_TEST(all.empty());
+    BOOST_TEST(sources.empty());
     // The last use of a source may end after `drop_all`.
-    all.leave(*one.source, start_time);
-    BOOST_TEST(!all.forget_unused(start_time + 1h, 1s, 9).more);
+    sources.remove_user(*one.source, start_time);
+    BOOST_TEST(!sources.forget_unused(start_time + 1h, 1s, 9).more);
 }
 
 BOOST_AUTO_TEST_CASE(interest_lasts_as_long_as_the_object)
 {
-    const auto all = std::make_shared<wait_sources>();
+    const auto sources = std::make_shared<wait_sources>();
     const auto claim = driver::exclusive("a");
     int wakes = 0;
     {
-        remote::interest first(all, "a");
+        remote::interest first(sources, "a");
         auto second = std::move(first);
         completion<woken> done([&](woken) { ++wakes; });
         BOOST_TEST(second.wait(*claim, done));
-        wake(all->changed({"a"}));
+        wake(sources->wake_keys({"a"}));
         BOOST_TEST(wakes == 1);
         completion<woken> next([&](woken) { ++wakes; });
         BOOST_TEST(!second.wait(*claim, next));
         second.look();
         BOOST_TEST(second.wait(*claim, next));
         second.cancel_wait(*claim);
-        wake(all->changed({"a"}));
+        wake(sources->wake_keys({"a"}));
         BOOST_TEST(wakes == 1);
-        static_cast<void>(all->forget_unused(lease_clock::time_point::max(), 0s, 9));
-        BOOST_TEST(!all->empty());
+        static_cast<void>(sources->forget_unused(lease_clock::time_point::max(), 0s, 9));
+        BOOST_TEST(!sources->empty());
     }
-    static_cast<void>(all->forget_unused(lease_clock::time_point::max(), 0s, 9));
-    BOOST_TEST(all->empty());
+    static_cast<void>(sources->forget_unused(lease_clock::time_point::max(), 0s, 9));
+    BOOST_TEST(sources->empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

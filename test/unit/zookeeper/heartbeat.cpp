@@ -22,21 +22,21 @@ struct open_session
 
     open_session()
     {
-        heart.opening();
-        heart.opened(start, agreed);
+        heart.on_connecting();
+        heart.on_connected(start, agreed);
     }
     [[nodiscard]] lease_clock::duration proven() const { return heart.valid_until() - start - good_for; }
     void answer(lease_clock::duration sent, lease_clock::duration answered)
     {
-        heart.answered(start + sent, start + answered);
+        heart.on_write_answered(start + sent, start + answered);
     }
-    /// Returns the number of turns until `wanted` is returned; 0 if it is not returned within `most` turns.
-    int turns_until(action wanted, int most = 100)
+    /// Returns the number of checks until `wanted` is returned; 0 if it is not returned within `max_checks` checks.
+    int checks_until(action wanted, int max_checks = 100)
     {
-        for (int turn = 1; turn <= most; ++turn) {
-            now += heart.pace();
-            if (const auto what = heart.turn(start + now); what == wanted)
-                return turn;
+        for (int check = 1; check <= max_checks; ++check) {
+            now += heart.check_interval();
+            if (const auto what = heart.check(start + now); what == wanted)
+                return check;
         }
         return 0;
     }
@@ -51,8 +51,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_proven_before_the_first_handshake)
 {
     heartbeat heart(agreed);
     BOOST_TEST((heart.valid_until() == lease_clock::time_point::min()));
-    heart.opening();
-    BOOST_TEST((heart.turn(lease_clock::time_point(1h)) == action::none));
+    heart.on_connecting();
+    BOOST_TEST((heart.check(lease_clock::time_point(1h)) == action::none));
     BOOST_TEST((heart.valid_until() == lease_clock::time_point::min()));
 }
 
@@ -63,9 +63,9 @@ BOOST_FIXTURE_TEST_CASE(a_handshake_counts_alone, open_session)
 
 BOOST_FIXTURE_TEST_CASE(the_timeout_is_the_one_that_the_server_has_granted, open_session)
 {
-    heart.opened(start + 1s, {.session_timeout = 40s, .server_tick = 2s});
+    heart.on_connected(start + 1s, {.session_timeout = 40s, .server_tick = 2s});
     BOOST_TEST((heart.valid_until() == start + 1s + 40s - 1s - 402ms));
-    BOOST_TEST((heart.pace() == lease_clock::duration(40s) / 24));
+    BOOST_TEST((heart.check_interval() == lease_clock::duration(40s) / 24));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_write_counts_when_a_later_one_was_sent_half_a_tick_after_its_answer, open_session)
@@ -124,9 +124,9 @@ BOOST_FIXTURE_TEST_CASE(a_stream_of_writes_keeps_the_proof_fresh, open_session)
 BOOST_FIXTURE_TEST_CASE(writes_of_an_earlier_connection_prove_nothing_on_the_next, open_session)
 {
     answer(2s, 2100ms);
-    heart.lost();
-    heart.opening();
-    heart.opened(start + 3s, agreed);
+    heart.on_disconnected();
+    heart.on_connecting();
+    heart.on_connected(start + 3s, agreed);
     BOOST_TEST((proven() == 3s));
     answer(3500ms, 3600ms);
     answer(3700ms, 3800ms);
@@ -138,70 +138,70 @@ BOOST_FIXTURE_TEST_CASE(a_bound_does_not_go_back, open_session)
     answer(6s, 6s);
     answer(8s, 8s);
     BOOST_TEST((proven() == 6s));
-    heart.lost();
-    heart.opening();
-    heart.opened(start + 1s, agreed);
+    heart.on_disconnected();
+    heart.on_connecting();
+    heart.on_connected(start + 1s, agreed);
     BOOST_TEST((proven() == 6s));
 }
 
 BOOST_FIXTURE_TEST_CASE(the_first_beat_goes_out_at_once_and_the_next_a_sixth_after_its_answer, open_session)
 {
-    BOOST_TEST(turns_until(action::beat) == 1);
-    heart.beat_ended(start + now);
-    BOOST_TEST(turns_until(action::beat) == 4);
+    BOOST_TEST(checks_until(action::beat) == 1);
+    heart.on_beat_ended(start + now);
+    BOOST_TEST(checks_until(action::beat) == 4);
 }
 
 BOOST_FIXTURE_TEST_CASE(no_beat_is_sent_while_one_is_unanswered, open_session)
 {
-    BOOST_TEST(turns_until(action::beat) == 1);
-    BOOST_TEST(turns_until(action::beat, 10) == 0);
+    BOOST_TEST(checks_until(action::beat) == 1);
+    BOOST_TEST(checks_until(action::beat, 10) == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(beats_that_a_stalled_loop_has_missed_are_not_caught_up, open_session)
 {
-    BOOST_TEST(turns_until(action::beat) == 1);
-    heart.beat_ended(start + now);
+    BOOST_TEST(checks_until(action::beat) == 1);
+    heart.on_beat_ended(start + now);
     now += 1min;
-    BOOST_TEST(turns_until(action::beat) == 1);
-    heart.beat_ended(start + now);
-    BOOST_TEST(turns_until(action::beat) == 4);
+    BOOST_TEST(checks_until(action::beat) == 1);
+    heart.on_beat_ended(start + now);
+    BOOST_TEST(checks_until(action::beat) == 4);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_connection_whose_beat_is_unanswered_for_a_third_of_the_timeout_is_cut, open_session)
 {
-    BOOST_TEST(turns_until(action::beat) == 1);
+    BOOST_TEST(checks_until(action::beat) == 1);
     answer(now, now);
-    heart.beat_ended(start + now);
-    BOOST_TEST(turns_until(action::beat) == 4);
-    const auto cut_after = turns_until(action::cut);
-    BOOST_TEST((cut_after * heart.pace() >= 4s));
-    BOOST_TEST((cut_after * heart.pace() <= 5s));
+    heart.on_beat_ended(start + now);
+    BOOST_TEST(checks_until(action::beat) == 4);
+    const auto disconnected_after = checks_until(action::disconnect);
+    BOOST_TEST((disconnected_after * heart.check_interval() >= 4s));
+    BOOST_TEST((disconnected_after * heart.check_interval() <= 5s));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_handshake_has_a_sixth_of_the_timeout, open_session)
 {
-    heart.lost();
-    BOOST_TEST(turns_until(action::cut) == 0);
-    heart.opening();
-    BOOST_TEST((turns_until(action::cut) * heart.pace() == 2s));
+    heart.on_disconnected();
+    BOOST_TEST(checks_until(action::disconnect) == 0);
+    heart.on_connecting();
+    BOOST_TEST((checks_until(action::disconnect) * heart.check_interval() == 2s));
 }
 
 BOOST_FIXTURE_TEST_CASE(stalled_event_loop_does_not_cut_the_connection, open_session)
 {
-    BOOST_TEST(turns_until(action::beat) == 1);
+    BOOST_TEST(checks_until(action::beat) == 1);
     now += 1h;
-    BOOST_TEST((heart.turn(start + now) == action::none));
+    BOOST_TEST((heart.check(start + now) == action::none));
 }
 
 BOOST_FIXTURE_TEST_CASE(new_connection_has_the_full_time_limit, open_session)
 {
-    BOOST_TEST(turns_until(action::cut) != 0);
-    heart.lost();
-    heart.opening();
-    BOOST_TEST((heart.turn(start + now) == action::none));
-    heart.opened(start + now, agreed);
-    BOOST_TEST((heart.turn(start + now) == action::beat));
-    BOOST_TEST((heart.turn(start + now) == action::none));
+    BOOST_TEST(checks_until(action::disconnect) != 0);
+    heart.on_disconnected();
+    heart.on_connecting();
+    BOOST_TEST((heart.check(start + now) == action::none));
+    heart.on_connected(start + now, agreed);
+    BOOST_TEST((heart.check(start + now) == action::beat));
+    BOOST_TEST((heart.check(start + now) == action::none));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

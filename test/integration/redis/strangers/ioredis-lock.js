@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 'use strict';
 
-const { client, imported, speak } = require('./speak.js');
+const { client, importModule, speak } = require('./speak.js');
 
-imported('@microfleet/ioredis-lock').then(({ createLock, LockAcquisitionError, LockReleaseError }) =>
+importModule('@microfleet/ioredis-lock').then(({ createLock, LockAcquisitionError, LockReleaseError }) =>
     speak({
         async take(key, timeout) {
             const lock = createLock(client, { timeout, retries: 0 });

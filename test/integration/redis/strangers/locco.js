@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 'use strict';
 
-const { client, required, speak } = require('./speak.js');
-const { IoRedisAdapter, Locker, errors } = required('@kontsedal/locco');
+const { client, requireModule, speak } = require('./speak.js');
+const { IoRedisAdapter, Locker, errors } = requireModule('@kontsedal/locco');
 
 const locker = new Locker({ adapter: new IoRedisAdapter({ client }), retrySettings: { retryDelay: 1, retryTimes: 1 } });
 

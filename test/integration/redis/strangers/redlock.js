@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 'use strict';
 
-const { client, required, speak } = require('./speak.js');
-const { default: Redlock, ExecutionError, ResourceLockedError } = required('redlock');
+const { client, requireModule, speak } = require('./speak.js');
+const { default: Redlock, ExecutionError, ResourceLockedError } = requireModule('redlock');
 
 const redlock = new Redlock([client], { retryCount: 0 });
 // Redlock also emits this event for every busy key.

@@ -23,8 +23,8 @@ const { Redis } = installed('ioredis');
 const client = new Redis({ host: '127.0.0.1', port: Number(port) });
 
 exports.client = client;
-exports.required = (name) => installed(name);
-exports.imported = (name) => import(pathToFileURL(installed.resolve(name)).href);
+exports.requireModule = (name) => installed(name);
+exports.importModule = (name) => import(pathToFileURL(installed.resolve(name)).href);
 
 /// take(key, ttl): returns a lock, or null if it is busy. release(lock): returns false if the lock is not held any
 /// more.

@@ -15,12 +15,12 @@
 namespace colock::testing {
 
 /// A process that locks with another library. Each request is one line, and so is each answer.
-class stranger
+class foreign_client
 {
 public:
-    stranger(asio::io_context& io, std::vector<std::string> command);
-    stranger(const stranger&) = delete;
-    stranger& operator=(const stranger&) = delete;
+    foreign_client(asio::io_context& io, std::vector<std::string> command);
+    foreign_client(const foreign_client&) = delete;
+    foreign_client& operator=(const foreign_client&) = delete;
 
     [[nodiscard]] running<std::string> start_asking(std::string line);
     std::string ask(std::string line, std::source_location where = std::source_location::current())
@@ -31,7 +31,7 @@ public:
 private:
     asio::io_context& io_;
     temporary_folder folder_;
-    asio::local::stream_protocol::socket talk_;
+    asio::local::stream_protocol::socket socket_;
     child_process process_;
 };
 

@@ -41,15 +41,15 @@ struct two_lockers : rig
     {
         if (!options.retry)
             options.retry = rarely;
-        auto& leave = signals.emplace_back();
+        auto& cancel = signals.emplace_back();
         locker->async_acquire(
-            std::move(key), std::move(options), asio::bind_cancellation_slot(leave.slot(), [](error_code, lock) {}));
+            std::move(key), std::move(options), asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
         ready();
-        return leave;
+        return cancel;
     }
-    void stop(asio::cancellation_signal& leave)
+    void stop(asio::cancellation_signal& cancel)
     {
-        leave.emit(asio::cancellation_type::terminal);
+        cancel.emit(asio::cancellation_type::terminal);
         ready();
     }
     [[nodiscard]] std::size_t count(operation what) const { return script->count(what); }

@@ -71,7 +71,7 @@ asio::awaitable<void> try_and_count(locker by, counters& guarded, std::size_t se
     }
 }
 
-asio::awaitable<void> with_and_count(locker by, counters& guarded, std::size_t seed)
+asio::awaitable<void> count_in_body(locker by, counters& guarded, std::size_t seed)
 {
     for (std::size_t n = 0; n < rounds / 2; ++n) {
         const auto index = (seed + n) % counters::size;
@@ -106,8 +106,9 @@ asio::awaitable<void> watch(locker by)
     }
 }
 
-/// Gives up after a very short, pseudo-random time. Runs on a strand, as a coroutine that is cancelled must.
-asio::awaitable<void> impatient(locker by, counters& guarded, std::size_t seed)
+/// Cancels each acquire after a very short, pseudo-random time. Runs on a strand, because a coroutine must not be
+/// cancelled while another thread runs it.
+asio::awaitable<void> count_with_short_timeout(locker by, counters& guarded, std::size_t seed)
 {
     for (std::size_t n = 0; n < rounds; ++n) {
         const auto index = (seed + n) % counters::size;
@@ -118,7 +119,7 @@ asio::awaitable<void> impatient(locker by, counters& guarded, std::size_t seed)
     }
 }
 
-asio::awaitable<void> impatient_body(locker by, counters& guarded, std::size_t seed)
+asio::awaitable<void> count_in_body_with_short_timeout(locker by, counters& guarded, std::size_t seed)
 {
     for (std::size_t n = 0; n < rounds / 2; ++n) {
         const auto index = (seed + n) % counters::size;
@@ -132,7 +133,7 @@ asio::awaitable<void> impatient_body(locker by, counters& guarded, std::size_t s
     }
 }
 
-/// Starts all of the above at once.
+/// Starts coroutines of all kinds that this file defines, at once.
 void spawn_all(asio::io_context& io, const locker& by, counters& guarded, results& outcome)
 {
     const auto spawn = [&](asio::awaitable<void> work) { asio::co_spawn(io, std::move(work), outcome.handler()); };
@@ -142,29 +143,29 @@ void spawn_all(asio::io_context& io, const locker& by, counters& guarded, result
     for (std::size_t n = 0; n < workers; ++n) {
         spawn(lock_and_count(by, guarded, n));
         spawn(try_and_count(by, guarded, n));
-        spawn(with_and_count(by, guarded, n));
-        spawn_on_strand(impatient(by, guarded, n));
-        spawn_on_strand(impatient_body(by, guarded, n));
+        spawn(count_in_body(by, guarded, n));
+        spawn_on_strand(count_with_short_timeout(by, guarded, n));
+        spawn_on_strand(count_in_body_with_short_timeout(by, guarded, n));
     }
     spawn(group_and_count(by, guarded));
     spawn(watch(by));
 }
 
-constexpr int crowd_size = workers * 5 + 2;
+constexpr int coroutine_count = workers * 5 + 2;
 
 /// Runs each context on two threads.
 void run_both(asio::io_context& one, asio::io_context& two)
 {
-    bool two_at_rest = false;
-    std::thread other([&] { two_at_rest = run_pool(two, 2); });
+    bool two_finished = false;
+    std::thread other([&] { two_finished = run_pool(two, 2); });
     BOOST_TEST(run_pool(one, 2));
     other.join();
-    BOOST_TEST(two_at_rest);
+    BOOST_TEST(two_finished);
 }
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(crowds)
+BOOST_AUTO_TEST_SUITE(contention)
 
 BOOST_AUTO_TEST_CASE(locks_exclude_on_four_threads)
 {
@@ -176,7 +177,7 @@ BOOST_AUTO_TEST_CASE(locks_exclude_on_four_threads)
         results outcome;
         spawn_all(io, by, guarded, outcome);
         BOOST_TEST(run_pool(io));
-        BOOST_TEST(outcome.ended == crowd_size);
+        BOOST_TEST(outcome.ended == coroutine_count);
         BOOST_TEST(outcome.failed == 0);
         guarded.check();
         check_idle(by);
@@ -189,14 +190,14 @@ BOOST_AUTO_TEST_CASE(two_lockers_on_one_store_exclude_each_other_across_contexts
     asio::io_context two(2);
     const auto store = memory::make_adapter(one.get_executor());
     const locker first(store);
-    // Its operations end in handlers of the other context.
+    // The operations of `second` complete in handlers of the context `two`.
     const locker second(std::make_shared<scripted_adapter>(store, two.get_executor()));
     counters guarded;
     results outcome;
     spawn_all(one, first, guarded, outcome);
     spawn_all(two, second, guarded, outcome);
     run_both(one, two);
-    BOOST_TEST(outcome.ended == 2 * crowd_size);
+    BOOST_TEST(outcome.ended == 2 * coroutine_count);
     BOOST_TEST(outcome.failed == 0);
     guarded.check();
     check_idle(first);
@@ -213,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_of_another_context_may_wait)
     results outcome;
     for (std::size_t n = 0; n < workers; ++n) {
         asio::co_spawn(n % 2 ? one : two, lock_and_count(by, guarded, n), outcome.handler());
-        asio::co_spawn(n % 2 ? one : two, with_and_count(by, guarded, n), outcome.handler());
+        asio::co_spawn(n % 2 ? one : two, count_in_body(by, guarded, n), outcome.handler());
     }
     run_both(one, two);
     BOOST_TEST(outcome.ended == 2 * workers);
@@ -242,7 +243,7 @@ BOOST_AUTO_TEST_CASE(shutdown_with_everything_in_flight)
                 },
                 outcome.handler());
             BOOST_TEST(run_pool(io));
-            BOOST_TEST(outcome.ended == crowd_size + 1);
+            BOOST_TEST(outcome.ended == coroutine_count + 1);
             BOOST_TEST_REQUIRE(report.has_value());
             BOOST_TEST(report->clean());
             BOOST_TEST(report->unproven == 0U);

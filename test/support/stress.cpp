@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/storm.hpp"
+#include "support/stress.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
@@ -22,61 +22,63 @@ namespace colock::testing {
 
 using namespace std::chrono_literals;
 
-asio::awaitable<void> crowd::stay(locker by, way& over)
+asio::awaitable<void> random_clients::acquire_until_enough(locker by, faulty_connection& over)
 {
     while (!enough)
-        co_await take_one(by, over);
+        co_await acquire_once(by, over);
 }
 
-asio::awaitable<void> crowd::stay_for(locker by, way& over, int turns)
+asio::awaitable<void> random_clients::acquire_times(locker by, faulty_connection& over, int count)
 {
-    while (turns-- > 0)
-        co_await take_one(by, over);
+    while (count-- > 0)
+        co_await acquire_once(by, over);
 }
 
-asio::awaitable<void> crowd::take_one(const locker& by, way& over)
+asio::awaitable<void> random_clients::acquire_once(const locker& by, faulty_connection& over)
 {
-    const auto which = draw.below(visitors::keys);
+    const auto which = draw.below(exclusion_checker::keys);
     acquire_options how{.ttl = draw.once_in(4) ? 500ms : 30s, .retry = retry};
     if (draw.once_in(3))
         how.mode = lock_mode::shared;
     lease_timer timer(co_await asio::this_coro::executor);
     const bool leaves_early = draw.once_in(3);
-    const auto limit = leaves_early ? draw.time_below(60ms) : patience;
+    const auto limit = leaves_early ? draw.time_below(60ms) : max_wait;
     const auto connections = by.stats().reconnects;
     auto [failed, held] = co_await by.async_acquire(
-        visitors::key(which), how, asio::cancel_after(timer, limit, asio::as_tuple(asio::use_awaitable)));
+        exclusion_checker::key(which), how, asio::cancel_after(timer, limit, asio::as_tuple(asio::use_awaitable)));
     if (failed == asio::error::operation_aborted && !leaves_early)
-        BOOST_TEST(by.stats().reconnects > connections, "missed wake-up of a waiter for " << visitors::key(which));
+        BOOST_TEST(
+            by.stats().reconnects > connections, "missed wake-up of a waiter for " << exclusion_checker::key(which));
     if (failed || !held.held())
         co_return;
     if (is_safe)
-        seen[which].granted(held);
+        seen[which].on_grant(held);
     ++over.inside;
     co_await sleep_for(draw.time_below(6ms));
     // If the connection fails while the lock is held, wait until the lock is reported as lost.
     while (over.fails && held.held())
         co_await sleep_for(5ms);
     --over.inside;
-    seen[which].left(held);
+    seen[which].on_release(held);
     if (!draw.once_in(3))
         co_await held.release();
 }
 
-asio::awaitable<void> hurt(
-    way& to, dice& draw, std::chrono::microseconds lease, std::function<std::string(const std::string&)> in_words)
+asio::awaitable<void> inject_faults(faulty_connection& to, random_source& draw, std::chrono::microseconds lease,
+    std::function<std::string(const std::string&)> encode_key)
 {
     for (int times = 0; times < 2; ++times) {
         if (draw.once_in(3)) {
-            to.link.cut_at_bytes(in_words(visitors::key(draw.seed())), draw.once_in(2) ? loss::reply : loss::request);
+            to.link.cut_at_bytes(
+                encode_key(exclusion_checker::key(draw.seed())), draw.once_in(2) ? loss::reply : loss::request);
         } else {
             // A fault is only interesting while a lock is held.
             while (to.inside == 0)
                 co_await sleep_for(1ms);
-            const auto hurts = draw.once_in(2) ? &relay::refuse : &relay::silence;
-            (to.link.*hurts)(to.fails = true);
+            const auto set_fault = draw.once_in(2) ? &relay::refuse : &relay::silence;
+            (to.link.*set_fault)(to.fails = true);
             co_await sleep_for(draw.once_in(2) ? 2 * lease : draw.time_below(300ms));
-            (to.link.*hurts)(to.fails = false);
+            (to.link.*set_fault)(to.fails = false);
         }
         co_await sleep_for(draw.time_below(600ms));
     }
@@ -96,55 +98,56 @@ void finish(asio::io_context& io, std::vector<running<void>> working,
 
 } // namespace
 
-void live_through(asio::io_context& io, crowd& all, const std::vector<locker>& lockers,
-    const std::vector<std::unique_ptr<way>>& ways, std::vector<running<void>> faults)
+void run_through_faults(asio::io_context& io, random_clients& all, const std::vector<locker>& lockers,
+    const std::vector<std::unique_ptr<faulty_connection>>& connections, std::vector<running<void>> faults)
 {
     std::vector<running<void>> working;
-    const auto everybody = [&](auto begin) {
+    const auto start_for_each_locker = [&](auto begin) {
         for (std::size_t i = 0; i < lockers.size(); ++i) {
             for (int j = 0; j < 5; ++j)
-                working.push_back(start(io, begin(lockers[i], *ways[i])));
+                working.push_back(start(io, begin(lockers[i], *connections[i])));
         }
     };
-    everybody([&](const locker& by, way& over) { return all.stay(by, over); });
+    start_for_each_locker(
+        [&](const locker& by, faulty_connection& over) { return all.acquire_until_enough(by, over); });
     finish(io, std::move(faults));
     all.enough = true;
     finish(io, std::exchange(working, {}));
     all.retry = retry_policy::fixed(10min);
-    // Longer than any lease: a lock that could not be released expires before this.
-    all.patience = 45s;
-    everybody([&](const locker& by, way& over) { return all.stay_for(by, over, 20); });
+    // This is longer than any lease, so that a lock that could not be released expires before a waiter gives up.
+    all.max_wait = 45s;
+    start_for_each_locker([&](const locker& by, faulty_connection& over) { return all.acquire_times(by, over, 20); });
     finish(io, std::move(working));
     for (const auto& each : all.seen)
         BOOST_TEST(each.grants > 0);
 }
 
-several_threads::several_threads()
+threaded_context::threaded_context()
 {
     for (auto& each : threads)
         each = std::thread([this] { io.run(); });
 }
 
-several_threads::~several_threads()
+threaded_context::~threaded_context()
 {
     io.stop();
     for (auto& each : threads)
         each.join();
 }
 
-asio::awaitable<void> visit_until_enough(locker by, progress& on, dice draw)
+asio::awaitable<void> acquire_in_threads_until_enough(locker by, progress& on, random_source draw)
 {
     while (!on.enough) {
-        const auto which = draw.below(visitors::keys);
+        const auto which = draw.below(exclusion_checker::keys);
         acquire_options how;
         if (draw.once_in(3)) {
             how.mode = lock_mode::shared;
-            how.max_holders = which == visitors::semaphore ? visitors::places : 0;
+            how.max_holders = which == exclusion_checker::semaphore ? exclusion_checker::semaphore_size : 0;
         }
-        lease_timer patience(co_await asio::this_coro::executor);
+        lease_timer timer(co_await asio::this_coro::executor);
         const std::chrono::microseconds limit = draw.once_in(4) ? draw.time_below(30ms) : 10min;
         auto [failed, held] = co_await by.async_acquire(
-            visitors::key(which), how, asio::cancel_after(patience, limit, asio::as_tuple(asio::use_awaitable)));
+            exclusion_checker::key(which), how, asio::cancel_after(timer, limit, asio::as_tuple(asio::use_awaitable)));
         if (failed) {
             if (failed != asio::error::operation_aborted)
                 on.inside.note(failed.message());
@@ -152,7 +155,7 @@ asio::awaitable<void> visit_until_enough(locker by, progress& on, dice draw)
         }
         ++on.grants;
         {
-            const visitors::visit inside(on.inside, held);
+            const exclusion_checker::holder inside(on.inside, held);
             co_await sleep_for(draw.time_below(4ms));
         }
         if (!draw.once_in(3))
@@ -160,14 +163,14 @@ asio::awaitable<void> visit_until_enough(locker by, progress& on, dice draw)
     }
 }
 
-void visit_in_threads(several_threads& pool, progress& on, const std::vector<locker>& all, dice& draw,
+void run_in_threads(threaded_context& pool, progress& on, const std::vector<locker>& all, random_source& draw,
     const std::function<void()>& meanwhile)
 {
     std::vector<std::future<void>> working;
     for (const auto& by : all) {
         for (int i = 0; i < 6; ++i) {
-            working.push_back(asio::co_spawn(
-                asio::make_strand(pool.io), visit_until_enough(by, on, dice(draw.seed())), asio::use_future));
+            working.push_back(asio::co_spawn(asio::make_strand(pool.io),
+                acquire_in_threads_until_enough(by, on, random_source(draw.seed())), asio::use_future));
         }
     }
     meanwhile();
@@ -182,17 +185,17 @@ void visit_in_threads(several_threads& pool, progress& on, const std::vector<loc
         BOOST_ERROR(wrong);
 }
 
-void doomed_contexts::run(way& over)
+void context_destruction_test::run(faulty_connection& over)
 {
-    auto draw = dice(random_mix::first_seed());
+    auto draw = random_source(random_mix::first_seed());
     for (int round = 0; round < 15; ++round) {
-        crowd those(draw.seed());
+        random_clients clients(draw.seed());
         std::vector<locker> all;
         std::optional<asio::io_context> own(std::in_place);
         for (int i = 0; i < 3; ++i) {
             all.emplace_back(make(*own, round, draw.once_in(2) ? 50ms : 0ms));
             for (int j = 0; j < 5; ++j)
-                asio::co_spawn(*own, those.stay(all.back(), over), asio::detached);
+                asio::co_spawn(*own, clients.acquire_until_enough(all.back(), over), asio::detached);
         }
         own->run_for(draw.time_below(300ms));
         switch (draw.below(4)) {
@@ -203,8 +206,8 @@ void doomed_contexts::run(way& over)
             over.link.silence(true);
             break;
         case 2:
-            those.is_safe = false;
-            trouble();
+            clients.is_safe = false;
+            inject_fault();
             break;
         default:
             break;
@@ -217,7 +220,7 @@ void doomed_contexts::run(way& over)
         own.reset();
         over.link.refuse(false);
         over.link.silence(false);
-        end_trouble();
+        end_fault();
     }
 }
 

@@ -8,9 +8,9 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-BOOST_AUTO_TEST_SUITE(shield)
+BOOST_AUTO_TEST_SUITE(cleanups)
 
-BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_wait_and_its_clean_up_does_not_overtake_the_create)
+BOOST_AUTO_TEST_CASE(cancelled_acquire_does_not_wait_and_its_cleanup_does_not_overtake_the_create)
 {
     cancellable_acquire on;
     on.script->next(operation::create, step::hold());
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_acquire_does_not_wait_and_its_clean_up_does_not
     on.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(create_that_arrives_during_the_clean_up_is_released)
+BOOST_AUTO_TEST_CASE(create_that_arrives_during_the_cleanup_is_released)
 {
     cancellable_acquire on;
     on.script->always(operation::wait, step::hold());
@@ -257,10 +257,10 @@ BOOST_AUTO_TEST_CASE(unproven_release_is_given_up_after_ttl_and_operation_timeou
     BOOST_TEST(on.run(on.locker->shutdown(1s)).unproven == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(clean_up_continues_for_the_longest_possible_ttl)
+BOOST_AUTO_TEST_CASE(cleanup_continues_for_the_longest_possible_ttl)
 {
-    // The lease ends here long before it ends in the backend, because of a max_hold, or of a shortening extend that is
-    // lost.
+    // The lease ends in the locker long before it ends in the backend: after `max_hold`, or because the backend did not
+    // receive the request for a shorter extension.
     for (const bool by_max_hold : {true, false}) {
         cancellable_acquire on({.operation_timeout = 5s});
         acquire_options options{.ttl = 1h};
@@ -309,9 +309,9 @@ BOOST_AUTO_TEST_CASE(a_policy_that_ends_on_an_error_throws_that_error)
         on.script->next(operation::create, step::busy());
         on.script->always(operation::wait, step::hold());
         on.script->next(operation::create, step::fail(code, "the last one"));
-        auto trying = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0).times(1)}));
+        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0).times(1)}));
         on.advance(2s);
-        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(trying.get(on.io())); });
+        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(acquiring.get(on.io())); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST((thrown->code() == code));
         BOOST_TEST(thrown->detail() == "the last one");

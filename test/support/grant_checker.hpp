@@ -12,11 +12,11 @@
 namespace colock::testing {
 
 /// Records all grants of one key.
-class witness
+class grant_checker
 {
 public:
     /// Checks that no earlier holder of a conflicting lock still considers its lock held, and that the fence has grown.
-    void granted(const lock& now)
+    void on_grant(const lock& now)
     {
         const bool alone = now.mode() == lock_mode::exclusive;
         BOOST_TEST(now.fence() > (alone ? fence_ : exclusive_fence_));
@@ -28,7 +28,7 @@ public:
         inside_.push_back(&now);
         ++grants;
     }
-    void left(const lock& by) { std::erase(inside_, &by); }
+    void on_release(const lock& by) { std::erase(inside_, &by); }
 
     int grants = 0;
 
