@@ -116,6 +116,24 @@ template <class Work>
     return std::exchange(allocations_left, -1) < 0;
 }
 
+/// Awaits `make()` while the n-th allocation fails. Returns its result; an empty result, and true in `failed`, if that
+/// allocation was reported as the cause.
+template <class Make>
+auto with_failing_allocation(long n, Make make, bool& failed) -> decltype(make())
+{
+    using result = typename decltype(make())::value_type;
+    allocations_left = n;
+    try {
+        co_return co_await make();
+    } catch (const std::bad_alloc&) {
+        failed = true;
+    } catch (const boost::system::system_error& error) {
+        BOOST_TEST((error.code() == boost::system::errc::not_enough_memory), error.what());
+        failed = true;
+    }
+    co_return result();
+}
+
 /// An adapter that has no memory to send the next operation of one kind.
 class exhausted_adapter : public scripted_adapter
 {
@@ -298,18 +316,8 @@ BOOST_AUTO_TEST_CASE(wait_that_runs_out_of_memory_ends_and_leaves_nothing)
         rig on(behind::memory);
         lock first = on.acquire("a key that is too long to be stored in place");
         bool failed = false;
-        auto waiting = on.start([](rig& by, long at, bool& fails) -> asio::awaitable<lock> {
-            allocations_left = at;
-            try {
-                co_return co_await by.locker->acquire("a key that is too long to be stored in place");
-            } catch (const std::bad_alloc&) {
-                fails = true;
-            } catch (const boost::system::system_error& error) {
-                BOOST_TEST((error.code() == boost::system::errc::not_enough_memory), error.what());
-                fails = true;
-            }
-            co_return lock();
-        }(on, n, failed));
+        auto waiting = on.start(with_failing_allocation(
+            n, [&] { return on.locker->acquire("a key that is too long to be stored in place"); }, failed));
         on.io().restart();
         static_cast<void>(on.io().poll());
         is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
@@ -332,18 +340,8 @@ BOOST_AUTO_TEST_CASE(acquire_all_that_runs_out_of_memory_ends_and_leaves_nothing
         BOOST_TEST_REQUIRE(n < 1000);
         rig on(behind::memory);
         bool failed = false;
-        auto acquiring = on.start([](rig& by, long at, bool& fails) -> asio::awaitable<lock_group> {
-            allocations_left = at;
-            try {
-                co_return co_await by.locker->acquire_all({"a", "b", "c"}, {.renewal = renewal::automatic});
-            } catch (const std::bad_alloc&) {
-                fails = true;
-            } catch (const boost::system::system_error& error) {
-                BOOST_TEST((error.code() == boost::system::errc::not_enough_memory), error.what());
-                fails = true;
-            }
-            co_return lock_group();
-        }(on, n, failed));
+        auto acquiring = on.start(with_failing_allocation(
+            n, [&] { return on.locker->acquire_all({"a", "b", "c"}, {.renewal = renewal::automatic}); }, failed));
         on.io().restart();
         static_cast<void>(on.io().poll());
         is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
