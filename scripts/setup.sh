@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|coverage|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
+#   scripts/setup.sh [build|sanitizers|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
 #                    peers]...
 #
 # Without a name: build.
@@ -149,15 +149,6 @@ setup_sanitizers() {
     fi
     install_missing
     say "sanitizers: ready"
-}
-
-# The counters of a build are read by the LLVM tools of the same version only.
-setup_coverage() {
-    setup_sanitizers
-    [ "$CXX" = clang++-19 ] || fail "coverage needs clang++-19; unset CXX"
-    need 'have llvm-profdata-19 && have llvm-cov-19' llvm-19 "llvm-profdata-19 and llvm-cov-19"
-    install_missing
-    say "coverage: ready"
 }
 
 setup_tidy() {
@@ -312,8 +303,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | coverage | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers" ;;
+    build | sanitizers | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers" ;;
     esac
 done
 for part; do "setup_$part"; done
