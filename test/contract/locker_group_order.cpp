@@ -94,7 +94,7 @@ COLOCK_CONTRACT_CASE(locker, groups_of_several_lockers_are_served_in_arrival_ord
 {
     const auto holder = on.make_locker();
     auto blocker = run_coro(on.io(), holder.acquire("a"));
-    // Of the callers of one locker, only the first is in the backend's queue.
+    // Only the first caller of a locker is in the backend's queue.
     std::vector<colock::locker> lockers;
     arrivals came(on);
     for (int n = 0; n < 4; ++n) {

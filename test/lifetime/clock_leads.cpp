@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(grant_that_the_lead_makes_too_short_is_released)
     for (const bool granted : {true, false}) {
         rig on(behind::scripted);
         on.script->set_max_clock_lead(lead);
-        // Of 30 s, 24.7 s are usable, and a tenth must be left.
+        // The locker may use 24.7 s of 30 s, and a tenth must be left.
         check_late_grant(on, granted ? 20s : 22s, granted);
     }
 }
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_below_four_leads_is_refused)
     on.run(held.extend(20s));
     COLOCK_THROWS(validation_error, errc::invalid_ttl, colock::locker(on.script, {.ttl = 19'999ms}));
     colock::locker ample(on.script, {.ttl = 20s});
-    // Of 20 s, 14.8 s are usable.
+    // The locker may use 14.8 s of 20 s.
     COLOCK_THROWS(
         validation_error, errc::invalid_options, colock::locker(on.script, {.ttl = 20s, .minimum_validity = 14'798ms}));
     colock::locker demanding(on.script, {.ttl = 20s, .minimum_validity = 14'797ms});

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// What ends with the last handle of a locker, and what outlives it.
+// The last handle of a locker ends its waiting acquires; its held locks outlive it.
 #include "support/rig.hpp"
 #include "usual_options.hpp"
 

@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
         BOOST_TEST(on.idle());
         BOOST_TEST(on.run(held.is_locked()));
         BOOST_TEST(on.idle());
-        // Nor do acquires keep anything running that have ended by their policy, by cancellation, or by a grant.
+        // An acquire that has ended by its policy, by cancellation or by a grant keeps nothing running, either.
         auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
         on.advance_by_steps(3s, 500ms);
         BOOST_TEST(timed.done());

@@ -62,7 +62,7 @@ struct deferred_actions
     std::shared_ptr<core> kept_core;
 
     /// Adds a request to the backend. Must be called before `subject` is changed.
-    /// \throws std::bad_alloc
+    /// \throws std::bad_alloc The caller must catch it if requests of other locks were added before.
     void add_request(action what, record& subject, record::ptr next = {})
     {
         requests.push_back({what, record::ptr(&subject), std::move(next)});

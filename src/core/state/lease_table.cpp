@@ -2,11 +2,20 @@
 #include "core/state/lease_table.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace colock::detail {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+/// The delay of a request that there is no memory to add. If its exception were rethrown, the requests of other locks
+/// that were added before it would be lost.
+constexpr milliseconds delay_without_memory{10};
+
+} // namespace
 
 lease_request lease_table::request_of(const record& claim, milliseconds ttl) const noexcept
 {
@@ -78,7 +87,12 @@ void lease_table::verify(record& held, deferred_actions& actions)
     held.is_to_be_verified = true;
     if (held.in_flight != operation::none)
         return;
-    actions.add_request(deferred_actions::action::verify, held);
+    try {
+        actions.add_request(deferred_actions::action::verify, held);
+    } catch (const std::bad_alloc&) {
+        shard_.timers.schedule(held, saturating_add(lease_clock::now(), delay_without_memory));
+        return;
+    }
     held.is_to_be_verified = false;
     held.in_flight = operation::query;
     held.set_sent(lease_clock::now());
@@ -146,15 +160,20 @@ bool lease_table::shut_down_next(deferred_actions& actions)
 
 void lease_table::start_renewal(record& held, time_point now, deferred_actions& actions)
 {
-    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
-    // The operation in flight schedules the next renewal when it ends.
-    const bool is_possible =
-        held.in_flight == operation::none && ttl && !is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl));
-    if (is_possible)
-        actions.add_request(deferred_actions::action::renew, held);
     held.plan.forget_renewal();
-    if (!is_possible)
+    // The operation in flight schedules the next renewal when it ends.
+    if (held.in_flight != operation::none)
         return;
+    const auto ttl = held.plan.renewal_ttl(now, held.ttl(), shard_.limits.min_ttl);
+    if (!ttl || is_too_short(*ttl, shard_.backend->max_clock_lead(*ttl)))
+        return;
+    try {
+        actions.add_request(deferred_actions::action::renew, held);
+    } catch (const std::bad_alloc&) {
+        held.plan.schedule_renewal(saturating_add(now, delay_without_memory));
+        reschedule(held);
+        return;
+    }
     held.in_flight = operation::extend;
     held.extension().ttl = *ttl;
     held.extension().result.reset();

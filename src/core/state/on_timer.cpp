@@ -2,16 +2,11 @@
 #include "core/state/core.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
-#include <new>
 
 namespace colock::detail {
 
 namespace {
-
-/// The delay of a request for which there is no memory.
-constexpr std::chrono::milliseconds delay_without_memory{10};
 
 void on_due(core& self, condition& due, lease_clock::time_point now, deferred_actions& actions)
 {
@@ -42,10 +37,13 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
         subject.answer_by = lease_clock::time_point::max();
         subject.notify(actions.wakes);
     }
-    if (subject.current_phase() == phase::held)
+    if (subject.current_phase() == phase::held) {
         self.leases.reschedule(subject);
-    else if (subject.current_phase() == phase::ending)
+        if (subject.is_to_be_verified)
+            self.leases.verify(subject, actions);
+    } else if (subject.current_phase() == phase::ending) {
         self.timers.schedule(subject, std::min(subject.release_state().retry_at, subject.answer_by));
+    }
 }
 
 } // namespace
@@ -61,12 +59,7 @@ void core::on_timer()
             condition* const due = timers.take_due(now);
             if (!due)
                 break;
-            try {
-                on_due(*this, *due, now, actions);
-            } catch (const std::bad_alloc&) {
-                timers.schedule(*due, now + delay_without_memory);
-                break;
-            }
+            on_due(*this, *due, now, actions);
         }
         timers.arm();
     }

@@ -43,7 +43,7 @@ public:
     /// tries again; see docs/guide.md.
     void schedule(condition& source, time_point due) noexcept;
     /// Schedules a condition for a caller that is about to wait.
-    /// \throws std::bad_alloc There is no memory to arm the timer. `source` is scheduled all the same.
+    /// \throws std::bad_alloc There is no memory to arm the timer. `source` is scheduled nevertheless.
     void schedule_wait(condition& source, time_point due);
     /// Keeps an unused timer armed, which prevents io_context::run() from returning. While there are waiters, this is
     /// intended, and the next waiter need not arm the timer again.

@@ -157,7 +157,7 @@ void session::step(bool reads, bool writes)
     if (delivered > max_delivered_before_send)
         post_send();
     else if (has_only_read && requests_.empty())
-        wait_for_readiness(false); // What the driver waits for has not changed since the requests were sent.
+        wait_for_readiness(false); // The driver waits for the same events as when the requests were sent.
     else
         send();
 }

@@ -1,0 +1,60 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/spi/adapter.hpp>
+
+#include "util/no_memory.hpp"
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace colock::detail {
+
+/// The default hand-over: a release, then a create, each with its own outcome.
+class release_then_create final : public boost::intrusive_ref_counter<release_then_create>
+{
+public:
+    using ptr = boost::intrusive_ptr<release_then_create>;
+
+    release_then_create(std::shared_ptr<adapter> backend, claim_ptr next, completion<hand_over_outcome> done)
+        : backend_(std::move(backend)), next_(std::move(next)), done_(std::move(done))
+    {
+    }
+
+    void start(claim_ptr held)
+    {
+        auto released = completion<release_outcome>::bind<&release_then_create::on_released>(ptr(this));
+        if (held->in_doubt())
+            backend_->start_abandon(std::move(held), std::move(released));
+        else
+            backend_->start_release(std::move(held), std::move(released));
+    }
+
+private:
+    void on_released(release_outcome&& outcome)
+    {
+        released_ = std::move(outcome);
+        try {
+            backend_->start_create(
+                std::move(next_), completion<create_outcome>::bind<&release_then_create::on_created>(ptr(this)));
+        } catch (const std::bad_alloc&) {
+            // Empty if the backend has answered before it threw.
+            if (done_)
+                on_created(create_outcome::failed(no_memory_));
+        }
+    }
+    void on_created(create_outcome&& outcome) { done_({std::move(released_), std::move(outcome)}); }
+
+    const std::shared_ptr<adapter> backend_;
+    /// Made before memory may run out.
+    const failure_ptr no_memory_ = no_memory();
+    claim_ptr next_;
+    completion<hand_over_outcome> done_;
+    release_outcome released_;
+};
+
+} // namespace colock::detail
