@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(locks_stay_usable_after_a_check_that_runs_out_of_memory)
         std::vector<lock> held;
         // More locks than requests that are collected without an allocation.
         for (int i = 0; i < 4; ++i)
-            held.push_back(on.acquire("k", {.mode = lock_mode::shared, .ttl = 1h}));
+            held.push_back(on.acquire("k", {.ttl = 1h, .mode = lock_mode::shared}));
         // The outcome of the break is unknown, so each holder is checked.
         on.script->next(operation::break_key, step::lose_request());
         auto breaking = on.start(on.locker->break_lock("k"));
