@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-std::chrono::nanoseconds timed(asio::io_context& io, const timed_operation& each, std::size_t times)
+std::chrono::nanoseconds measure_time(asio::io_context& io, const timed_operation& each, std::size_t times)
 {
     const auto start = thread_cpu_time();
     run_until_done(io, each.work(times));
@@ -22,10 +22,10 @@ std::chrono::nanoseconds timed(asio::io_context& io, const timed_operation& each
 
 /// Returns the number of repetitions for a slice that is long compared to the clock's resolution, and short compared to
 /// the load changes of the machine.
-std::size_t calibrated(asio::io_context& io, const timed_operation& each)
+std::size_t find_repetitions(asio::io_context& io, const timed_operation& each)
 {
     for (std::size_t times = 16;; times *= 4) {
-        const auto taken = timed(io, each, times);
+        const auto taken = measure_time(io, each, times);
         if (taken > 1ms || times > 10'000'000)
             return std::max<std::size_t>(1, times * 4'000 / static_cast<std::size_t>(taken / 1us + 1));
     }
@@ -51,13 +51,13 @@ std::vector<double> alternate(
 {
     std::vector<std::size_t> slices;
     for (const timed_operation& each : operations)
-        slices.push_back(calibrated(io, each));
+        slices.push_back(find_repetitions(io, each));
 
     std::vector<std::vector<double>> costs(operations.size());
     const auto end = std::chrono::steady_clock::now() + time;
     do {
         for (std::size_t i = 0; i < operations.size(); ++i) {
-            const auto taken = timed(io, operations[i], slices[i]);
+            const auto taken = measure_time(io, operations[i], slices[i]);
             costs[i].push_back(static_cast<double>(taken.count()) / static_cast<double>(slices[i]));
         }
     } while (std::chrono::steady_clock::now() < end);

@@ -3,7 +3,7 @@
 
 #include "many_locks.hpp"
 
-#include "support/proxy.hpp"
+#include "support/toxiproxy.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -86,7 +86,7 @@ private:
         locks_.push_back(std::move(lock));
     }
 
-    colock::testing::proxy link_;
+    colock::testing::toxiproxy link_;
     std::vector<colock::lock> locks_;
 };
 

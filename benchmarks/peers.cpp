@@ -39,7 +39,7 @@ asio::awaitable<void> work(
         co_await lock.release();
         ++counted.pairs;
         if (load.contended())
-            counted.longest_turn = std::max(counted.longest_turn, std::chrono::steady_clock::now() - start);
+            counted.max_pair_time = std::max(counted.max_pair_time, std::chrono::steady_clock::now() - start);
     }
 }
 
@@ -52,7 +52,7 @@ rate answer_of(const process& output, const std::string& line)
         throw std::runtime_error("no answer from: " + line);
     const auto answer = boost::json::parse(text.data());
     rate found{answer.at("pairs_per_second").to_number<double>(), answer.at("cpu_us_per_pair").to_number<double>(),
-        answer.at("pairs").to_number<double>(), answer.at("longest_turn_ms").to_number<double>()};
+        answer.at("pairs").to_number<double>(), answer.at("max_pair_time_ms").to_number<double>()};
     if (found.pairs_per_second <= 0.0)
         throw std::runtime_error("not one pair from: " + line);
     return found;
@@ -68,7 +68,7 @@ rate average_of(std::span<const rate> turns)
         all.cpu_us_per_pair += each.pairs_per_second * each.cpu_us_per_pair;
         all.pairs += each.pairs;
         all.server_us_per_pair += each.pairs * each.server_us_per_pair;
-        all.longest_turn_ms = std::max(all.longest_turn_ms, each.longest_turn_ms);
+        all.max_pair_time_ms = std::max(all.max_pair_time_ms, each.max_pair_time_ms);
     }
     all.pairs_per_second = counted / static_cast<double>(turns.size());
     all.cpu_us_per_pair /= counted;
@@ -93,8 +93,8 @@ std::string load_arguments(const workload& load)
 {
     auto arguments = " --keys " + std::to_string(load.keys) + " --concurrency " + std::to_string(load.in_flight) +
                      " --seconds " + std::to_string(std::chrono::duration<double>(load.time).count());
-    if (load.begins)
-        arguments += " --begins " + std::to_string(std::chrono::system_clock::to_time_t(*load.begins));
+    if (load.start_time)
+        arguments += " --begins " + std::to_string(std::chrono::system_clock::to_time_t(*load.start_time));
     return arguments;
 }
 
@@ -116,7 +116,7 @@ rate run_processes(const std::string& line, std::size_t count)
         all.pairs_per_second += found.pairs_per_second;
         used += found.pairs_per_second * found.cpu_us_per_pair;
         all.pairs += found.pairs;
-        all.longest_turn_ms = std::max(all.longest_turn_ms, found.longest_turn_ms);
+        all.max_pair_time_ms = std::max(all.max_pair_time_ms, found.max_pair_time_ms);
     }
     all.cpu_us_per_pair = used / all.pairs_per_second;
     return all;
@@ -126,7 +126,7 @@ void answer(const rate& found)
 {
     std::cout << boost::json::object{{"pairs_per_second", found.pairs_per_second},
                      {"cpu_us_per_pair", found.cpu_us_per_pair}, {"pairs", found.pairs},
-                     {"longest_turn_ms", found.longest_turn_ms}}
+                     {"max_pair_time_ms", found.max_pair_time_ms}}
               << std::endl;
     std::exit(0);
 }

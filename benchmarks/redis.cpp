@@ -91,7 +91,7 @@ void add_contended_comparisons(const std::vector<candidate>& candidates, report&
     }
     for (const candidate& each : candidates)
         found.add({each.name + ", longest acquire to release",
-            median_over_rounds(each, [](const rate& round) { return round.longest_turn_ms; }), "ms"});
+            median_over_rounds(each, [](const rate& round) { return round.max_pair_time_ms; }), "ms"});
     for (const candidate& each : candidates)
         add_costs(each, found);
     for (const candidate& each : candidates)

@@ -5,8 +5,8 @@
 #include "redis_connection.hpp"
 
 #include "support/process.hpp"
-#include "support/proxy.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/toxiproxy.hpp"
 
 #include <colock/connect.hpp>
 #include <colock/locker.hpp>
@@ -140,7 +140,7 @@ void run_redis_hand_off_partner(const options& settings)
 
 void measure_redis_hand_off(const workload& at, const options& settings, report& found)
 {
-    colock::testing::proxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
+    colock::testing::toxiproxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     const auto url = "redis://127.0.0.1:" + std::to_string(link.port());
     link.add("delay", "latency", "downstream", R"({"latency":1,"jitter":0})");
 

@@ -30,11 +30,11 @@ asio::awaitable<rate> count_workers(const workload& load, const worker& each)
                 failure = std::move(thrown);
         });
     asio::steady_timer timer(executor, load.warm_up());
-    if (load.begins)
-        timer.expires_after(*load.begins - std::chrono::system_clock::now());
+    if (load.start_time)
+        timer.expires_after(*load.start_time - std::chrono::system_clock::now());
     co_await timer.async_wait();
     const auto before = counted.pairs;
-    counted.longest_turn = {};
+    counted.max_pair_time = {};
     const auto start = std::chrono::steady_clock::now();
     const auto cpu = thread_cpu_time();
     timer.expires_after(load.time);
@@ -50,7 +50,7 @@ asio::awaitable<rate> count_workers(const workload& load, const worker& each)
     if (failure)
         std::rethrow_exception(failure);
     co_return rate{pairs * 1e9 / elapsed, used / 1e3 / std::max(pairs, 1.0), static_cast<double>(counted.pairs),
-        static_cast<double>(counted.longest_turn.count()) / 1e6};
+        static_cast<double>(counted.max_pair_time.count()) / 1e6};
 }
 
 asio::awaitable<void> keep(asio::awaitable<rate> counting, rate& found)
@@ -76,7 +76,7 @@ workload workload_of(std::string_view scheme, const options& settings)
         throw std::invalid_argument("a comparison needs --backend " + std::string(scheme) + "://HOST:PORT");
     load->time = std::chrono::nanoseconds(static_cast<std::int64_t>(settings.seconds * 1e9));
     if (settings.begins > 0)
-        load->begins = std::chrono::system_clock::from_time_t(settings.begins);
+        load->start_time = std::chrono::system_clock::from_time_t(settings.begins);
     return *load;
 }
 

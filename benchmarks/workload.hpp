@@ -31,13 +31,14 @@ struct workload
     /// Number of turns of each program in one round. The programs alternate after each turn.
     std::size_t turns = 1;
     /// The time at which several processes start to count. Empty: each process starts after its own warm-up.
-    std::optional<std::chrono::system_clock::time_point> begins{};
+    std::optional<std::chrono::system_clock::time_point> start_time{};
 
     [[nodiscard]] std::chrono::nanoseconds warm_up() const
     {
         return std::min<std::chrono::nanoseconds>(time, std::chrono::milliseconds(500));
     }
-    [[nodiscard]] bool contended() const { return keys < in_flight || begins; }
+    /// Whether workers share keys. Several processes use the same keys.
+    [[nodiscard]] bool contended() const { return keys < in_flight || start_time; }
     /// Returns the key that a worker uses after `key`.
     [[nodiscard]] std::size_t next(std::size_t key) const
     {
@@ -46,6 +47,7 @@ struct workload
     [[nodiscard]] static std::string name(std::size_t key) { return "load:" + std::to_string(key); }
 };
 
+/// Result of a slice. A pair is an acquire and its release.
 struct rate
 {
     double pairs_per_second = 0.0;
@@ -53,7 +55,7 @@ struct rate
     /// All pairs of the slice, including the warm-up.
     double pairs = 0.0;
     /// For a load with contention: the longest time from the call of acquire to the release.
-    double longest_turn_ms = 0.0;
+    double max_pair_time_ms = 0.0;
     double server_us_per_pair = 0.0;
 };
 
@@ -69,7 +71,7 @@ struct progress
 {
     std::uint64_t pairs = 0;
     bool stopping = false;
-    std::chrono::nanoseconds longest_turn{0};
+    std::chrono::nanoseconds max_pair_time{0};
 };
 
 /// A worker. It runs until `progress::stopping` is set.

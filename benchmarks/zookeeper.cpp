@@ -161,7 +161,7 @@ void add_contended(const std::vector<candidate>& candidates, double lower_limit,
     compare(candidates, lower_limit, found);
     for (const candidate& each : candidates)
         found.add({each.name + ", longest acquire to release",
-            median_over_rounds(each, [](const rate& round) { return round.longest_turn_ms; }), "ms"});
+            median_over_rounds(each, [](const rate& round) { return round.max_pair_time_ms; }), "ms"});
     for (const candidate& each : candidates)
         add_costs(each, found);
 }
@@ -185,7 +185,7 @@ workload with_common_start(workload load)
 {
     // By then, each process has started and is warm. Of a short run, only the counts are used.
     const auto ready = load.time * 3 + std::chrono::seconds(1);
-    load.begins = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
+    load.start_time = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
         std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now() + ready));
     return load;
 }

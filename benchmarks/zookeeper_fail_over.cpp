@@ -74,7 +74,7 @@ public:
         next_grants.push_back(since(answered, granted_.at(1)));
         all_grants.push_back(since(answered, granted_.back()));
         leader_died_ = false;
-        servers_.mend();
+        servers_.restore();
     }
 
     /// Durations in milliseconds.

@@ -3,7 +3,7 @@
 #include "statistics.hpp"
 #include "zookeeper.hpp"
 
-#include "support/proxy.hpp"
+#include "support/toxiproxy.hpp"
 
 #include <colock/connect.hpp>
 #include <colock/locker.hpp>
@@ -95,7 +95,7 @@ double typical_hand_off(
 
 void measure_zookeeper_round_trips(const workload& at, const options& settings, report& found)
 {
-    colock::testing::proxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
+    colock::testing::toxiproxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     link.add("delay", "latency", "downstream", R"({"latency":)" + std::to_string(link_ms) + R"(,"jitter":0})");
     workload through = at;
     through.port = std::to_string(link.port());

@@ -1,5 +1,6 @@
-# find_package(colock [COMPONENTS ...]): every library is a component with its own export set. So a user needs only the
-# drivers of the backends that the program uses.
+# Installs the libraries, and what find_package(colock [COMPONENTS ...]) and pkg-config need. Every library is a
+# component with its own export set and its own pkg-config file. So a user needs only the drivers of the backends that
+# the program uses.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -7,12 +8,15 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/colock)
 set(colock_component_table "")
 get_property(colock_components GLOBAL PROPERTY colock_components)
 foreach(component IN LISTS colock_components)
-    install(TARGETS colock_${component} EXPORT colock_${component} FILE_SET HEADERS)
-    install(EXPORT colock_${component}
-        NAMESPACE colock:: DESTINATION ${package_dir} FILE colock-${component}-targets.cmake)
+    install(TARGETS colock_${component} EXPORT colock_${component}
+        LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
+        ARCHIVE COMPONENT development
+        FILE_SET HEADERS COMPONENT development)
+    install(EXPORT colock_${component} NAMESPACE colock::
+        DESTINATION ${package_dir} FILE colock-${component}-targets.cmake COMPONENT development)
     foreach(fact needs packages)
-        get_property(value GLOBAL PROPERTY colock_${component}_${fact})
-        string(APPEND colock_component_table "set(colock_${component}_${fact} ${value})\n")
+        get_property(colock_${component}_${fact} GLOBAL PROPERTY colock_${component}_${fact})
+        string(APPEND colock_component_table "set(colock_${component}_${fact} ${colock_${component}_${fact}})\n")
     endforeach()
 endforeach()
 
@@ -24,5 +28,55 @@ install(FILES
         ${PROJECT_BINARY_DIR}/colock-config-version.cmake
         ${PROJECT_SOURCE_DIR}/cmake/ColockCompiler.cmake
         ${PROJECT_SOURCE_DIR}/cmake/FindZookeeperClient.cmake
-    DESTINATION ${package_dir})
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+    DESTINATION ${package_dir} COMPONENT development)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
+
+# The files for pkg-config. The packages of CMake and what pkg-config or the linker calls them:
+set(colock_pc_module_OpenSSL openssl)
+set(colock_pc_module_mongoc-1.0 libmongoc-1.0)
+set(colock_pc_library_boost_context $<TARGET_LINKER_FILE:Boost::context>)
+if(NOT Boost_INCLUDE_DIRS STREQUAL "/usr/include") # the dynamic linker does not find this Boost by itself
+    string(APPEND colock_pc_library_boost_context " -Wl,-rpath,$<TARGET_LINKER_FILE_DIR:Boost::context>")
+endif()
+set(colock_pc_library_ZookeeperClient ${ZookeeperClient_LIBRARY})
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+    BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE colock_pc_prefix)
+set(boost_flags "")
+if(NOT Boost_INCLUDE_DIRS STREQUAL "/usr/include")
+    set(boost_flags " -I${Boost_INCLUDE_DIRS}")
+endif()
+foreach(component IN LISTS colock_components)
+    get_target_property(kind colock_${component} TYPE)
+    if(kind STREQUAL "INTERFACE_LIBRARY") # the contract tests are sources
+        continue()
+    endif()
+    set(modules "")
+    set(libraries "")
+    foreach(need IN LISTS colock_${component}_needs)
+        string(REPLACE "_" "-" need ${need})
+        list(APPEND modules colock-${need})
+    endforeach()
+    foreach(package IN LISTS colock_${component}_packages)
+        list(APPEND modules ${colock_pc_module_${package}})
+        list(APPEND libraries ${colock_pc_library_${package}})
+    endforeach()
+    list(JOIN modules " " modules)
+    list(JOIN libraries " " libraries)
+    string(REPLACE "_" "-" name colock-${component})
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/pkgconfig/${name}.pc CONTENT
+"prefix=\${pcfiledir}/${colock_pc_prefix}
+libdir=\${prefix}/${CMAKE_INSTALL_LIBDIR}
+includedir=\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
+
+Name: ${name}
+Description: ${PROJECT_DESCRIPTION}: ${component}
+Version: ${PROJECT_VERSION}
+Requires: ${modules}
+Cflags: -I\${includedir}${boost_flags} -pthread
+Libs: -L\${libdir} -l${name} ${libraries} -pthread
+")
+    install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/${name}.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endforeach()
+
+include(ColockPackages)

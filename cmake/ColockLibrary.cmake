@@ -5,29 +5,74 @@ function(colock_allow_unity_build target)
 endfunction()
 
 # colock_add_library(NAME
+#     [INTERNAL]              only other libraries of colock link it
 #     HEADERS header...       public headers, relative to include/colock
 #     SOURCES source...
 #     PUBLIC target...        libraries that its headers need
 #     PRIVATE target...       libraries that only its sources need
-#     PACKAGES package...)    packages that a consumer has to find before it can link the library
+#     PACKAGES package...)    packages that a consumer has to find before it can link the static library
 #
 # Defines one library: the target colock::NAME, and the component NAME of the installed package.
+#
+# With BUILD_SHARED_LIBS, a library exports only what its public headers declare. An internal library is then linked
+# into the libraries that use it, and is not installed.
 function(colock_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;PUBLIC;PRIVATE;PACKAGES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL" "" "HEADERS;SOURCES;PUBLIC;PRIVATE;PACKAGES")
     set(target colock_${name})
 
-    add_library(${target} ${arg_SOURCES})
+    if(arg_INTERNAL)
+        add_library(${target} STATIC ${arg_SOURCES})
+    else()
+        add_library(${target} ${arg_SOURCES})
+    endif()
     add_library(colock::${name} ALIAS ${target})
     list(TRANSFORM arg_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/colock/)
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${arg_HEADERS})
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_compile_features(${target} PUBLIC cxx_std_20)
     target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+    # A static core contains the only copy of colock_util. Each shared library has a copy of its own.
+    if(name STREQUAL "core" OR (BUILD_SHARED_LIBS AND NOT arg_INTERNAL))
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:colock_util>)
+    endif()
+    string(REPLACE "_" "-" file_name "colock-${name}")
     set_target_properties(${target} PROPERTIES
         EXPORT_NAME ${name}
-        CXX_EXTENSIONS OFF
-        POSITION_INDEPENDENT_CODE ON
+        OUTPUT_NAME ${file_name}
+        DEFINE_SYMBOL "" # both kinds of library share their entries in the compiler cache
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${colock_soversion}
+        # An installed library finds the other ones, and a Boost that is not the system's.
+        INSTALL_RPATH "$ORIGIN"
+        INSTALL_RPATH_USE_LINK_PATH ON
         VERIFY_INTERFACE_HEADER_SETS ${COLOCK_DEVELOPER})
+    colock_compile_as_library(${target})
+
+    if(NOT arg_INTERNAL)
+        set_property(GLOBAL APPEND PROPERTY colock_public_components ${name})
+    elseif(BUILD_SHARED_LIBS)
+        return()
+    endif()
+    set(needs ${arg_PUBLIC})
+    if(NOT BUILD_SHARED_LIBS)
+        list(APPEND needs ${arg_PRIVATE})
+    else()
+        set(arg_PACKAGES "")
+    endif()
+    list(FILTER needs INCLUDE REGEX "^colock::")
+    list(TRANSFORM needs REPLACE "^colock::" "")
+    set_property(GLOBAL APPEND PROPERTY colock_components ${name})
+    set_property(GLOBAL PROPERTY colock_${name}_needs ${needs})
+    set_property(GLOBAL PROPERTY colock_${name}_packages ${arg_PACKAGES})
+endfunction()
+
+# Sets what all libraries have in common. Everything that is not marked with COLOCK_EXPORT is hidden.
+function(colock_compile_as_library target)
+    set_target_properties(${target} PROPERTIES
+        CXX_EXTENSIONS OFF
+        CXX_VISIBILITY_PRESET hidden
+        VISIBILITY_INLINES_HIDDEN ON
+        POSITION_INDEPENDENT_CODE ON)
     # A unity build takes a third of the compile time. If CMAKE_UNITY_BUILD is set, its value is used instead.
     if(NOT DEFINED CMAKE_UNITY_BUILD)
         set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
@@ -37,13 +82,6 @@ function(colock_add_library name)
     else()
         colock_allow_unity_build(${target})
     endif()
-
-    set(needs ${arg_PUBLIC} ${arg_PRIVATE})
-    list(FILTER needs INCLUDE REGEX "^colock::")
-    list(TRANSFORM needs REPLACE "^colock::" "")
-    set_property(GLOBAL APPEND PROPERTY colock_components ${name})
-    set_property(GLOBAL PROPERTY colock_${name}_needs ${needs})
-    set_property(GLOBAL PROPERTY colock_${name}_packages ${arg_PACKAGES})
 endfunction()
 
 # colock_driver(NAME
@@ -81,8 +119,7 @@ endfunction()
 #     [NEEDS text             name of the driver
 #      ...])                  the other arguments of colock_driver
 #
-# Registers the backend with colock::connect, whether it is built or not. The entry file of the backend defines
-# colock::<NAME>::connect.
+# Registers the backend with colock::connect, whether it is built or not. src/connect/<NAME>.cpp makes its adapters.
 function(colock_backend name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FORMS;NEEDS" "SCHEMES")
     set_property(GLOBAL APPEND PROPERTY colock_backends ${name})

@@ -12,6 +12,7 @@ colock_curator_classes=$(printf "/usr/share/java/%s.jar:" curator-recipes curato
 colock_curator_classes+=/usr/share/java/slf4j-simple.jar
 colock_mongodb=$colock_cache/secantus-0.7.0b3
 colock_mongodb_native=$colock_cache/secantus-native-0.5.3-beta.196
+colock_conan=$colock_cache/conan-2.34.0
 colock_zookeeper_classes=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
 
 # Prints the base addresses of the archives from which apt takes Debian's main packages, one per line.
@@ -22,8 +23,9 @@ colock_debian_archives() {
             '$2 == release && $3 == "main" && !seen[$1]++ { print $1 }'
 }
 
-# A Boost that the user selects with Boost_DIR or CMAKE_PREFIX_PATH has priority.
-if [ -d "$colock_boost" ]; then
+# A Boost that the user selects with Boost_DIR or CMAKE_PREFIX_PATH has priority. COLOCK_BOOST=system selects the system's
+# own.
+if [ -d "$colock_boost" ] && [ "${COLOCK_BOOST:-}" != system ]; then
     case ":${CMAKE_PREFIX_PATH:-}:" in
     *":$colock_boost:"*) ;;
     *) export CMAKE_PREFIX_PATH=${CMAKE_PREFIX_PATH:+$CMAKE_PREFIX_PATH:}$colock_boost ;;

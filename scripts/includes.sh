@@ -39,9 +39,6 @@ git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '
         split($0, part, /[:"]/)
         from = substr(part[1], 5)
         to = part[4]
-        # An entry file registers its backend for a URL scheme.
-        if (from ~ /\/entry\.cpp$/ && is_in(to, "connect"))
-            next
         rule = ""
         for (folder in may)
             if (folder != "" && is_in(from, folder))

@@ -41,8 +41,8 @@ awk -v page="$page" -v results="$scratch/results" -v known="$scratch/known" '
     FILENAME ~ /\.cpp$/ {
         if (FNR == 1) suite = ""
         if (/^BOOST_(AUTO|FIXTURE)_TEST_SUITE\(/) { suite = $0; gsub(/^[^(]*\(|[,)].*/, "", suite) }
-        else if (/^(BOOST_AUTO_TEST_CASE|COLOCK_SCENE)\(/) {
-            test = $0; sub(/^BOOST_AUTO_TEST_CASE\(|^COLOCK_SCENE\([^,]*, /, "", test); sub(/[,)].*/, "", test)
+        else if (/^(BOOST_AUTO_TEST_CASE|COLOCK_FIXTURE)\(/) {
+            test = $0; sub(/^BOOST_AUTO_TEST_CASE\(|^COLOCK_FIXTURE\([^,]*, /, "", test); sub(/[,)].*/, "", test)
             test = suite "/" test
             if (FILENAME ~ /coming_from/) ours[test] = 1
         } else if (/^}/) test = ""

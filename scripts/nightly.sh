@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last, and both commands of
-# README.md in a minimal Debian 12 and 13.
+# README.md in a minimal Debian 12 and 13, and the packages for Debian and Conan.
 #
 #   scripts/nightly.sh
 #
@@ -18,3 +18,10 @@ for debian in 12 13; do
         scripts/debian_root.sh "$debian" "scripts/$command.sh"
     done
 done
+
+echo "nightly: Debian packages"
+scripts/debian_root.sh 13 packaging/debian/build.sh
+scripts/debian_root.sh 13 packaging/debian/check.sh
+
+echo "nightly: Conan package"
+packaging/conan/check.sh

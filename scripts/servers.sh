@@ -10,7 +10,7 @@
 #   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that is shared by tests
 #   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; with a tick time of 500 ms
 #   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set if no server is installed. mongodb_native, another
-#                          server that scripts/setup.sh can build, sets the same variable
+#                          server that scripts/setup.sh can build, is always started, and sets the same variable
 #
 # The same variable with the suffix _ID is the id of the server's process, if this script started the server. A server
 # that is named twice is started twice. The second address is in COLOCK_TEST_REDIS_2, and so on.
@@ -18,12 +18,14 @@
 # Tests that stop or damage servers start their own. For such tests the script exports:
 #
 #   COLOCK_REDIS_SERVER    the redis-server binary
-#   COLOCK_REDIS_WITHOUT_TLS   set if this binary was built without TLS: tests that need TLS are reported as skipped
 #   COLOCK_ZOOKEEPER_CLASSES   the class path of ZooKeeper
 #   COLOCK_CURATOR_CLASSES     the class path of Curator
 #   COLOCK_MONGODB_SERVER      the server program of MongoDB's protocol
 #   COLOCK_MONGODB_OPTIONS     its options, in addition to its port and its folder
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
+#
+# The caller may set COLOCK_REDIS_WITHOUT_TLS if the redis-server binary was built without TLS. Tests that need TLS are
+# then reported as skipped.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -88,7 +90,7 @@ launch_zookeeper() {
 zookeeper_answers() { [[ $(ask "$1" srvr) = "Zookeeper version"* ]]; }
 
 launch_mongodb() {
-    # shellcheck disable=SC2086 # several of them
+    # shellcheck disable=SC2086 # a list of options
     exec "$COLOCK_MONGODB_SERVER" --port "$1" --storage-path "$2/data" $COLOCK_MONGODB_OPTIONS
 }
 mongodb_answers() { { exec {socket}<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null && exec {socket}>&-; }

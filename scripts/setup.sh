@@ -2,17 +2,19 @@
 # Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
 #   scripts/setup.sh [build|sanitizers|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
-#                    peers]...
+#                    peers|conan]...
 #
 # Without a name: build.
 #
 # On Debian 12 and 13, missing packages are installed from the system's archive. Boost 1.92 is newer than the Boost of
-# both; it is unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. On other systems, the script prints what to install.
+# both; it is unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. With COLOCK_BOOST=system, the system's own Boost is used
+# instead (Debian 13: 1.88), which is sufficient for all backends except Redis. On other systems, the script prints what
+# to install.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-boost_version=1.92 # the folders' names in environment.sh follow
+boost_version=1.92 # environment.sh contains this version in the name of a folder
 toxiproxy_version=2.5.0
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -31,7 +33,7 @@ esac
 # --- packages -------------------------------------------------------------------------------------------------------
 
 missing=()     # Debian packages
-missing_text=() # the same for everyone else
+missing_text=() # descriptions of the same, for other systems than Debian
 
 # need COMMAND PACKAGE DESCRIPTION: notes PACKAGE as missing unless COMMAND succeeds
 need() {
@@ -71,12 +73,14 @@ join() {
 
 # --- Boost ----------------------------------------------------------------------------------------------------------
 
-boost_is_there() {
-    [ -f "$colock_boost/include/boost/version.hpp" ] && return 0
+boost_is_there() { [ -f "$colock_boost/include/boost/version.hpp" ] || boost_is_found "$boost_version" headers; }
+
+# boost_is_found VERSION COMPONENT: whether CMake finds this version or a later one
+boost_is_found() {
     local probe=$scratch/boost
     mkdir -p "$probe"
     printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(probe CXX)' \
-        "find_package(Boost $boost_version CONFIG REQUIRED COMPONENTS headers)" >"$probe/CMakeLists.txt"
+        "find_package(Boost $1 CONFIG REQUIRED COMPONENTS $2)" >"$probe/CMakeLists.txt"
     cmake -S "$probe" -B "$probe/build" -G Ninja >/dev/null 2>&1
 }
 
@@ -129,10 +133,14 @@ setup_build() {
     need '[ -f /usr/include/zookeeper/zookeeper.h ] || [ -z "$debian" ]' libzookeeper-st-dev "ZooKeeper's C client"
     need 'pkg-config --exists sqlite3' libsqlite3-dev "SQLite >= 3.7 with its headers"
     need 'pkg-config --exists libmongoc-1.0 || [ -z "$debian" ]' libmongoc-dev "libmongoc >= 1.23 with its headers"
+    if [ "${COLOCK_BOOST:-}" = system ]; then
+        need 'boost_is_found 1.88 headers' libboost1.88-dev "Boost >= 1.88"
+        need 'boost_is_found 1.88 context' libboost-context1.88-dev "Boost.Context >= 1.88"
+    fi
     install_missing
     . "$colock_root/scripts/environment.sh"
 
-    if ! boost_is_there; then
+    if [ "${COLOCK_BOOST:-}" != system ] && ! boost_is_there; then
         [ -n "$debian" ] || fail "Boost >= $boost_version was not found: install it, and set Boost_DIR or CMAKE_PREFIX_PATH"
         fetch_boost
         . "$colock_root/scripts/environment.sh"
@@ -296,6 +304,21 @@ install_python_peers() {
         "$colock_peers/python/bin/pip" install -r "$colock_root/benchmarks/peers/requirements.txt"
 }
 
+setup_conan() {
+    if [ ! -f "$colock_conan/installed" ]; then
+        if [ -n "$debian" ]; then
+            need 'python3 -c "import venv, ensurepip"' python3-venv "Python >= 3.10 with venv"
+            install_missing
+        fi
+        say "installing Conan into $colock_conan"
+        python3 -m venv --clear "$colock_conan" >"$log" 2>&1 &&
+            "$colock_conan/bin/pip" install "conan==${colock_conan##*-}" >>"$log" 2>&1 ||
+            { cat "$log" >&2; fail "Conan could not be installed"; }
+        touch "$colock_conan/installed"
+    fi
+    say "conan: ready"
+}
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
@@ -303,8 +326,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers" ;;
+    build | sanitizers | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | conan) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, conan" ;;
     esac
 done
 for part; do "setup_$part"; done

@@ -3,7 +3,7 @@
 #
 #   scripts/tidy.sh [COMMITS]       (default: the last 20 commits)
 #
-# Checks at most 20 files: those that changed last. Exits with 1 if clang-tidy warns.
+# Checks at most 20 files: those that changed last. Fails if clang-tidy warns.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

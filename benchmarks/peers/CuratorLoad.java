@@ -20,7 +20,7 @@ public final class CuratorLoad {
     private static final double WARM_UP = 3;
 
     private static final LongAdder pairs = new LongAdder();
-    private static final AtomicLong longestTurn = new AtomicLong();
+    private static final AtomicLong maxPairTime = new AtomicLong();
     private static volatile boolean stopping = false;
 
     public static void main(String[] words) throws Exception {
@@ -49,7 +49,7 @@ public final class CuratorLoad {
         OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         String begins = given.get("--begins");
         pause(begins == null ? WARM_UP * seconds : Long.parseLong(begins) - System.currentTimeMillis() / 1e3);
-        longestTurn.set(0);
+        maxPairTime.set(0);
         long before = pairs.sum();
         long cpu = system.getProcessCpuTime();
         long start = System.nanoTime();
@@ -61,8 +61,8 @@ public final class CuratorLoad {
         for (Thread each : workers)
             each.join();
         System.out.println(String.format(Locale.ROOT,
-            "{\"pairs_per_second\": %f, \"cpu_us_per_pair\": %f, \"pairs\": %d, \"longest_turn_ms\": %f}",
-            counted * 1e9 / elapsed, used / 1e3 / Math.max(counted, 1), pairs.sum(), longestTurn.get() / 1e6));
+            "{\"pairs_per_second\": %f, \"cpu_us_per_pair\": %f, \"pairs\": %d, \"max_pair_time_ms\": %f}",
+            counted * 1e9 / elapsed, used / 1e3 / Math.max(counted, 1), pairs.sum(), maxPairTime.get() / 1e6));
         System.exit(0);
     }
 
@@ -77,7 +77,7 @@ public final class CuratorLoad {
                 own.get(i).acquire();
                 own.get(i).release();
                 pairs.increment();
-                longestTurn.accumulateAndGet(System.nanoTime() - start, Math::max);
+                maxPairTime.accumulateAndGet(System.nanoTime() - start, Math::max);
             }
         } catch (Exception problem) {
             problem.printStackTrace();

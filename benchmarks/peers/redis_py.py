@@ -54,7 +54,7 @@ async def main(args):
         "pairs_per_second": counted / elapsed,
         "cpu_us_per_pair": cpu * 1e6 / max(counted, 1),
         "pairs": pairs,
-        "longest_turn_ms": max_pair_time * 1000,
+        "max_pair_time_ms": max_pair_time * 1000,
     }
     print(json.dumps(answer))
 

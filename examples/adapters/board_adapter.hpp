@@ -32,7 +32,7 @@ struct board
         colock::lease_clock::time_point expires{};
         colock::lock_status status{};
     };
-    void tell(const std::string& key)
+    void notify_watchers(const std::string& key)
     {
         const auto [first, last] = watchers.equal_range(key);
         for (auto watcher = first; watcher != last; ++watcher)
@@ -40,7 +40,7 @@ struct board
     }
     void take_off(std::map<std::string, note>::iterator taken)
     {
-        tell(taken->first);
+        notify_watchers(taken->first);
         notes.erase(taken);
     }
 
@@ -86,7 +86,7 @@ protected:
         const auto before = std::exchange(ours->second.expires, expiry_of(ttl));
         // Waiters rely on the expiry in their busy answer, so they are notified of an earlier expiry.
         if (ours->second.expires < before)
-            board_->tell(claim->key());
+            board_->notify_watchers(claim->key());
         ours->second.status.renewed = std::chrono::system_clock::now();
         co_return colock::extend_outcome{};
     }
@@ -101,10 +101,10 @@ protected:
     // notification. It needs none, because the core checks again at the time that the busy answer named.
     asio::awaitable<void> do_wait(colock::claim_ptr claim, colock::lease_clock::time_point until) override
     {
-        colock::lease_timer told(executor(), until);
-        const watching watched(*board_, claim->key(), told);
+        colock::lease_timer wake_up(executor(), until);
+        const watch_guard watched(*board_, claim->key(), wake_up);
         if (is_taken(claim->key()))
-            co_await told.async_wait(asio::as_tuple);
+            co_await wake_up.async_wait(asio::as_tuple(asio::deferred));
         // The guard `watched` unregisters the timer, whether it was notified or cancelled.
     }
     //]
@@ -126,7 +126,7 @@ protected:
         co_await round_trip();
         colock::list_outcome outcome;
         if (is_taken(key))
-            outcome.locks.push_back(told_of(board_->notes.find(key)->second));
+            outcome.locks.push_back(status_of(board_->notes.find(key)->second));
         co_return outcome;
     }
     asio::awaitable<colock::list_outcome> do_break(std::string key) override
@@ -135,7 +135,7 @@ protected:
         colock::list_outcome outcome;
         if (is_taken(key)) {
             const auto broken = board_->notes.find(key);
-            outcome.locks.push_back(told_of(broken->second));
+            outcome.locks.push_back(status_of(broken->second));
             board_->take_off(broken);
         }
         co_return outcome;
@@ -149,7 +149,7 @@ protected:
         auto next = cursor.empty() ? board_->notes.begin() : board_->notes.upper_bound(cursor);
         for (std::size_t looked_at = 0; next != board_->notes.end() && looked_at < notes_per_page; ++next, ++looked_at)
         {
-            const auto status = told_of(next->second);
+            const auto status = status_of(next->second);
             if (is_taken(next->first) && which.matches(status))
                 page.locks.push_back(status);
             cursor = next->first;
@@ -170,7 +170,7 @@ protected:
             cursor = note->first;
             if (is_taken(note->first))
                 continue;
-            step.locks.push_back(told_of(note->second));
+            step.locks.push_back(status_of(note->second));
             board_->take_off(note);
             if (step.locks.size() == limit)
                 break;
@@ -190,16 +190,16 @@ protected:
 private:
     static constexpr std::size_t notes_per_page = 16;
 
-    struct watching
+    struct watch_guard
     {
-        watching(board& watched, std::string key, colock::lease_timer& told)
-            : of(watched), place(watched.watchers.emplace(std::move(key), &told))
+        watch_guard(board& watched, std::string key, colock::lease_timer& wake_up)
+            : server(watched), position(watched.watchers.emplace(std::move(key), &wake_up))
         {
         }
-        ~watching() { of.watchers.erase(place); }
+        ~watch_guard() { server.watchers.erase(position); }
 
-        board& of;
-        const std::multimap<std::string, colock::lease_timer*>::iterator place;
+        board& server;
+        const std::multimap<std::string, colock::lease_timer*>::iterator position;
     };
 
     asio::awaitable<void> round_trip()
@@ -223,8 +223,9 @@ private:
         const bool is_ours = find_ours(claim) != board_->notes.end();
         auto& note = board_->notes[claim.key()];
         if (!is_ours && is_taken(claim.key())) {
-            const bool for_ever = note.expires == colock::lease_clock::time_point::max();
-            const auto left = for_ever ? colock::lease_clock::duration{} : note.expires - colock::lease_clock::now();
+            const bool never_expires = note.expires == colock::lease_clock::time_point::max();
+            const auto left =
+                never_expires ? colock::lease_clock::duration{} : note.expires - colock::lease_clock::now();
             return colock::create_outcome::busy(left, note.status.owner);
         }
         const auto now = std::chrono::system_clock::now();
@@ -251,7 +252,7 @@ private:
         board_->take_off(ours);
         return {};
     }
-    static colock::lock_status told_of(const board::note& note)
+    static colock::lock_status status_of(const board::note& note)
     {
         auto status = note.status;
         const auto left = note.expires - colock::lease_clock::now();

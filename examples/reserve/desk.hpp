@@ -7,6 +7,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
@@ -67,7 +68,7 @@ private:
         // is busy or the backend does not answer. A deadline of Asio would only report a cancellation.
         const auto patience = colock::retry_policy::forever().total_time(limit_);
         auto [failed, lock] = co_await locker_.async_acquire(
-            "seat:" + seat, {.retry = patience, .renewal = colock::renewal::automatic}, asio::as_tuple);
+            "seat:" + seat, {.retry = patience, .renewal = colock::renewal::automatic}, asio::as_tuple(asio::deferred));
         if (failed == colock::errc::retry_exhausted)
             co_return try_later("busy: somebody else is reserving " + seat);
         if (failed)

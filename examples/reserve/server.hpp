@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -27,7 +28,7 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, const desk& cle
         http::request_parser<http::string_body> parser;
         parser.body_limit(1024);
         client.expires_after(std::chrono::seconds(30));
-        const auto [failed, length] = co_await http::async_read(client, buffer, parser, asio::as_tuple);
+        const auto [failed, length] = co_await http::async_read(client, buffer, parser, asio::as_tuple(asio::deferred));
         if (failed == http::error::end_of_stream)
             co_return;
         const bool malformed = failed.category() == make_error_code(http::error::bad_method).category();
@@ -47,7 +48,8 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, const desk& cle
         if (received.method() == http::verb::head)
             answer.body().clear(); // the Content-Length header is still sent
         client.expires_after(std::chrono::seconds(30));
-        if (const auto [error, sent] = co_await http::async_write(client, answer, asio::as_tuple); error)
+        if (const auto [error, sent] = co_await http::async_write(client, answer, asio::as_tuple(asio::deferred));
+            error)
             co_return;
     }
     client.socket().shutdown(asio::ip::tcp::socket::shutdown_send);

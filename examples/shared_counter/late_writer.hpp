@@ -15,7 +15,7 @@
 
 namespace asio = boost::asio;
 
-inline bool write_and_tell(const report& paper, const colock::lock& lock, const std::string& author)
+inline bool write_and_print(const report& paper, const colock::lock& lock, const std::string& author)
 {
     const bool accepted = paper.write(author, lock.fence());
     std::cout << author << ", fence " << lock.fence() << ": " << (accepted ? "written" : "refused") << std::endl;
@@ -28,16 +28,16 @@ inline bool write_and_tell(const report& paper, const colock::lock& lock, const 
 inline asio::awaitable<void> write_late(colock::locker locker, const report& paper)
 {
     colock::lock lock = co_await locker.acquire("report", {.ttl = std::chrono::milliseconds(500)});
-    write_and_tell(paper, lock, "first writer");
+    write_and_print(paper, lock, "first writer");
     std::raise(SIGSTOP);
     // lock.held() is false now. But a check does not help if the write was already on its way.
-    write_and_tell(paper, lock, "first writer, late");
+    write_and_print(paper, lock, "first writer, late");
 }
 
 /// Waits until the lease of the first writer has expired, and then gets a higher fence.
 inline asio::awaitable<void> write_next(colock::locker locker, const report& paper)
 {
     colock::lock lock = co_await locker.acquire("report");
-    write_and_tell(paper, lock, "second writer");
+    write_and_print(paper, lock, "second writer");
     co_await lock.release();
 }

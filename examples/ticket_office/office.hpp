@@ -9,6 +9,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
@@ -53,8 +54,8 @@ private:
     {
         std::string line;
         for (;;) {
-            const auto [error, length] =
-                co_await asio::async_read_until(client, asio::dynamic_buffer(line, 64), '\n', asio::as_tuple);
+            const auto [error, length] = co_await asio::async_read_until(
+                client, asio::dynamic_buffer(line, 64), '\n', asio::as_tuple(asio::deferred));
             if (error)
                 co_return;
             std::size_t block = 0;

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
+
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/wait_traits.hpp>
@@ -10,7 +12,7 @@
 #include <ratio>
 #include <type_traits>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace asio = boost::asio;
 
@@ -22,7 +24,7 @@ namespace asio = boost::asio;
 /// TrivialClock; `is_steady` is true.
 ///
 /// Thread safety: all functions may be called from any thread.
-struct lease_clock
+struct COLOCK_EXPORT lease_clock
 {
     using rep = std::chrono::nanoseconds::rep;
     using period = std::chrono::nanoseconds::period;
@@ -71,7 +73,7 @@ template <class Rep, class Period>
     return point + rest;
 }
 
-} // namespace colock
+} // namespace colock::inline v0
 
 /// Timers of Asio sleep on CLOCK_MONOTONIC, which stops while the machine is suspended. No single wait is therefore
 /// longer than 5 s, so that a timer on lease_clock is at most 5 s late after the machine resumes.
@@ -91,9 +93,9 @@ struct boost::asio::wait_traits<colock::lease_clock>
     }
 };
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// An Asio timer that runs on lease_clock.
 using lease_timer = asio::basic_waitable_timer<lease_clock, asio::wait_traits<lease_clock>, asio::any_io_executor>;
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
+
 #include <boost/system/error_code.hpp>
 #include <boost/system/system_error.hpp>
 
@@ -9,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace colock {
+namespace colock::inline v0 {
 
 using boost::system::error_code;
 
@@ -50,7 +52,7 @@ enum class errc
 };
 
 /// The category of errc, named "colock".
-[[nodiscard]] const boost::system::error_category& colock_category() noexcept;
+COLOCK_EXPORT [[nodiscard]] const boost::system::error_category& colock_category() noexcept;
 
 [[nodiscard]] inline error_code make_error_code(errc value) noexcept
 {
@@ -75,7 +77,7 @@ struct error_context
 };
 
 /// Base class of all exceptions of colock. Copying an exception does not throw.
-class error : public boost::system::system_error
+class COLOCK_EXPORT error : public boost::system::system_error
 {
 public:
     error(error_code code, error_context context);
@@ -93,22 +95,22 @@ public:
     [[nodiscard]] std::size_t counted_attempts() const noexcept { return context().counted_attempts; }
 
 private:
-    struct told;
+    struct description;
 
     [[nodiscard]] const error_context& context() const noexcept;
 
-    std::shared_ptr<const told> told_;
+    std::shared_ptr<const description> description_;
 };
 
 /// An acquire failed with an error of the backend.
-class create_error : public error
+class COLOCK_EXPORT create_error : public error
 {
 public:
     using error::error;
 };
 
 /// The retry policy of an acquire ended: `errc::retry_exhausted`.
-class retry_error : public error
+class COLOCK_EXPORT retry_error : public error
 {
 public:
     using error::error;
@@ -116,14 +118,14 @@ public:
 
 /// A release with `on_failure::raise` failed: the lock had expired or was taken, or it is unknown whether it was
 /// released.
-class release_error : public error
+class COLOCK_EXPORT release_error : public error
 {
 public:
     using error::error;
 };
 
 /// An extend failed. With `errc::not_held` the caller no longer holds the lock.
-class extend_error : public error
+class COLOCK_EXPORT extend_error : public error
 {
 public:
     using error::error;
@@ -132,20 +134,20 @@ public:
 /// The lock of a `with_lock` was lost before its body ended. An exception of the body is nested
 /// (std::nested_exception). If the lease ended because it could not be renewed, `cause()` contains the error of the
 /// renewal, if it is known.
-class lost_error : public error
+class COLOCK_EXPORT lost_error : public error
 {
 public:
     using error::error;
 };
 
 /// The input of the caller was rejected before anything was sent to the backend.
-class validation_error : public error
+class COLOCK_EXPORT validation_error : public error
 {
 public:
     using error::error;
 };
 
-} // namespace colock
+} // namespace colock::inline v0
 
 template <>
 struct boost::system::is_error_code_enum<colock::errc> : std::true_type

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace colock {
+namespace colock::inline v0 {
 
 class lock;
 
@@ -30,7 +32,7 @@ class lock;
 /// highest would be admitted.
 ///
 /// Thread safety: safe.
-class fence_gate
+class COLOCK_EXPORT fence_gate
 {
 public:
     /// Returns whether `fence` is admitted: no higher fence of this key has been admitted before. The same fence may be
@@ -58,4 +60,4 @@ private:
     std::unordered_map<std::string, std::uint64_t, text_hash, std::equal_to<>> highest_;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/detail/front.hpp>
+#include <colock/detail/async_functions.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/options.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/status.hpp>
@@ -16,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace detail {
 class core;
@@ -44,7 +45,7 @@ class record;
 /// The class is `[[nodiscard]]`, because a discarded lock is released at once. Clang warns of
 /// `co_await locker.acquire("k");`. GCC (versions 12 and 14 were tested) warns of a discarded plain call, but not of a
 /// discarded `co_await`.
-class [[nodiscard]] lock
+class COLOCK_EXPORT [[nodiscard]] lock
 {
 public:
     lock() noexcept = default;
@@ -217,4 +218,4 @@ private:
     core_ptr core_;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

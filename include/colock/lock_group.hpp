@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/lock.hpp>
 #include <colock/stats.hpp>
 
@@ -12,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// One key of an `acquire_all`.
 struct group_member
@@ -26,7 +27,7 @@ struct group_member
 };
 
 /// The keys of an `acquire_all`: `{"a", {"b", lock_mode::shared}}`, or a vector of keys.
-class group_members
+class COLOCK_EXPORT group_members
 {
 public:
     group_members(std::initializer_list<group_member> members) : members_(members) {}
@@ -54,7 +55,7 @@ private:
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 ///
 /// The class is `[[nodiscard]]` for the same reason as lock.
-class [[nodiscard]] lock_group
+class COLOCK_EXPORT [[nodiscard]] lock_group
 {
 public:
     lock_group() noexcept = default;
@@ -121,4 +122,4 @@ private:
     bool by_id_ = false;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,8 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/async_functions.hpp>
 #include <colock/detail/body.hpp>
-#include <colock/detail/front.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -17,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Makes locks on one backend. A cheap, copyable handle to shared state.
 ///
@@ -60,7 +61,7 @@ namespace colock {
 ///   behind other callers of this locker receives the error of the first of them.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: all functions are safe, except assigning and destroying.
-class locker
+class COLOCK_EXPORT locker
 {
 public:
     /// \throws validation_error if the adapter is null or the options contradict each other or the backend.
@@ -396,4 +397,4 @@ private:
     std::shared_ptr<handle> handle_;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

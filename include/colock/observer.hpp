@@ -1,13 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/error.hpp>
 #include <colock/status.hpp>
 
 #include <chrono>
 #include <string_view>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Receives the events of locks and of connections. Derive from this class and override the functions of interest.
 ///
@@ -22,7 +23,7 @@ namespace colock {
 /// The events of one lock are `granted` and then `released`, or `granted`, `lost` and then `settled`. For an exclusive
 /// key, `released` is reported before the next `granted`, provided that the backend's answers arrive in the order in
 /// which the backend made them.
-class observer
+class COLOCK_EXPORT observer
 {
 public:
     virtual ~observer() = default;
@@ -78,12 +79,12 @@ public:
     /// The lock was released by its holder. If the backend answers at once (memory), this is reported before the
     /// backend is called.
     virtual void released(std::string_view key) noexcept { static_cast<void>(key); }
-    /// An acquire that was abandoned by its caller, or whose outcome was unknown, holds nothing any more. `proven` is
-    /// false if the backend could not prove this; in that case the ttl has passed.
+    /// A lost lock, or an acquire that was abandoned by its caller or whose outcome was unknown, holds nothing any
+    /// more. `proven` is false if the backend could not prove this; in that case the ttl has passed.
     virtual void settled(std::string_view key, bool proven) noexcept
     {
         static_cast<void>(key), static_cast<void>(proven);
     }
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Selects who renews a lease.
 enum class renewal : unsigned char
@@ -97,4 +97,4 @@ struct locker_options
     std::optional<background_purge> purge{};
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/export.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// The arguments of a custom retry function.
 struct retry_attempt
@@ -31,7 +32,7 @@ struct retry_stop_t
 inline constexpr retry_stop_t retry_stop{};
 
 /// Result of a custom retry function: a delay or retry_stop. Zero means at once; a negative delay counts as zero.
-class retry_decision
+class COLOCK_EXPORT retry_decision
 {
 public:
     template <class Rep, class Period>
@@ -67,7 +68,7 @@ using retry_function = std::function<retry_decision(const retry_attempt&)>;
 ///
 /// Thread safety: distinct objects: safe. Shared objects: safe for const use. A custom function may be called from any
 /// thread on which an acquire runs.
-class retry_policy
+class COLOCK_EXPORT retry_policy
 {
 public:
     /// The same delay after each attempt. Range: zero or more. Jitter 0.2 unless set otherwise.
@@ -149,4 +150,4 @@ private:
     std::shared_ptr<const retry_function> function_;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/error.hpp>
 #include <colock/status.hpp>
 
@@ -11,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Counters of a locker since its construction, and its current numbers of locks and waiters.
 struct locker_stats
@@ -78,7 +79,7 @@ struct lock_report
 };
 
 /// The work that `shutdown` could not complete before its deadline.
-struct shutdown_report
+struct COLOCK_EXPORT shutdown_report
 {
     /// Keys of locks whose `with_lock` bodies still run. These locks are left to their ttl.
     std::vector<std::string> still_running{};
@@ -97,4 +98,4 @@ struct shutdown_report
     }
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Selects how many holders a lock may have at the same time.
 enum class lock_mode : unsigned char
@@ -41,8 +43,8 @@ enum class lost_reason : unsigned char
 inline constexpr std::size_t lost_reason_count = static_cast<std::size_t>(lost_reason::forked) + 1;
 
 /// Returns a word for each reason: "released", "expired", ...
-[[nodiscard]] const char* to_string(lost_reason reason) noexcept;
-[[nodiscard]] const char* to_string(lock_mode mode) noexcept;
+COLOCK_EXPORT [[nodiscard]] const char* to_string(lost_reason reason) noexcept;
+COLOCK_EXPORT [[nodiscard]] const char* to_string(lock_mode mode) noexcept;
 
 /// Describes who requested a lock. Stored with the lock for people and tools; not a credential.
 struct owner_data
@@ -59,7 +61,7 @@ struct owner_data
 };
 
 /// Status of one held lock, as the backend reports it. Does not contain the token.
-struct lock_status
+struct COLOCK_EXPORT lock_status
 {
     std::string key{};
     std::string group{};
@@ -87,7 +89,7 @@ enum class list_order : unsigned char
 };
 
 /// One page of a list of locks.
-struct lock_page
+struct COLOCK_EXPORT lock_page
 {
     std::vector<lock_status> locks{};
     /// Cursor of the next page; empty after the last page.
@@ -95,7 +97,7 @@ struct lock_page
 };
 
 /// Conditions for the locks that `list` returns. A lock is returned if it satisfies all conditions that are set.
-struct filter
+struct COLOCK_EXPORT filter
 {
     std::optional<std::string> key{};
     std::optional<std::string> key_prefix{};
@@ -115,4 +117,4 @@ struct filter
     [[nodiscard]] bool matches(const lock_status& status) const;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

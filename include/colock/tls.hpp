@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// TLS options of the connections to a backend. The server's certificate and host name are always verified. If a file
 /// has been replaced, the next connection reads it again. If the new files cannot be used, the previous contents remain
@@ -21,4 +21,4 @@ struct tls_options
     friend bool operator==(const tls_options&, const tls_options&) = default;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,11 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
+
 #include <array>
 #include <cstddef>
 #include <string>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// The secret that proves the ownership of a lock: 128 bits from the random number generator of the operating system,
 /// never reused.
@@ -14,7 +16,7 @@ namespace colock {
 /// There is deliberately no stream operator, because tokens must not be logged.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: safe for const use.
-class token
+class COLOCK_EXPORT token
 {
 public:
     static constexpr std::size_t size = 16;
@@ -42,4 +44,4 @@ private:
     bytes_type bytes_{};
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 
 /// The details of a failed operation.
@@ -207,7 +207,7 @@ template <class Initiation, class Wrap>
 }
 
 } // namespace detail
-} // namespace colock
+} // namespace colock::inline v0
 
 template <class CompletionToken, class... Signatures>
 struct boost::asio::async_result<colock::with_diagnostics_t<CompletionToken>, Signatures...>

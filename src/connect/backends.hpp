@@ -10,14 +10,20 @@
 #include <span>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
+
+/// Makes an adapter from a URL.
+using connect_function = std::shared_ptr<adapter>(const asio::any_io_executor&, std::string_view url);
+
+// Each in the file of its backend. Those of backends that were not built are not defined.
+connect_function connect_memory;
+connect_function connect_redis;
+connect_function connect_zookeeper;
+connect_function connect_mongo;
 
 /// One backend that a URL can name. The table is generated from each backend's CMakeLists.txt.
 struct backend
 {
-    /// Defined in the backend's entry.cpp.
-    using connect_function = std::shared_ptr<adapter>(const asio::any_io_executor&, std::string_view url);
-
     /// The schemes of the backend, without the suffix that may follow a '+'.
     std::array<std::string_view, 4> schemes;
     /// The forms of its URLs, for error messages.
@@ -30,4 +36,4 @@ struct backend
 
 [[nodiscard]] std::span<const backend> backends() noexcept;
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

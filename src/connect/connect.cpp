@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace {
 
@@ -44,4 +44,4 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::strin
     return named->connect(executor, url);
 }
 
-} // namespace colock
+} // namespace colock::inline v0

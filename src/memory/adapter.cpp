@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 namespace {
 
@@ -133,4 +133,4 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options se
     return std::make_shared<memory_adapter>(std::move(executor), settings);
 }
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

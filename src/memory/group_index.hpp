@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 struct entry;
 
@@ -47,4 +47,4 @@ private:
     std::map<std::string, std::map<entry*, std::size_t>> groups_;
 };
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 [[nodiscard]] inline lease_clock::time_point now_of(const claim& claim) noexcept
 {
@@ -23,13 +23,13 @@ namespace colock::memory {
 }
 
 /// Returns the outcome of a claim that is excluded by the holders of its key.
-[[nodiscard]] create_outcome busy(const entry& at, const claim& claim, lease_clock::time_point now);
+[[nodiscard]] create_outcome make_busy_outcome(const entry& at, const claim& claim, lease_clock::time_point now);
 
 /// Moves a holder's claim out of the store. The caller must remove or overwrite the holder next.
 inline claim_ptr detach(holder& held) noexcept
 {
-    if (held.handed)
-        std::exchange(held.handed, nullptr)->at = nullptr;
+    if (held.handed_to)
+        std::exchange(held.handed_to, nullptr)->at = nullptr;
     return std::move(held.owner);
 }
 
@@ -59,10 +59,11 @@ inline void break_holder(group_index& groups, entry& at, holder& held, deferred_
     take_out(at, held);
 }
 
-/// Removes at most `limit` expired holders, and returns their number. Calls `see` with each holder before its removal.
-template <class See>
-std::size_t remove_expired(
-    group_index& groups, entry& at, lease_clock::time_point now, std::size_t limit, deferred_actions& after, See see)
+/// Removes at most `limit` expired holders, and returns their number. Calls `visit` with each holder before its
+/// removal.
+template <class Visit>
+std::size_t remove_expired(group_index& groups, entry& at, lease_clock::time_point now, std::size_t limit,
+    deferred_actions& after, Visit visit)
 {
     if (now < at.earliest)
         return 0;
@@ -71,7 +72,7 @@ std::size_t remove_expired(
     for (std::size_t index = 0; index < at.holders.size();) {
         auto& held = at.holders[index];
         if (held.expires <= now && removed < limit) {
-            see(held);
+            visit(held);
             remove(groups, at, held, after);
             ++removed;
         } else {
@@ -95,7 +96,8 @@ inline void wake_all(entry& at, deferred_actions& after)
     }
 }
 
-inline constexpr auto unseen = [](const holder&) {};
-inline constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+/// A `visit` for `remove_expired` that does nothing.
+inline constexpr auto ignore_holder = [](const holder&) {};
+inline constexpr std::size_t no_removal_limit = std::numeric_limits<std::size_t>::max();
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

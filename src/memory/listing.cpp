@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Lists of locks, and the forced removal of locks by administrators.
 #include "memory/holders.hpp"
-#include "memory/reader.hpp"
+#include "memory/status_builder.hpp"
 #include "util/cursor.hpp"
 
 #include <functional>
 #include <optional>
 #include <utility>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 namespace {
 
@@ -47,13 +47,13 @@ std::vector<lock_status> store::inspect(const std::string& key)
 {
     const auto hash = std::hash<std::string>{}(key);
     std::vector<lock_status> live;
-    const reader read;
+    const status_builder builder;
     auto& home = shard_of(hash);
     const std::lock_guard guard(home.mutex);
     if (const entry* const at = home.entries.find(hash, key)) {
         for (const auto& held : at->holders) {
-            if (read.now() < held.expires)
-                live.push_back(read.status(*at, held));
+            if (builder.now() < held.expires)
+                live.push_back(builder.status(*at, held));
         }
     }
     return live;
@@ -63,16 +63,16 @@ std::vector<lock_status> store::break_key(const std::string& key)
 {
     const auto hash = std::hash<std::string>{}(key);
     std::vector<lock_status> removed;
-    const reader read;
+    const status_builder builder;
     deferred_actions after;
     auto& home = shard_of(hash);
     const std::lock_guard guard(home.mutex);
     entry* const at = home.entries.find(hash, key);
     if (!at)
         return removed;
-    remove_expired(home.groups, *at, read.now(), all, after, unseen);
+    remove_expired(home.groups, *at, builder.now(), no_removal_limit, after, ignore_holder);
     for (const auto& held : at->holders)
-        removed.push_back(read.status(*at, held));
+        removed.push_back(builder.status(*at, held));
     while (!at->holders.empty())
         break_holder(home.groups, *at, at->holders.back(), after);
     hand_off(home, *at, after);
@@ -90,14 +90,14 @@ list_outcome store::walk(std::string_view cursor, Visit visit)
     std::size_t left = max_buckets;
     for (; at->shard < shards_.size(); ++at->shard) {
         auto& home = shards_[at->shard];
-        const reader read;
+        const status_builder builder;
         deferred_actions after;
         const std::lock_guard guard(home.mutex);
         // A table never shrinks, so this position cannot come from an earlier page.
         if (at->bucket >= home.entries.bucket_count())
             return {.error = detail::not_a_cursor(name)};
         do {
-            if (left-- == 0 || !visit(home, at->bucket, read, after, page.locks)) {
+            if (left-- == 0 || !visit(home, at->bucket, builder, after, page.locks)) {
                 page.next = at->text();
                 return page;
             }
@@ -109,33 +109,34 @@ list_outcome store::walk(std::string_view cursor, Visit visit)
 
 list_outcome store::list(const filter& which, std::string_view cursor)
 {
-    return walk(cursor, [&](shard& home, std::size_t bucket, const reader& read, deferred_actions&, auto& matching) {
-        if (matching.size() >= max_locks)
-            return false;
-        for (const entry* at = home.entries.bucket(bucket); at; at = at->next) {
-            for (const auto& held : at->holders) {
-                if (held.expires <= read.now())
-                    continue;
-                auto status = read.status(*at, held);
-                if (which.matches(status))
-                    matching.push_back(std::move(status));
+    return walk(
+        cursor, [&](shard& home, std::size_t bucket, const status_builder& builder, deferred_actions&, auto& matching) {
+            if (matching.size() >= max_locks)
+                return false;
+            for (const entry* at = home.entries.bucket(bucket); at; at = at->next) {
+                for (const auto& held : at->holders) {
+                    if (held.expires <= builder.now())
+                        continue;
+                    auto status = builder.status(*at, held);
+                    if (which.matches(status))
+                        matching.push_back(std::move(status));
+                }
             }
-        }
-        return true;
-    });
+            return true;
+        });
 }
 
 list_outcome store::purge(std::size_t limit, std::string_view cursor)
 {
     const auto max_removed = limit == 0 ? max_locks : std::min(limit, max_locks);
-    return walk(
-        cursor, [&](shard& home, std::size_t bucket, const reader& read, deferred_actions& after, auto& removed) {
+    return walk(cursor,
+        [&](shard& home, std::size_t bucket, const status_builder& builder, deferred_actions& after, auto& removed) {
             for (entry *at = home.entries.bucket(bucket), *next = nullptr; at; at = next) {
                 if (removed.size() >= max_removed)
                     return false;
                 next = at->next;
-                remove_expired(home.groups, *at, read.now(), max_removed - removed.size(), after,
-                    [&](const holder& held) { removed.push_back(read.status(*at, held)); });
+                remove_expired(home.groups, *at, builder.now(), max_removed - removed.size(), after,
+                    [&](const holder& held) { removed.push_back(builder.status(*at, held)); });
                 hand_off(home, *at, after);
                 remove_if_empty(home, *at);
             }
@@ -143,4 +144,4 @@ list_outcome store::purge(std::size_t limit, std::string_view cursor)
         });
 }
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

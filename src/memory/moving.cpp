@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 namespace {
 
@@ -48,7 +48,7 @@ create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
     entry* const at = home.entries.find(claim->key_hash(), claim->key());
     if (!at)
         return create_outcome::busy();
-    settle(home, *at, now, after);
+    refresh(home, *at, now, after);
     if (at->find(*claim))
         return create_in(home, std::move(claim), now, after);
     holder* const held = at->mode == claim->mode() ? find_by_ticket(*at, ticket) : nullptr;
@@ -71,4 +71,4 @@ create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
     return create_outcome::granted(held->fence);
 }
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

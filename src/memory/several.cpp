@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 std::vector<std::unique_lock<detail::light_mutex>> store::lock_shards_of(const std::vector<claim_ptr>& claims)
 {
@@ -44,14 +44,14 @@ std::optional<create_outcome> store::refuse_in(shard& home, claim& claim, time_p
     entry* const at = home.entries.find(claim.key_hash(), claim.key());
     if (!at)
         return std::nullopt;
-    settle(home, *at, now, after);
+    refresh(home, *at, now, after);
     if (at->empty()) {
         home.entries.remove(*at);
         return std::nullopt;
     }
     if (at->find(claim))
         return std::nullopt;
-    return busy(*at, claim, now);
+    return make_busy_outcome(*at, claim, now);
 }
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 namespace {
 
@@ -20,17 +20,17 @@ lease_clock::duration time_to_expiry(const entry& at, lock_mode wanted, time_poi
     return next == time_point::max() ? lease_clock::duration::zero() : next - now;
 }
 
-ticket* ticket_of(const claim& claim) noexcept
+queue_place* place_of(const claim& claim) noexcept
 {
-    return static_cast<ticket*>(claim.slot.get());
+    return static_cast<queue_place*>(claim.slot.get());
 }
 
-bool is_queued(const ticket* place) noexcept
+bool is_queued(const queue_place* place) noexcept
 {
     return place && place->is_linked();
 }
 
-void drop_wait(ticket& place, deferred_actions& after)
+void drop_wait(queue_place& place, deferred_actions& after)
 {
     if (!place.waiting)
         return;
@@ -54,9 +54,9 @@ void drop_waits(entry& at, deferred_actions& after)
 
 } // namespace
 
-ticket::~ticket()
+queue_place::~queue_place()
 {
-    home_->leave(*this);
+    store_->remove_place(*this);
 }
 
 store::store(const options& settings)
@@ -108,9 +108,9 @@ create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, de
     if (!at)
         return grant_now(home.entries.add(wanted.key_hash(), wanted.key()));
 
-    settle(home, *at, now, after);
+    refresh(home, *at, now, after);
     if (holder* const own = at->find(wanted)) {
-        if (own->handed) {
+        if (own->handed_to) {
             detach(*own);
             own->owner = std::move(claim);
         }
@@ -121,10 +121,10 @@ create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, de
     }
     if (at->lets_pass(wanted.mode()) && at->fits(wanted.mode(), wanted.max_holders()))
         return grant_now(*at);
-    return found_busy(*at, wanted, now);
+    return refuse_or_enqueue(*at, wanted, now);
 }
 
-create_outcome busy(const entry& at, const claim& claim, time_point now)
+create_outcome make_busy_outcome(const entry& at, const claim& claim, time_point now)
 {
     auto outcome = create_outcome::busy(time_to_expiry(at, claim.mode(), now));
     // A single attempt does not report the holder, because that would allocate memory.
@@ -133,18 +133,18 @@ create_outcome busy(const entry& at, const claim& claim, time_point now)
     return outcome;
 }
 
-create_outcome store::found_busy(entry& at, claim& claim, time_point now)
+create_outcome store::refuse_or_enqueue(entry& at, claim& claim, time_point now)
 {
-    if (claim.queues() && !is_queued(ticket_of(claim)))
+    if (claim.queues() && !is_queued(place_of(claim)))
         enqueue(at, claim);
-    return busy(at, claim, now);
+    return make_busy_outcome(at, claim, now);
 }
 
 void store::enqueue(entry& at, claim& claim)
 {
     if (!claim.slot)
-        claim.slot = std::make_shared<ticket>(shared_from_this(), claim);
-    at.enqueue(*ticket_of(claim));
+        claim.slot = std::make_shared<queue_place>(shared_from_this(), claim);
+    at.enqueue(*place_of(claim));
 }
 
 release_status store::release(claim& claim)
@@ -167,7 +167,7 @@ release_status store::release_in(shard& home, claim& claim, time_point now, defe
         if (now < own->expires)
             status = release_status::released;
         remove(home.groups, *at, *own, after);
-    } else if (ticket* const place = ticket_of(claim); is_queued(place)) {
+    } else if (queue_place* const place = place_of(claim); is_queued(place)) {
         drop_wait(*place, after);
         at->dequeue(*place);
     }
@@ -177,7 +177,7 @@ release_status store::release_in(shard& home, claim& claim, time_point now, defe
     }
     // The current time decides whether others have expired, because a fast release carries the time of an earlier
     // operation.
-    settle(home, *at, lease_clock::now(), after);
+    refresh(home, *at, lease_clock::now(), after);
     remove_if_empty(home, *at);
     return status;
 }
@@ -193,9 +193,9 @@ hand_over_outcome store::hand_over(claim& held, claim_ptr next)
     return {{released, nullptr}, create_in(home, std::move(next), now, after)};
 }
 
-void store::settle(shard& home, entry& at, time_point now, deferred_actions& after)
+void store::refresh(shard& home, entry& at, time_point now, deferred_actions& after)
 {
-    remove_expired(home.groups, at, now, all, after, unseen);
+    remove_expired(home.groups, at, now, no_removal_limit, after, ignore_holder);
     hand_off(home, at, after);
 }
 
@@ -221,7 +221,7 @@ void store::hand_off(shard& home, entry& at, deferred_actions& after)
             after.make_room_for_call();
         each = at.dequeue(next);
         next.at = &at;
-        grant(home, at, {.handed = &next, .created = now}, next.mode, next.ttl);
+        grant(home, at, {.handed_to = &next, .created = now}, next.mode, next.ttl);
         if (next.waiting)
             after.wake(std::move(next.waiting));
     }
@@ -244,7 +244,7 @@ extend_status store::extend(claim& claim, std::chrono::milliseconds ttl)
     entry* const at = home.entries.find(claim.key_hash(), claim.key());
     if (!at)
         return extend_status::not_held;
-    settle(home, *at, now, after);
+    refresh(home, *at, now, after);
     holder* const own = at->find(claim);
     if (!own) {
         remove_if_empty(home, *at);
@@ -276,7 +276,7 @@ void store::wait(claim& claim, completion<woken> done)
     deferred_actions after;
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
-    ticket* const place = ticket_of(claim);
+    queue_place* const place = place_of(claim);
     after.make_room_for_call();
     if (!is_queued(place))
         after.wake(std::move(done));
@@ -289,32 +289,32 @@ void store::cancel_wait(claim& claim) noexcept
     completion<woken> dropped;
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
-    if (ticket* const place = ticket_of(claim))
+    if (queue_place* const place = place_of(claim))
         dropped.swap(place->waiting);
 }
 
-void store::leave(ticket& leaving) noexcept
+void store::remove_place(queue_place& removed) noexcept
 {
     completion<woken> dropped;
     deferred_actions after;
-    auto& home = shard_of(leaving.hash);
+    auto& home = shard_of(removed.hash);
     const std::lock_guard guard(home.mutex);
-    dropped.swap(leaving.waiting);
-    entry* const at = leaving.at;
+    dropped.swap(removed.waiting);
+    entry* const at = removed.at;
     if (!at)
         return;
-    if (leaving.is_linked()) {
-        at->dequeue(leaving);
+    if (removed.is_linked()) {
+        at->dequeue(removed);
     } else {
         const auto grant = std::find_if(
-            at->holders.begin(), at->holders.end(), [&](const holder& held) { return held.handed == &leaving; });
+            at->holders.begin(), at->holders.end(), [&](const holder& held) { return held.handed_to == &removed; });
         remove(home.groups, *at, *grant, after);
     }
     hand_off(home, *at, after);
     remove_if_empty(home, *at);
 }
 
-std::size_t store::known_keys()
+std::size_t store::key_count()
 {
     std::size_t keys = 0;
     for (auto& home : shards_) {
@@ -379,8 +379,8 @@ void store::sweep_if_due(time_point now, deferred_actions& after)
 {
     if (now.time_since_epoch().count() < next_sweep_.load(std::memory_order_relaxed))
         return;
-    const std::unique_lock turn(sweep_mutex_, std::try_to_lock);
-    if (turn && sweep(now, after))
+    const std::unique_lock guard(sweep_mutex_, std::try_to_lock);
+    if (guard && sweep(now, after))
         next_sweep_.store(saturating_add(now, sweep_interval_).time_since_epoch().count(), std::memory_order_relaxed);
 }
 
@@ -403,7 +403,7 @@ bool store::sweep(time_point now, deferred_actions& after)
                     continue;
                 if (to_remove == 0)
                     return false;
-                to_remove -= remove_expired(home.groups, *at, now, to_remove, after, unseen);
+                to_remove -= remove_expired(home.groups, *at, now, to_remove, after, ignore_holder);
                 hand_off(home, *at, after);
                 remove_if_empty(home, *at);
             }
@@ -413,4 +413,4 @@ bool store::sweep(time_point now, deferred_actions& after)
     return true;
 }
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

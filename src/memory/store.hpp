@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 /// Reserves memory for at least one more element. Doubles the capacity, because growing by one element would move all
 /// elements each time.
@@ -29,8 +29,8 @@ void make_room(Sequence& in)
 }
 
 /// The actions that a call performs after it has unlocked the mutex: calling completions and `claim::lost`, and
-/// releasing claims. Each of these may call back into the store. Declare this object before the guard of the mutex, so
-/// that it is destroyed, and performs the actions, after the unlock.
+/// dropping references to claims. Each of these may call back into the store. Declare this object before the guard of
+/// the mutex, so that it is destroyed, and performs the actions, after the unlock.
 class deferred_actions
 {
 public:
@@ -83,7 +83,7 @@ private:
         std::vector<claim_ptr> broken;
         std::vector<completion<woken>> to_wake;
     };
-    /// The first claim to be released. An uncontended release has only this one.
+    /// The first claim whose reference is dropped. An uncontended release drops only this one.
     claim_ptr claim_;
     std::vector<claim_ptr> more_claims_;
     std::unique_ptr<callbacks> calls_;
@@ -111,8 +111,8 @@ public:
 
     void wait(claim& claim, completion<woken> done);
     void cancel_wait(claim& claim) noexcept;
-    /// Called by the destructor of a ticket.
-    void leave(ticket& leaving) noexcept;
+    /// Called by the destructor of a queue_place.
+    void remove_place(queue_place& removed) noexcept;
 
     [[nodiscard]] std::vector<lock_status> inspect(const std::string& key);
     [[nodiscard]] std::vector<lock_status> break_key(const std::string& key);
@@ -125,9 +125,9 @@ public:
     [[nodiscard]] group_outcome extend_group(const std::string& id, std::chrono::milliseconds ttl);
 
     /// Returns the number of keys with an entry.
-    [[nodiscard]] std::size_t known_keys();
+    [[nodiscard]] std::size_t key_count();
     /// Returns the number of groups with holders, summed over the shards.
-    [[nodiscard]] std::size_t known_groups();
+    [[nodiscard]] std::size_t group_count();
 
     /// Removes all holders and waiters. This breaks the reference cycles that run through claims.
     void clear() noexcept;
@@ -157,7 +157,7 @@ private:
     // The following functions require that the shard's mutex is locked.
     [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, deferred_actions& after);
     /// Returns the busy outcome. The claim gets a place in the queue if it `queues()`.
-    [[nodiscard]] create_outcome found_busy(entry& at, claim& claim, time_point now);
+    [[nodiscard]] create_outcome refuse_or_enqueue(entry& at, claim& claim, time_point now);
     /// Returns the outcome of an exclusive claim that cannot be granted, or an empty optional if it can. The claim gets
     /// no place in the queue.
     [[nodiscard]] std::optional<create_outcome> refuse_in(
@@ -165,8 +165,8 @@ private:
     [[nodiscard]] release_status release_in(shard& home, claim& claim, time_point now, deferred_actions& after);
     std::uint64_t grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl);
     void enqueue(entry& at, claim& claim);
-    /// Removes the expired holders, and grants the lock to queued claims.
-    void settle(shard& home, entry& at, time_point now, deferred_actions& after);
+    /// Brings an entry up to date: removes the expired holders, and grants the lock to queued claims.
+    void refresh(shard& home, entry& at, time_point now, deferred_actions& after);
     /// Grants the lock to all queued claims that can be granted now, and wakes their waiters.
     void hand_off(shard& home, entry& at, deferred_actions& after);
     static void remove_if_empty(shard& home, entry& at) noexcept;
@@ -196,4 +196,4 @@ private:
     std::size_t sweep_bucket_ = 0;
 };
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

@@ -16,29 +16,29 @@
 #include <string_view>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 struct woken;
 }
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 class store;
 struct entry;
 
 /// A claim's place in the queue of its key. Stored in `claim::slot`; the queue holds only its address. If a claim is
-/// destroyed without having been abandoned, the ticket is destroyed with it, and removes its place in the queue, or its
-/// grant that was not fetched.
-class ticket : public boost::intrusive::list_base_hook<>
+/// destroyed without having been abandoned, this object is destroyed with it, and removes the claim from the queue, or
+/// its grant that was not fetched.
+class queue_place : public boost::intrusive::list_base_hook<>
 {
 public:
-    ticket(std::shared_ptr<store> home, const claim& holder)
-        : owner(holder.shared_owner()), hash(holder.key_hash()), max_holders(holder.max_holders()), ttl(holder.ttl()),
-          mode(holder.mode()), home_(std::move(home))
+    queue_place(std::shared_ptr<store> of, const claim& queued)
+        : owner(queued.shared_owner()), hash(queued.key_hash()), max_holders(queued.max_holders()), ttl(queued.ttl()),
+          mode(queued.mode()), store_(std::move(of))
     {
     }
-    ticket(const ticket&) = delete;
-    ticket& operator=(const ticket&) = delete;
-    ~ticket();
+    queue_place(const queue_place&) = delete;
+    queue_place& operator=(const queue_place&) = delete;
+    ~queue_place();
 
     // Copies of the claim's data that the queue needs. The claim itself cannot be used, because it may be partly
     // destroyed.
@@ -49,12 +49,12 @@ public:
     const lock_mode mode;
 
     // Guarded by the shard's mutex.
-    /// The entry in which the claim is queued (the ticket is then linked) or granted; else null.
+    /// The entry in which the claim is queued (the place is then linked) or granted; else null.
     entry* at = nullptr;
     completion<woken> waiting;
 
 private:
-    const std::shared_ptr<store> home_;
+    const std::shared_ptr<store> store_;
 };
 
 /// One grant.
@@ -62,8 +62,8 @@ struct holder
 {
     /// Null for a grant that was handed to a queued claim and has not been fetched by the claim's next create.
     claim_ptr owner{};
-    /// The ticket of the claim whose grant has not been fetched; null otherwise.
-    ticket* handed = nullptr;
+    /// The place of the claim whose grant has not been fetched; null otherwise.
+    queue_place* handed_to = nullptr;
     /// `time_point::max()`: the grant never expires.
     lease_clock::time_point expires{};
     lease_clock::time_point created{};
@@ -72,9 +72,9 @@ struct holder
 
     [[nodiscard]] bool belongs_to(const claim& candidate) const noexcept
     {
-        return handed ? handed == candidate.slot.get() : owner.get() == &candidate;
+        return handed_to ? handed_to == candidate.slot.get() : owner.get() == &candidate;
     }
-    [[nodiscard]] const owner_data& data() const noexcept { return handed ? *handed->owner : owner->owner(); }
+    [[nodiscard]] const owner_data& data() const noexcept { return handed_to ? *handed_to->owner : owner->owner(); }
 };
 
 /// The state of one key. Has at least one holder whenever no call is in progress. A queue therefore never exists
@@ -91,8 +91,8 @@ struct entry
     /// Lower bound of the expiry times of the holders.
     lease_clock::time_point earliest = lease_clock::time_point::max();
     boost::container::small_vector<holder, 1> holders;
-    using ticket_list = boost::intrusive::list<ticket, boost::intrusive::constant_time_size<false>>;
-    ticket_list queue;
+    using place_list = boost::intrusive::list<queue_place, boost::intrusive::constant_time_size<false>>;
+    place_list queue;
     /// Number of exclusive claims in the queue.
     std::size_t writer_count = 0;
     /// Upper bound of the limits of the shared claims in front of the first exclusive claim. Avoids searches of the
@@ -105,7 +105,7 @@ struct entry
         return max_holders == 0 ? no_limit : max_holders;
     }
 
-    void enqueue(ticket& last) noexcept
+    void enqueue(queue_place& last) noexcept
     {
         queue.push_back(last);
         last.at = this;
@@ -114,16 +114,16 @@ struct entry
         else if (writer_count == 0)
             max_limit = std::max(max_limit, limit_of(last.max_holders));
     }
-    /// Removes a ticket from the queue, and returns an iterator to the ticket behind it.
-    ticket_list::iterator dequeue(ticket& leaving) noexcept
+    /// Removes a place from the queue, and returns an iterator to the place behind it.
+    place_list::iterator dequeue(queue_place& removed) noexcept
     {
-        if (leaving.mode == lock_mode::exclusive) {
+        if (removed.mode == lock_mode::exclusive) {
             --writer_count;
             // The claims behind the removed exclusive claim may be next, and their limits are unknown.
             max_limit = no_limit;
         }
-        leaving.at = nullptr;
-        return queue.erase(queue.iterator_to(leaving));
+        removed.at = nullptr;
+        return queue.erase(queue.iterator_to(removed));
     }
     [[nodiscard]] bool empty() const noexcept { return holders.empty() && queue.empty(); }
     /// Returns whether a claim is compatible with the holders. Ignores the queue.
@@ -162,7 +162,7 @@ public:
     {
         for (auto& bucket : buckets_)
             free_chain(bucket);
-        free_chain(spare_);
+        free_chain(first_spare_);
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -193,15 +193,15 @@ public:
     {
         if (size_ >= buckets_.size())
             grow();
-        if (!spare_) {
-            spare_ = new entry;
-            ++spares_;
+        if (!first_spare_) {
+            first_spare_ = new entry;
+            ++spare_count_;
         }
-        entry& added = *spare_;
+        entry& added = *first_spare_;
         added.hash = hash;
         added.key = key;
-        spare_ = added.next;
-        --spares_;
+        first_spare_ = added.next;
+        --spare_count_;
         link(buckets_, added);
         ++size_;
         return added;
@@ -214,13 +214,13 @@ public:
             link = &(*link)->next;
         *link = removed.next;
         --size_;
-        if (spares_ == max_spares || removed.holders.capacity() > max_spare_holders) {
+        if (spare_count_ == max_spares || removed.holders.capacity() > max_spare_holders) {
             delete &removed;
             return;
         }
-        ++spares_;
-        removed.next = spare_;
-        spare_ = &removed;
+        ++spare_count_;
+        removed.next = first_spare_;
+        first_spare_ = &removed;
     }
 
 private:
@@ -257,8 +257,8 @@ private:
     /// The number of buckets is a power of two.
     std::vector<entry*> buckets_;
     std::size_t size_ = 0;
-    entry* spare_ = nullptr;
-    std::size_t spares_ = 0;
+    entry* first_spare_ = nullptr;
+    std::size_t spare_count_ = 0;
 };
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace colock::mongo {
+namespace colock::inline v0::mongo {
 
 namespace detail {
 
@@ -56,7 +56,7 @@ public:
             return;
         }
         if (auto* const state = find_state(*claim); state && state->source)
-            state->source->look();
+            state->source->mark_as_seen();
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
     }
 
@@ -194,4 +194,4 @@ asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of)
     }
 }
 
-} // namespace colock::mongo
+} // namespace colock::inline v0::mongo

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -249,4 +249,4 @@ void client::context_forked() noexcept
     on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 class batchable_operation;
 class key_reader;
@@ -82,4 +82,4 @@ private:
     std::atomic<waiting_by> waiting_{waiting_by::nothing};
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -6,7 +6,7 @@
 
 #include <bson/bson.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -141,4 +141,4 @@ std::string settings::address() const
     return all;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Validated options.
 struct settings
@@ -40,4 +40,4 @@ struct settings
     [[nodiscard]] std::string address() const;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

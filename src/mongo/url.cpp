@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -102,4 +102,4 @@ location parse_url(std::string_view url)
     return where;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 using remote::endpoint;
 
@@ -40,4 +40,4 @@ struct location
 /// \throws validation_error `invalid_options`
 [[nodiscard]] location parse_url(std::string_view url);
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -77,4 +77,4 @@ void happy_eyeballs::end(std::size_t winner)
     asio::post(strand_, asio::append(std::exchange(handler_, nullptr), winner));
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Finds an address of a host name that accepts connections. Tries the addresses in order, as RFC 8305 describes: each
 /// attempt starts a short time after the previous one, or at once when an attempt has failed. Boost.Redis itself would
@@ -50,4 +50,4 @@ private:
     handler handler_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

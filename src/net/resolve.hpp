@@ -25,11 +25,11 @@
 #include <utility>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// The executor of a connection's sockets. It is the same executor as elsewhere, but a different type. Boost.Redis
 /// derives the type of its resolver from the executor, and therefore uses the resolver below.
@@ -81,7 +81,7 @@ inline void complete_reachable_first(happy_eyeballs& attempts, const addresses& 
     });
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote
 
 /// Replaces Asio's resolver, which starts a thread at the first query, even for a numeric address. In a program with
 /// one thread, that additional thread makes every mutex and every reference count as expensive as in a program with

@@ -17,7 +17,7 @@
 
 #include <sys/stat.h>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -189,4 +189,4 @@ asio::ssl::context tls_files::context()
     return material_ ? material_->share() : asio::ssl::context(asio::ssl::context::tls_client);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -15,11 +15,11 @@
 #include <openssl/types.h>
 #include <sys/types.h>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// \throws validation_error `invalid_options`
 void check_tls_options(const tls_options& given, std::string_view backend);
@@ -85,4 +85,4 @@ private:
     std::optional<tls_material> material_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

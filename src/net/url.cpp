@@ -9,7 +9,7 @@
 #include <charconv>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -214,4 +214,4 @@ int url::parse_number(std::string_view text, int to, std::string_view what) cons
     return *value;
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 struct endpoint
 {
@@ -82,4 +82,4 @@ private:
 
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

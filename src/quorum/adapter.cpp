@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 namespace {
 
@@ -387,4 +387,4 @@ std::shared_ptr<adapter> make_adapter(
     return made;
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 struct settings
 {
@@ -29,4 +29,4 @@ struct settings
 [[nodiscard]] std::shared_ptr<adapter> make_adapter(
     asio::any_io_executor executor, const std::vector<std::shared_ptr<adapter>>& nodes, settings chosen);
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

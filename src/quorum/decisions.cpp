@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 void count_create(vote_count& counted, const create_outcome& outcome)
 {
@@ -139,4 +139,4 @@ std::optional<release_outcome> decide_release(const vote_count& so_far)
     return std::nullopt;
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

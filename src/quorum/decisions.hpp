@@ -8,7 +8,7 @@
 
 #include <optional>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 // For each operation, `count_` adds the answer of a node to a vote, and `decide_` returns the outcome for the caller
 // once it is decided. The rules for majorities are in tally.hpp.
@@ -30,4 +30,4 @@ void count_valid(vote_count& counted, const valid_outcome& outcome);
 void count_release(vote_count& counted, const release_outcome& outcome);
 [[nodiscard]] std::optional<release_outcome> decide_release(const vote_count& so_far);
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 namespace {
 
@@ -54,4 +54,4 @@ void list_merger::add(list_outcome answer)
     done_(std::move(result));
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

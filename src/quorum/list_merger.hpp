@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 /// Merges the lists of the nodes. A lock is held if a majority lists the same holder. A list has no tokens, and the
 /// tokens differ between nodes, so holders are compared by their descriptions.
@@ -47,4 +47,4 @@ private:
     completion<list_outcome> done_;
 };
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 namespace {
 
@@ -253,4 +253,4 @@ void node::context_forked() noexcept
     ++epoch_;
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

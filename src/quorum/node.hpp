@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 class node_claim;
 
@@ -93,4 +93,4 @@ private:
     bool is_shut_down_ = false;
 };
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 namespace {
 
@@ -97,7 +97,7 @@ public:
             owner_->drop_pending();
     }
 
-    [[nodiscard]] std::shared_ptr<node_claim> answered() noexcept { return std::move(owner_); }
+    [[nodiscard]] std::shared_ptr<node_claim> take_owner() noexcept { return std::move(owner_); }
 
 private:
     std::shared_ptr<node_claim> owner_;
@@ -119,7 +119,7 @@ void node_claim::begin(create_request asked)
     claim_->set_sent(asked.sent);
     auto on_created = [in_flight = in_flight_guard(*this), was_possibly_held, done = std::move(asked.done)](
                           create_outcome outcome) mutable {
-        const auto self = in_flight.answered();
+        const auto self = in_flight.take_owner();
         const bool unknown = may_arrive(outcome.error);
         if (unknown) {
             self->claim_->mark_in_doubt();
@@ -149,7 +149,7 @@ void node_claim::begin(extend_request asked)
     node_->backend().start_extend(claim_, asked.ttl,
         [in_flight = in_flight_guard(*this), ttl = asked.ttl, done = std::move(asked.done)](
             extend_outcome outcome) mutable {
-            const auto self = in_flight.answered();
+            const auto self = in_flight.take_owner();
             if (may_arrive(outcome.error))
                 self->claim_->may_arrive_late(ttl);
             done({std::move(outcome), self->claim_->late_ttl()});
@@ -166,7 +166,7 @@ void node_claim::begin(valid_request asked)
     }
     node_->backend().start_is_valid(
         claim_, [in_flight = in_flight_guard(*this), done = std::move(asked.done)](valid_outcome outcome) mutable {
-            const auto self = in_flight.answered();
+            const auto self = in_flight.take_owner();
             done(std::move(outcome));
             self->start_next();
         });
@@ -275,7 +275,7 @@ void node_claim::send_abandon()
     claim_->set_sent(lease_clock::now());
     node_->backend().start_abandon(
         claim_, [in_flight = in_flight_guard(*this)](
-                    const release_outcome& outcome) mutable { in_flight.answered()->on_abandoned(outcome); });
+                    const release_outcome& outcome) mutable { in_flight.take_owner()->on_abandoned(outcome); });
 }
 
 void node_claim::on_abandoned(const release_outcome& outcome)
@@ -344,4 +344,4 @@ void node_claim::note_not_held()
     may_be_held_ = false;
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

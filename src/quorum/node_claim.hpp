@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 struct extension
 {
@@ -138,4 +138,4 @@ private:
     bool is_kept_ = false;
 };
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/tally.hpp"
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 void tally::add_failure(const failure_ptr& why)
 {
@@ -68,4 +68,4 @@ verdict judge_release(const tally& so_far) noexcept
     return so_far.yes + so_far.failed() >= so_far.needed() ? verdict::yes : verdict::no;
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 /// Decision after some of the nodes have answered a question.
 enum class verdict : unsigned char
@@ -61,4 +61,4 @@ struct tally
 /// have held the lock before. `no`: no majority has held it.
 [[nodiscard]] verdict judge_release(const tally& so_far) noexcept;
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 std::string join_tickets(const std::vector<std::shared_ptr<node_claim>>& node_claims)
 {
@@ -32,4 +32,4 @@ std::optional<std::vector<std::string>> split_tickets(std::string_view joined, s
     return joined.empty() && parts.size() == nodes ? std::optional(std::move(parts)) : std::nullopt;
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

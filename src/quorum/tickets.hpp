@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 /// Joins the tickets of all nodes. Each is preceded by its length.
 [[nodiscard]] std::string join_tickets(const std::vector<std::shared_ptr<node_claim>>& node_claims);
@@ -18,4 +18,4 @@ namespace colock::quorum {
 /// Returns nothing unless the ticket has a part for each node.
 [[nodiscard]] std::optional<std::vector<std::string>> split_tickets(std::string_view joined, std::size_t nodes);
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

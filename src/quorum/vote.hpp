@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 struct vote_count : tally
 {
@@ -65,4 +65,4 @@ private:
     completion<Outcome> done_;
 };
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum

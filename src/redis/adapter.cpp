@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::redis {
+namespace colock::inline v0::redis {
 
 namespace detail {
 
@@ -66,7 +66,7 @@ public:
             // busy.
             first = create_step::by_script;
             if (state->source)
-                state->source->look();
+                state->source->mark_as_seen();
         } else if (claim->mode() == lock_mode::shared) {
             // The stored value of a reader is created once, and every request of this claim has to use the same value.
             static_cast<void>(state_of(*claim));
@@ -98,7 +98,7 @@ public:
             }
             static_cast<void>(each->token());
             if (auto* const state = find_state(*each); state && state->source)
-                state->source->look();
+                state->source->mark_as_seen();
         }
         get_client().submit(make_create_all(get_client(), std::move(claims), std::move(done)));
     }
@@ -233,4 +233,4 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options se
     return redis_adapter::make<redis_adapter>(executor, detail::settings(settings));
 }
 
-} // namespace colock::redis
+} // namespace colock::inline v0::redis

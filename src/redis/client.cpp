@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 struct client::parts final : runtime
 {
@@ -200,4 +200,4 @@ void client::context_forked() noexcept
     });
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

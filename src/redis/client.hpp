@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Client of one server. Owns the connections and all requests that are sent on them.
 ///
@@ -76,4 +76,4 @@ private:
     std::atomic<bool> replicas_seen_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

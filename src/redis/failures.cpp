@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 std::string_view unwrapped(std::string_view error) noexcept
 {
@@ -188,4 +188,4 @@ failure_ptr refusal(const reply& answer)
         "the server's answer has an unexpected shape; is it Redis 6.2 or later, without a rewriting proxy?");
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

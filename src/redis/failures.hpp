@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Returns the server's own error. Removes the text that Redis 6.2 adds around an error of a command in a
 /// script.
@@ -34,4 +34,4 @@ namespace colock::redis::detail {
 /// Describes a reply that is an error or has an unexpected shape.
 [[nodiscard]] failure_ptr refusal(const reply& answer);
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

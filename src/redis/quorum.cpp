@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::redis {
+namespace colock::inline v0::redis {
 
 std::shared_ptr<adapter> make_quorum(
     asio::any_io_executor executor, const std::vector<std::string>& urls, options settings)
@@ -35,4 +35,4 @@ std::shared_ptr<adapter> make_quorum(
             .poll_interval = settings.poll_interval});
 }
 
-} // namespace colock::redis
+} // namespace colock::inline v0::redis

@@ -4,7 +4,7 @@
 #include "net/tls.hpp"
 #include "util/option_errors.hpp"
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -76,4 +76,4 @@ bool settings::reserves(std::string_view key) const
     return plain() && (key.starts_with(internal) || (prefix + std::string(key)).starts_with(internal));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Checked options, and the names of the keys that colock uses.
 struct settings
@@ -47,4 +47,4 @@ struct settings
     [[nodiscard]] bool plain() const noexcept { return layout == redis::layout::plain; }
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

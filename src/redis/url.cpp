@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 void refuse_options(std::string why)
 {
@@ -80,4 +80,4 @@ location parse_url(std::string_view url)
     return where;
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

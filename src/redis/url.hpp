@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 using remote::endpoint;
 
@@ -32,4 +32,4 @@ struct location
 
 [[noreturn]] void refuse_options(std::string why);
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

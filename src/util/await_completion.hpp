@@ -15,11 +15,11 @@
 
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Awaits an operation that `start` begins with a completion. Resumes on the caller's executor, never inside the call
 /// of the completion.
@@ -38,4 +38,4 @@ asio::awaitable<Outcome> await_completion(Start start)
         asio::deferred, std::move(start));
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

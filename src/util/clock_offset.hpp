@@ -5,10 +5,10 @@
 
 #include <atomic>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Offset that is added to every reading of lease_clock. Zero, except in tests, which use it to implement a virtual
 /// clock.
 extern std::atomic<lease_clock::rep> clock_offset;
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 bool is_system(const asio::any_io_executor& executor)
 {
@@ -133,13 +133,13 @@ void executor_cell::context_shutdown() noexcept
     last.swap(executor_);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail
 
-namespace colock {
+namespace colock::inline v0 {
 
 void join_context(const asio::any_io_executor& executor, std::weak_ptr<context_member> member)
 {
     detail::context_service::join(executor, std::move(member));
 }
 
-} // namespace colock
+} // namespace colock::inline v0

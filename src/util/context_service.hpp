@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class handler_registry;
 struct registered_tag;
@@ -176,4 +176,4 @@ private:
     asio::any_io_executor executor_;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

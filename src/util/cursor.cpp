@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -39,4 +39,4 @@ std::optional<std::uint64_t> read_number(std::string_view text, int base)
     return problem == std::errc() && end == last ? std::optional(number) : std::nullopt;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

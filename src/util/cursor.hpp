@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 // A cursor identifies the next page of a list. It consists of the name of the backend, a colon, and data of the
 // backend. Users store cursors between calls, so any string may be passed in.
@@ -21,4 +21,4 @@ namespace colock::detail {
 /// Parses the whole text as a number.
 [[nodiscard]] std::optional<std::uint64_t> read_number(std::string_view text, int base = 10);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

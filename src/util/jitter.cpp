@@ -3,7 +3,7 @@
 
 #include <random>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 lease_clock::duration spread(lease_clock::duration delay, double fraction)
 {
@@ -20,4 +20,4 @@ lease_clock::duration spread(lease_clock::duration delay, double fraction)
                : lease_clock::duration(static_cast<lease_clock::rep>(spread));
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -3,9 +3,9 @@
 
 #include <colock/clock.hpp>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Returns a random delay, uniformly distributed from `delay * (1 - fraction)` to `delay * (1 + fraction)`.
 [[nodiscard]] lease_clock::duration spread(lease_clock::duration delay, double fraction);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -3,7 +3,7 @@
 
 #include <colock/spi/outcome.hpp>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The failure of a request for which there was no memory. The first call allocates it.
 [[nodiscard]] inline failure_ptr no_memory()
@@ -13,4 +13,4 @@ namespace colock::detail {
     return made;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 std::string in_words(std::chrono::milliseconds span)
 {
@@ -26,4 +26,4 @@ void check_range(std::string_view backend, std::string_view name, std::chrono::m
         std::string(name) + " is " + in_words(value) + "; give one from " + in_words(from) + " to " + in_words(to));
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

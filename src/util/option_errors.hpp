@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Formats a duration for messages.
 [[nodiscard]] std::string in_words(std::chrono::milliseconds span);
@@ -19,4 +19,4 @@ namespace colock::detail {
 void check_range(std::string_view backend, std::string_view name, std::chrono::milliseconds value,
     std::chrono::milliseconds from, std::chrono::milliseconds to);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

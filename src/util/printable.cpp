@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -72,4 +72,4 @@ std::string quoted(std::string_view text, std::size_t max_size)
     return result + "...\" (" + std::to_string(text.size()) + " bytes)";
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

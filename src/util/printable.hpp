@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Returns the text as one line for a log. Control characters and bytes that are not valid UTF-8 are written as `\xNN`.
 [[nodiscard]] std::string printable(std::string_view text);
@@ -13,4 +13,4 @@ namespace colock::detail {
 /// length is appended.
 [[nodiscard]] std::string quoted(std::string_view text, std::size_t max_size = 80);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

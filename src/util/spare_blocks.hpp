@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <new>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -76,4 +76,4 @@ private:
     unsigned room_ = max_spare;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -6,11 +6,11 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Makes a new strand. A strand of a type-erased executor does not fit into an any_io_executor, so that the strand and
 /// each of its copies need allocated memory. A strand of an io_context executor, the most common case, fits.
@@ -32,4 +32,4 @@ namespace colock::detail {
     return new_strand(executor);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Makes the failure of an operation that an adapter does not implement.
 /// \param what completes the sentence "<backend> cannot ...", for example "list its locks"
@@ -21,4 +21,4 @@ namespace colock::detail {
     return {.error = cannot(backend, "list its locks")};
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-namespace colock::zookeeper {
+namespace colock::inline v0::zookeeper {
 
 namespace detail {
 
@@ -79,8 +79,8 @@ public:
             get_client().watch_again(state->predecessor);
         }
         // A claim that waits for its own node is the first in the queue, and is woken by every event.
-        const auto checked_in = state->predecessor == state->node ? 0 : state->session;
-        if (!state->source->wait(*claim, done, checked_in))
+        const auto checked_on = state->predecessor == state->node ? 0 : state->session;
+        if (!state->source->wait(*claim, done, checked_on))
             done(woken{});
     }
 
@@ -161,4 +161,4 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options se
     return zookeeper_adapter::make<zookeeper_adapter>(executor, detail::settings(settings));
 }
 
-} // namespace colock::zookeeper
+} // namespace colock::inline v0::zookeeper

@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// The client of an ensemble: its session, and the operations that use the session. Connects on first use, opens a new
 /// session if the old one has ended while it is needed, and closes the session when nothing needs it.
@@ -56,4 +56,4 @@ private:
     remote::request_queue queue_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <string>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Validated options.
 struct settings
@@ -29,4 +29,4 @@ struct settings
     [[nodiscard]] std::string address() const;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -68,4 +68,4 @@ location parse_url(std::string_view url)
     return where;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 using remote::endpoint;
 
@@ -30,4 +30,4 @@ struct location
 /// Whether a server accepts `path` as the path of a node.
 [[nodiscard]] bool is_path(std::string_view path);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

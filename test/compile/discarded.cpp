@@ -8,12 +8,12 @@ namespace asio = boost::asio;
 
 asio::awaitable<void> discard(colock::locker by)
 {
-    co_await by.acquire("k");                                          // warned
-    co_await by.acquire_all({"a", "b"});                               // warned
-    co_await by.acquire_global();                                      // warned
-    co_await by.async_acquire("k");                                    // warned
-    co_await by.async_acquire_all(std::vector<std::string>{"a", "b"}); // warned
-    by.acquire("k");                                                   // warned
+    co_await by.acquire("k");                                          // warning
+    co_await by.acquire_all({"a", "b"});                               // warning
+    co_await by.acquire_global();                                      // warning
+    co_await by.async_acquire("k");                                    // warning
+    co_await by.async_acquire_all(std::vector<std::string>{"a", "b"}); // warning
+    by.acquire("k");                                                   // warning
     static_cast<void>(co_await by.acquire("k"));
     const colock::lock kept = co_await by.acquire("k");
     const colock::lock_group group = co_await by.acquire_all({"a", "b"});

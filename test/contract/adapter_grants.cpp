@@ -10,7 +10,7 @@ COLOCK_CONTRACT_CASE(adapter, a_free_lock_is_granted)
     const auto claim = on.exclusive("k");
     BOOST_TEST((on.grant(claim) > 0) == on.able().fence);
     on.check_held(claim);
-    on.give_back(claim);
+    on.release_held(claim);
     on.check_not_held(claim);
 }
 
@@ -22,9 +22,9 @@ COLOCK_CONTRACT_CASE(adapter, a_held_lock_is_busy)
     on.check_not_held(other);
     on.refuse(on.one_attempt("k"));
     on.check_held(holder);
-    on.give_back(holder);
+    on.release_held(holder);
     on.grant(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, keys_do_not_exclude_each_other)
@@ -33,11 +33,11 @@ COLOCK_CONTRACT_CASE(adapter, keys_do_not_exclude_each_other)
     on.grant(one);
     on.grant(two);
     on.grant(three);
-    on.give_back(one);
+    on.release_held(one);
     on.check_held(two);
     on.check_held(three);
-    on.give_back(two);
-    on.give_back(three);
+    on.release_held(two);
+    on.release_held(three);
 }
 
 COLOCK_CONTRACT_CASE(adapter, release_is_idempotent)
@@ -45,7 +45,7 @@ COLOCK_CONTRACT_CASE(adapter, release_is_idempotent)
     const auto claim = on.exclusive("k");
     BOOST_TEST(on.release(claim).status == release_status::not_held);
     on.grant(claim);
-    on.give_back(claim);
+    on.release_held(claim);
     BOOST_TEST(on.release(claim).status == release_status::not_held);
     on.check_not_held(claim);
 }
@@ -59,7 +59,7 @@ COLOCK_CONTRACT_CASE(adapter, a_release_touches_only_its_own_grant)
     on.check_held(holder);
     BOOST_TEST(on.abandon(stranger).status == release_status::not_held);
     on.check_held(holder);
-    on.give_back(holder);
+    on.release_held(holder);
 }
 
 COLOCK_CONTRACT_CASE(adapter, late_release_does_not_affect_the_next_holder, &capabilities::expires)
@@ -72,7 +72,7 @@ COLOCK_CONTRACT_CASE(adapter, late_release_does_not_affect_the_next_holder, &cap
     on.check_held(next);
     BOOST_TEST(on.abandon(late).status == release_status::not_held);
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_repeated_create_finds_its_own_grant)
@@ -81,11 +81,11 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_create_finds_its_own_grant)
     const auto fence = on.grant(holder);
     BOOST_TEST(on.grant(holder) >= fence);
     on.refuse(other);
-    on.give_back(holder);
+    on.release_held(holder);
     // There is one grant, however often it was requested.
     on.check_not_held(holder);
     on.grant(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_repeated_create_is_for_a_new_ttl)
@@ -96,7 +96,7 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_create_is_for_a_new_ttl)
     on.grant(holder);
     on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(holder);
-    on.give_back(holder);
+    on.release_held(holder);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_grant_ends_with_its_ttl, &capabilities::expires)
@@ -108,7 +108,7 @@ COLOCK_CONTRACT_CASE(adapter, a_grant_ends_with_its_ttl, &capabilities::expires)
     on.check_not_held(expired);
     BOOST_TEST(on.release(expired).status == release_status::not_held);
     on.grant(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry, &capabilities::expires)
@@ -118,7 +118,7 @@ COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry
     on.refuse(next);
     on.pass_time(on.short_ttl());
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, an_expired_claim_can_be_created_again, &capabilities::expires)
@@ -130,7 +130,7 @@ COLOCK_CONTRACT_CASE(adapter, an_expired_claim_can_be_created_again, &capabiliti
     const auto second = on.grant(claim);
     BOOST_TEST((second > fence || !on.able().fence));
     on.check_held(claim);
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, retry_after_never_passes_the_holders_expiry)
@@ -139,7 +139,7 @@ COLOCK_CONTRACT_CASE(adapter, retry_after_never_passes_the_holders_expiry)
     on.grant(holder);
     const auto hint = on.refuse(other).retry_after;
     BOOST_TEST((hint >= hint.zero() && hint <= on.short_ttl()));
-    on.give_back(holder);
+    on.release_held(holder);
     on.abandon(other);
 }
 
@@ -153,7 +153,7 @@ COLOCK_CONTRACT_CASE(adapter, extend_lengthens)
     on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(claim);
     on.refuse(on.one_attempt("k"));
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, extend_shortens, &capabilities::expires)
@@ -165,7 +165,7 @@ COLOCK_CONTRACT_CASE(adapter, extend_shortens, &capabilities::expires)
     on.pass_time(on.short_ttl());
     on.check_not_held(claim);
     on.grant(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, extend_never_creates)
@@ -177,12 +177,12 @@ COLOCK_CONTRACT_CASE(adapter, extend_never_creates)
     };
     check_refused(claim);
     on.grant(claim);
-    on.give_back(claim);
+    on.release_held(claim);
     check_refused(claim);
     on.grant(other);
     check_refused(claim);
     on.check_held(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, extend_never_revives_what_has_expired, &capabilities::expires)
@@ -198,7 +198,7 @@ COLOCK_CONTRACT_CASE(adapter, extend_never_revives_what_has_expired, &capabiliti
     on.grant(other);
     check_refused();
     on.check_held(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, extending_a_queued_claim_grants_nothing)
@@ -208,7 +208,7 @@ COLOCK_CONTRACT_CASE(adapter, extending_a_queued_claim_grants_nothing)
     on.refuse(queued);
     BOOST_TEST(on.extend(queued, on.long_ttl).status == extend_status::not_held);
     on.check_held(holder);
-    on.give_back(holder);
+    on.release_held(holder);
     on.abandon(queued);
 }
 
@@ -222,7 +222,7 @@ COLOCK_CONTRACT_CASE(adapter, abandoning_a_grant_releases_it)
     on.check_not_held(claim);
     BOOST_TEST(on.abandon(claim).status == release_status::not_held);
     on.grant(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, abandoning_nothing_does_nothing)
@@ -232,7 +232,7 @@ COLOCK_CONTRACT_CASE(adapter, abandoning_nothing_does_nothing)
     on.grant(other);
     BOOST_TEST(on.abandon(claim).status == release_status::not_held);
     on.check_held(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
@@ -242,10 +242,10 @@ COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
     on.refuse(gone);
     on.refuse(next);
     BOOST_TEST(on.abandon(gone).status == release_status::not_held);
-    on.give_back(holder);
+    on.release_held(holder);
     on.check_not_held(gone);
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, an_abandoned_head_makes_way)
@@ -254,12 +254,12 @@ COLOCK_CONTRACT_CASE(adapter, an_abandoned_head_makes_way)
     on.grant(holder);
     on.refuse(head);
     on.refuse(next);
-    on.give_back(holder);
+    on.release_held(holder);
     // The claim is first in the queue. Whether it already holds the lock depends on the backend.
     on.abandon(head);
     on.check_not_held(head);
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 // Fences.
@@ -274,7 +274,7 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_over_every_end_of_a_grant, &capabiliti
         last = fence;
         return claim;
     };
-    on.give_back(grant_next(on.long_ttl));
+    on.release_held(grant_next(on.long_ttl));
     on.abandon(grant_next(on.long_ttl));
     if (on.able().expires) {
         grant_next(on.short_ttl());
@@ -292,9 +292,9 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_over_every_end_of_a_grant, &capabiliti
     }
     const auto queued = on.exclusive("k"), holder = grant_next(on.long_ttl);
     on.refuse(queued);
-    on.give_back(holder);
+    on.release_held(holder);
     BOOST_TEST(on.grant(queued) > last);
-    on.give_back(queued);
+    on.release_held(queued);
 }
 
 COLOCK_CONTRACT_CASE(adapter, fences_grow_over_shared_grants, &capabilities::fence, &capabilities::shared)
@@ -302,10 +302,10 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_over_shared_grants, &capabilities::fen
     const auto first = on.shared("k"), second = on.shared("k"), writer = on.exclusive("k");
     const auto first_fence = on.grant(first), second_fence = on.grant(second);
     BOOST_TEST(second_fence > first_fence);
-    on.give_back(first);
-    on.give_back(second);
+    on.release_held(first);
+    on.release_held(second);
     BOOST_TEST(on.grant(writer) > second_fence);
-    on.give_back(writer);
+    on.release_held(writer);
 }
 
 COLOCK_CONTRACT_CASE(adapter, fences_grow_across_processes, &capabilities::fence)
@@ -318,7 +318,7 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_across_processes, &capabilities::fence
             const auto fence = by->grant(claim);
             BOOST_TEST(fence > last);
             last = fence;
-            by->give_back(claim);
+            by->release_held(claim);
         }
     }
 }
@@ -331,10 +331,10 @@ COLOCK_CONTRACT_CASE(adapter, processes_exclude_each_other)
     const auto mine = on.exclusive("k"), others = on.exclusive("k");
     on.grant(mine);
     other.refuse(others);
-    on.give_back(mine);
+    on.release_held(mine);
     other.grant(others);
     on.refuse(on.one_attempt("k"));
-    other.give_back(others);
+    other.release_held(others);
 }
 
 COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
@@ -349,7 +349,7 @@ COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
     // The adapter stays usable after a close.
     const auto claim = on.exclusive("k");
     on.grant(claim);
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 } // namespace colock::contract

@@ -23,7 +23,7 @@ plain_claim_ptr member(std::string key, std::string group, std::chrono::millisec
         .owner = std::make_shared<const owner_data>(owner_data{.owner = "me", .group = std::move(group)})});
 }
 
-void grant_at_once(const driver& on, const std::vector<plain_claim_ptr>& all)
+void grant_concurrently(const driver& on, const std::vector<plain_claim_ptr>& all)
 {
     std::size_t granted = 0;
     for (const auto& each : all) {
@@ -37,7 +37,7 @@ void grant_at_once(const driver& on, const std::vector<plain_claim_ptr>& all)
 
 // Groups by their id.
 
-COLOCK_CONTRACT_CASE(adapter, a_group_that_nobody_holds_a_lock_of_is_empty, &capabilities::groups)
+COLOCK_CONTRACT_CASE(adapter, group_without_held_locks_is_empty, &capabilities::groups)
 {
     const auto alone = on.exclusive("k");
     on.grant(alone);
@@ -45,7 +45,7 @@ COLOCK_CONTRACT_CASE(adapter, a_group_that_nobody_holds_a_lock_of_is_empty, &cap
     if (on.able().extends_groups)
         BOOST_TEST(on.extend_group("nobody", 1h).empty());
     on.check_held(alone);
-    on.give_back(alone);
+    on.release_held(alone);
 }
 
 COLOCK_CONTRACT_CASE(adapter, group_is_released_by_another_process_with_its_id, &capabilities::groups)
@@ -74,22 +74,22 @@ COLOCK_CONTRACT_CASE(adapter, group_is_released_by_another_process_with_its_id, 
     on.abandon(b);
     const auto again = on.one_attempt("b");
     on.grant(again);
-    on.give_back(again);
+    on.release_held(again);
     CHECK_KEYS(on.release_group("h"), {"c"});
     on.abandon(other);
-    on.give_back(alone);
+    on.release_held(alone);
 }
 
 COLOCK_CONTRACT_CASE(adapter, released_lock_belongs_to_no_group, &capabilities::groups)
 {
     const auto first = member("k", "g");
     on.grant(first);
-    on.give_back(first);
+    on.release_held(first);
     const auto second = member("k", "h");
     on.grant(second);
     BOOST_TEST(on.release_group("g").empty());
     on.check_held(second);
-    on.give_back(second);
+    on.release_held(second);
     const auto abandoned = member("k", "g");
     on.grant(abandoned);
     on.abandon(abandoned);
@@ -106,7 +106,7 @@ COLOCK_CONTRACT_CASE(adapter, expired_lock_belongs_to_no_group, &capabilities::g
     on.grant(next);
     CHECK_KEYS(on.release_group("g"), {"l"});
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
     on.abandon(lasting);
     const auto last = member("m", "g", on.short_ttl());
     on.grant(last);
@@ -127,7 +127,7 @@ COLOCK_CONTRACT_CASE(
     on.check_not_held(second);
     on.check_held(theirs);
     on.check_held(nobodys);
-    on.give_back(nobodys);
+    on.release_held(nobodys);
     const auto alone = on.release_group("h");
     BOOST_TEST_REQUIRE(alone.size() == 1U);
     BOOST_TEST((alone[0].mode == lock_mode::shared));
@@ -136,7 +136,7 @@ COLOCK_CONTRACT_CASE(
         on.abandon(each);
     const auto writer = on.one_attempt("k");
     on.grant(writer);
-    on.give_back(writer);
+    on.release_held(writer);
 }
 
 COLOCK_CONTRACT_CASE(adapter, release_of_a_group_wakes_waiters, &capabilities::groups, &capabilities::events)
@@ -149,7 +149,7 @@ COLOCK_CONTRACT_CASE(adapter, release_of_a_group_wakes_waiters, &capabilities::g
     BOOST_TEST(!waiting.done());
     on.release_group("g");
     testing::run_until(on.io(), [&] { return waiting.done(); });
-    other.give_back(next);
+    other.release_held(next);
     on.abandon(held);
 }
 
@@ -220,8 +220,8 @@ COLOCK_CONTRACT_CASE(adapter, shared_members_are_extended_too, &capabilities::ex
     on.check_held(alone);
     on.check_held(mine);
     on.check_not_held(theirs);
-    on.give_back(alone);
-    on.give_back(mine);
+    on.release_held(alone);
+    on.release_held(mine);
     on.abandon(theirs);
 }
 
@@ -270,7 +270,7 @@ COLOCK_CONTRACT_CASE(adapter, large_group_is_extended_and_released_completely, &
     std::vector<plain_claim_ptr> all;
     while (all.size() < size)
         all.push_back(member("k" + std::to_string(all.size()), "g"));
-    grant_at_once(on, all);
+    grant_concurrently(on, all);
     if (on.able().extends_groups)
         BOOST_TEST(on.extend_group("g", 2 * driver::long_ttl).size() == size);
     const auto released = on.release_group("g");
@@ -304,7 +304,7 @@ COLOCK_CONTRACT_CASE(adapter, groups_match_the_held_locks_after_random_operation
         }
         case 1:
             if (const auto found = held.find(key); found != held.end()) {
-                on.give_back(found->second);
+                on.release_held(found->second);
                 held.erase(found);
             }
             break;
@@ -317,7 +317,7 @@ COLOCK_CONTRACT_CASE(adapter, groups_match_the_held_locks_after_random_operation
         }
     }
     for (const auto& [key, each] : held)
-        on.give_back(each);
+        on.release_held(each);
 }
 
 } // namespace colock::contract

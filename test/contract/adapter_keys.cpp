@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Unusual keys: each is one key, in a lock and in a list.
+// Unusual keys are used literally, not as a pattern, a path or a number.
 #include "contract.hpp"
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace colock::contract {
 
-COLOCK_CONTRACT_CASE(adapter, any_key_is_one_key)
+COLOCK_CONTRACT_CASE(adapter, unusual_key_is_used_literally)
 {
     const std::vector<std::string> odd{"with space", " leading", "trailing ", "a/b/c", "/", "//", ".", "..", "../up",
         "a*", "*", "a?", "[a-z]", "a\\*", "{tag}", "{", "}", "{}", "%s%n", "%00", "$key", "a.b", "a:b", "a|b", "a'b",
@@ -36,7 +36,7 @@ COLOCK_CONTRACT_CASE(adapter, any_key_is_one_key)
         BOOST_TEST(on.list().size() == odd.size());
     }
     for (const auto& claim : claims)
-        on.give_back(claim);
+        on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, any_key_can_be_shared, &capabilities::shared)
@@ -48,8 +48,8 @@ COLOCK_CONTRACT_CASE(adapter, any_key_can_be_shared, &capabilities::shared)
             on.grant(first);
             on.grant(second);
             on.refuse(on.one_attempt(key));
-            on.give_back(first);
-            on.give_back(second);
+            on.release_held(first);
+            on.release_held(second);
         }
     }
 }

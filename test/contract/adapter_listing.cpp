@@ -41,7 +41,7 @@ COLOCK_CONTRACT_CASE(adapter, status_names_the_holder, &capabilities::list)
         BOOST_TEST((*status.remaining > on.long_ttl / 2 && *status.remaining <= on.long_ttl));
     if (status.created && status.renewed)
         BOOST_TEST((*status.created <= *status.renewed));
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, owner_data_comes_back_as_it_was, &capabilities::list)
@@ -55,7 +55,7 @@ COLOCK_CONTRACT_CASE(adapter, owner_data_comes_back_as_it_was, &capabilities::li
     const auto statuses = on.inspect("k");
     BOOST_REQUIRE(statuses.size() == 1U);
     BOOST_TEST((owner_data{statuses[0].owner, statuses[0].host, statuses[0].comment, statuses[0].group} == odd));
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_status_never_holds_a_token, &capabilities::list)
@@ -68,7 +68,7 @@ COLOCK_CONTRACT_CASE(adapter, a_status_never_holds_a_token, &capabilities::list)
     for (const auto& text :
         {statuses[0].key, statuses[0].owner, statuses[0].host, statuses[0].comment, statuses[0].group})
         BOOST_TEST(text.find(token) == std::string::npos);
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, an_extension_moves_renewed_and_remaining, &capabilities::list, &capabilities::expires)
@@ -85,7 +85,7 @@ COLOCK_CONTRACT_CASE(adapter, an_extension_moves_renewed_and_remaining, &capabil
     if (before.renewed && after.renewed)
         BOOST_TEST((*after.renewed - *after.created > *before.renewed - *before.created));
     BOOST_TEST(after.fence == before.fence);
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, inspect_shows_the_live_holders_of_one_key, &capabilities::list, &capabilities::expires)
@@ -100,7 +100,7 @@ COLOCK_CONTRACT_CASE(adapter, inspect_shows_the_live_holders_of_one_key, &capabi
     on.pass_time(on.short_ttl());
     BOOST_TEST(on.inspect("k").empty());
     on.abandon(queued);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(
@@ -119,7 +119,7 @@ COLOCK_CONTRACT_CASE(
     BOOST_REQUIRE(statuses.size() == 1U);
     BOOST_TEST(statuses[0].owner == "lasting");
     BOOST_TEST((statuses[0].fence == fence || statuses[0].fence == 0));
-    on.give_back(lasting);
+    on.release_held(lasting);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_honours_every_field_of_its_filter, &capabilities::list)
@@ -150,7 +150,7 @@ COLOCK_CONTRACT_CASE(adapter, list_honours_every_field_of_its_filter, &capabilit
     CHECK_KEYS(on.list({.key_prefix = "cart:", .owner = "ann"}), {"cart:1"});
     CHECK_KEYS(on.list({.group = "g2", .owner = "bob"}), {});
     for (const auto& claim : claims)
-        on.give_back(claim);
+        on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_distinguishes_shared_and_exclusive, &capabilities::list, &capabilities::shared)
@@ -161,9 +161,9 @@ COLOCK_CONTRACT_CASE(adapter, list_distinguishes_shared_and_exclusive, &capabili
     on.grant(second);
     CHECK_KEYS(on.list({.mode = lock_mode::exclusive}), {"w"});
     CHECK_KEYS(on.list({.mode = lock_mode::shared}), {"r", "r"});
-    on.give_back(writer);
-    on.give_back(first);
-    on.give_back(second);
+    on.release_held(writer);
+    on.release_held(first);
+    on.release_held(second);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_filters_by_creation, &capabilities::list)
@@ -184,8 +184,8 @@ COLOCK_CONTRACT_CASE(adapter, list_filters_by_creation, &capabilities::list)
         // A creation time that is not stored satisfies no condition.
         BOOST_TEST(on.list({.created_after = std::chrono::system_clock::time_point::min()}).empty());
     }
-    on.give_back(older);
-    on.give_back(newer);
+    on.release_held(older);
+    on.release_held(newer);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_shows_live_locks_only, &capabilities::list, &capabilities::expires)
@@ -196,7 +196,7 @@ COLOCK_CONTRACT_CASE(adapter, list_shows_live_locks_only, &capabilities::list, &
     CHECK_KEYS(on.list(), {"expired", "live"});
     on.pass_time(on.short_ttl());
     CHECK_KEYS(on.list(), {"live"});
-    on.give_back(live);
+    on.release_held(live);
     BOOST_TEST(on.list().empty());
 }
 
@@ -208,8 +208,8 @@ COLOCK_CONTRACT_CASE(adapter, list_shows_the_locks_of_all_processes, &capabiliti
     other.grant(others);
     CHECK_KEYS(on.list(), {"mine", "others"});
     CHECK_KEYS(other.list(), {"mine", "others"});
-    on.give_back(mine);
-    other.give_back(others);
+    on.release_held(mine);
+    other.release_held(others);
 }
 
 COLOCK_CONTRACT_CASE(adapter, pages_contain_each_lock_once_and_honour_the_filter, &capabilities::list)
@@ -236,7 +236,7 @@ COLOCK_CONTRACT_CASE(adapter, pages_contain_each_lock_once_and_honour_the_filter
         BOOST_TEST(odd_of_ann.matches(each), each.key);
     BOOST_TEST(on.list(odd_of_ann).size() == 67U);
     for (const auto& claim : claims)
-        on.give_back(claim);
+        on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, pages_do_not_depend_on_locks_of_earlier_pages, &capabilities::list)
@@ -259,14 +259,14 @@ COLOCK_CONTRACT_CASE(adapter, pages_do_not_depend_on_locks_of_earlier_pages, &ca
             claims.push_back(on.exclusive("later" + std::to_string(++later)));
             on.grant(claims.back());
         }
-        on.give_back(claims.front());
+        on.release_held(claims.front());
         claims.erase(claims.begin());
     } while (!cursor.empty() && later < 3000);
     BOOST_TEST(cursor.empty());
     for (const auto& claim : claims) {
         if (claim->key().starts_with('k'))
             BOOST_TEST(listed.contains(claim->key()), claim->key());
-        on.give_back(claim);
+        on.release_held(claim);
     }
 }
 
@@ -301,7 +301,7 @@ COLOCK_CONTRACT_CASE(adapter, a_cursor_may_be_anything, &capabilities::list)
             BOOST_TEST(purged.locks.empty());
         }
     }
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 } // namespace colock::contract

@@ -6,7 +6,7 @@
 
 namespace colock::contract {
 
-// Locks that another claim continues.
+// Locks that another claim adopts.
 
 namespace {
 
@@ -39,10 +39,10 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_another_holder, &capabilities::ti
     BOOST_TEST(on.abandon(old).status == release_status::not_held);
     other.check_held(next);
     on.refuse(on.one_attempt("k"));
-    other.give_back(next);
+    other.release_held(next);
     const auto last = on.exclusive("k");
     on.grant(last);
-    on.give_back(last);
+    on.release_held(last);
 }
 
 COLOCK_CONTRACT_CASE(adapter, fences_grow_over_an_adoption, &capabilities::tickets, &capabilities::fence)
@@ -56,10 +56,10 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_over_an_adoption, &capabilities::ticke
         last = fence;
         held = next;
     }
-    on.give_back(held);
+    on.release_held(held);
     const auto after = on.exclusive("k");
     BOOST_TEST(on.grant(after) > last);
-    on.give_back(after);
+    on.release_held(after);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_ticket_works_once, &capabilities::tickets)
@@ -71,7 +71,7 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_works_once, &capabilities::tickets)
     check_refused(on, ticket, on.one_attempt("k"));
     check_refused(on.another(), ticket, on.one_attempt("k"));
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
     check_refused(on, ticket, on.one_attempt("k"));
 }
 
@@ -86,7 +86,7 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_adoption_finds_its_own_grant, &capabili
     // The lock has a new TTL.
     on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
     on.check_not_held(next);
 }
 
@@ -101,7 +101,7 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_the_ttl, &capabilities::tickets
     on.grant(other);
     check_refused(on, ticket, on.one_attempt("k"));
     on.check_held(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_a_release, &capabilities::tickets)
@@ -109,12 +109,12 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_a_release, &capabilities::ticke
     const auto old = on.exclusive("k"), other = on.exclusive("k");
     on.grant(old);
     const auto ticket = on.backend().export_ticket(*old);
-    on.give_back(old);
+    on.release_held(old);
     check_refused(on, ticket, on.one_attempt("k"));
     on.grant(other);
     check_refused(on, ticket, on.one_attempt("k"));
     on.check_held(other);
-    on.give_back(other);
+    on.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_a_break, &capabilities::tickets, &capabilities::list)
@@ -142,7 +142,7 @@ COLOCK_CONTRACT_CASE(adapter, invalid_ticket_adopts_nothing, &capabilities::tick
     // The ticket of another key is refused, too.
     check_refused(on, ticket, on.one_attempt("l"));
     on.check_held(held);
-    on.give_back(held);
+    on.release_held(held);
 }
 
 COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_the_ttl_of_its_claim, &capabilities::tickets, &capabilities::expires)
@@ -158,11 +158,11 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_the_ttl_of_its_claim, &capabiliti
     on.take_over(on.backend().export_ticket(*brief), lasting);
     on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(lasting);
-    on.give_back(lasting);
+    on.release_held(lasting);
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, a_lock_without_ttl_moves_too, &capabilities::tickets, &capabilities::no_ttl, &capabilities::expires)
+    adapter, lock_without_ttl_is_adopted, &capabilities::tickets, &capabilities::no_ttl, &capabilities::expires)
 {
     const auto old = on.exclusive("k", 0ms), eternal = on.exclusive("k", 0ms),
                brief = on.exclusive("k", on.short_ttl());
@@ -178,17 +178,18 @@ COLOCK_CONTRACT_CASE(
     on.take_over(on.backend().export_ticket(*brief), old);
     on.pass_time(on.short_ttl());
     on.check_held(old);
-    on.give_back(old);
+    on.release_held(old);
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_reader_moves_among_others, &capabilities::tickets, &capabilities::shared)
+COLOCK_CONTRACT_CASE(adapter, shared_lock_is_adopted, &capabilities::tickets, &capabilities::shared)
 {
     const auto other = on.another();
     for (const bool is_alone : {true, false}) {
-        const auto old = on.shared("k"), mate = on.shared("k"), next = on.shared("k"), writer = on.one_attempt("k");
+        const auto old = on.shared("k"), other_reader = on.shared("k"), next = on.shared("k"),
+                   writer = on.one_attempt("k");
         const auto fence = on.grant(old);
         if (!is_alone)
-            on.grant(mate);
+            on.grant(other_reader);
         const auto ticket = on.backend().export_ticket(*old);
         BOOST_TEST((other.take_over(ticket, next) > fence || !on.able().fence));
         on.check_not_held(old);
@@ -200,25 +201,25 @@ COLOCK_CONTRACT_CASE(adapter, a_reader_moves_among_others, &capabilities::ticket
         }
         on.refuse(writer);
         if (!is_alone) {
-            on.check_held(mate);
-            on.give_back(mate);
+            on.check_held(other_reader);
+            on.release_held(other_reader);
         }
         on.refuse(writer);
         BOOST_TEST(other.extend(next, on.long_ttl).status == extend_status::extended);
-        other.give_back(next);
+        other.release_held(next);
         on.grant(writer);
-        on.give_back(writer);
+        on.release_held(writer);
     }
 }
 
-COLOCK_CONTRACT_CASE(
-    adapter, a_reader_that_moves_has_its_own_ttl, &capabilities::tickets, &capabilities::shared, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, adopted_shared_lock_has_the_ttl_of_its_claim, &capabilities::tickets,
+    &capabilities::shared, &capabilities::expires)
 {
-    const auto old = on.shared("k", 0, on.short_ttl()), mate = on.shared("k"), next = on.shared("k");
+    const auto old = on.shared("k", 0, on.short_ttl()), other_reader = on.shared("k"), next = on.shared("k");
     on.grant(old);
-    on.grant(mate);
+    on.grant(other_reader);
     on.take_over(on.backend().export_ticket(*old), next);
-    on.give_back(mate);
+    on.release_held(other_reader);
     on.pass_time(on.short_ttl() * 11 / 10);
     on.check_held(next);
     const auto brief = on.shared("k", 0, on.short_ttl());
@@ -227,10 +228,10 @@ COLOCK_CONTRACT_CASE(
     on.check_not_held(brief);
     const auto writer = on.exclusive("k");
     on.grant(writer);
-    on.give_back(writer);
+    on.release_held(writer);
 }
 
-COLOCK_CONTRACT_CASE(adapter, semaphore_holder_moves, &capabilities::tickets, &capabilities::semaphore)
+COLOCK_CONTRACT_CASE(adapter, lock_of_a_semaphore_holder_is_adopted, &capabilities::tickets, &capabilities::semaphore)
 {
     const auto first = on.shared("k", 2), second = on.shared("k", 2), next = on.shared("k", 2);
     on.grant(first);
@@ -242,10 +243,10 @@ COLOCK_CONTRACT_CASE(adapter, semaphore_holder_moves, &capabilities::tickets, &c
     on.take_over(on.backend().export_ticket(*first), next);
     on.refuse(third);
     on.check_held(second);
-    on.give_back(next);
+    on.release_held(next);
     on.grant(third);
-    on.give_back(third);
-    on.give_back(second);
+    on.release_held(third);
+    on.release_held(second);
 }
 
 COLOCK_CONTRACT_CASE(adapter, waiters_continue_to_wait_for_an_adopted_lock, &capabilities::tickets)
@@ -256,9 +257,9 @@ COLOCK_CONTRACT_CASE(adapter, waiters_continue_to_wait_for_an_adopted_lock, &cap
     on.take_over(on.backend().export_ticket(*old), next);
     on.refuse(queued);
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
     on.grant(queued);
-    on.give_back(queued);
+    on.release_held(queued);
 }
 
 COLOCK_CONTRACT_CASE(adapter, release_of_an_adopted_lock_wakes_listeners, &capabilities::tickets, &capabilities::events)
@@ -271,9 +272,9 @@ COLOCK_CONTRACT_CASE(adapter, release_of_an_adopted_lock_wakes_listeners, &capab
     on.take_over(ticket, next);
     on.pass_time(1ms);
     BOOST_TEST(!waiting.done());
-    on.give_back(next);
+    on.release_held(next);
     waiting.get(on.io());
-    on.give_back(queued);
+    on.release_held(queued);
 }
 
 COLOCK_CONTRACT_CASE(adapter, an_adopted_lock_is_handed_over, &capabilities::tickets)
@@ -286,7 +287,7 @@ COLOCK_CONTRACT_CASE(adapter, an_adopted_lock_is_handed_over, &capabilities::tic
     BOOST_TEST(outcome.created.status == create_status::granted);
     BOOST_TEST((outcome.created.fence > fence || !on.able().fence));
     on.check_not_held(held);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, adopted_lock_is_listed_with_its_new_owner, &capabilities::tickets, &capabilities::list)
@@ -301,7 +302,7 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_is_listed_with_its_new_owner, &capabi
     BOOST_TEST_REQUIRE(listed.size() == 1U);
     BOOST_TEST(listed.front().owner == "heir");
     BOOST_TEST(listed.front().group == "g");
-    on.give_back(next);
+    on.release_held(next);
 }
 
 } // namespace colock::contract

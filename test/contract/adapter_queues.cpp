@@ -13,15 +13,15 @@ COLOCK_CONTRACT_CASE(adapter, shared_holders_share_and_exclude_exclusive_ones, &
     on.grant(first);
     on.grant(second);
     on.refuse(writer);
-    on.give_back(first);
+    on.release_held(first);
     on.refuse(writer);
-    on.give_back(second);
+    on.release_held(second);
     on.grant(writer);
     on.refuse(on.one_attempt("k", lock_mode::shared));
-    on.give_back(writer);
+    on.release_held(writer);
     const auto third = on.shared("k");
     on.grant(third);
-    on.give_back(third);
+    on.release_held(third);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_shared_holder_is_found_again, &capabilities::shared)
@@ -31,11 +31,11 @@ COLOCK_CONTRACT_CASE(adapter, a_shared_holder_is_found_again, &capabilities::sha
     on.grant(first);
     on.grant(second);
     on.grant(second);
-    on.give_back(first);
+    on.release_held(first);
     on.check_not_held(first);
     BOOST_TEST(on.release(first).status == release_status::not_held);
     on.check_held(second);
-    on.give_back(second);
+    on.release_held(second);
 }
 
 COLOCK_CONTRACT_CASE(adapter, each_shared_holder_has_its_own_expiry, &capabilities::shared, &capabilities::expires)
@@ -49,7 +49,7 @@ COLOCK_CONTRACT_CASE(adapter, each_shared_holder_has_its_own_expiry, &capabiliti
     on.refuse(on.one_attempt("k"));
     BOOST_TEST(on.extend(brief, on.long_ttl).status == extend_status::not_held);
     BOOST_TEST(on.release(brief).status == release_status::not_held);
-    on.give_back(lasting);
+    on.release_held(lasting);
 }
 
 COLOCK_CONTRACT_CASE(
@@ -75,7 +75,7 @@ COLOCK_CONTRACT_CASE(
     on.refuse(writer);
     on.pass_time(on.short_ttl());
     on.grant(writer);
-    on.give_back(writer);
+    on.release_held(writer);
 }
 
 COLOCK_CONTRACT_CASE(adapter, readers_queue_behind_a_waiting_writer, &capabilities::shared)
@@ -85,12 +85,12 @@ COLOCK_CONTRACT_CASE(adapter, readers_queue_behind_a_waiting_writer, &capabiliti
     on.refuse(writer);
     on.refuse(late);
     on.refuse(on.one_attempt("k", lock_mode::shared));
-    on.give_back(reader);
+    on.release_held(reader);
     on.grant(writer);
     on.refuse(late);
-    on.give_back(writer);
+    on.release_held(writer);
     on.grant(late);
-    on.give_back(late);
+    on.release_held(late);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_single_attempt_of_a_writer_stops_no_readers, &capabilities::shared)
@@ -99,8 +99,8 @@ COLOCK_CONTRACT_CASE(adapter, a_single_attempt_of_a_writer_stops_no_readers, &ca
     on.grant(reader);
     on.refuse(on.one_attempt("k"));
     on.grant(late);
-    on.give_back(reader);
-    on.give_back(late);
+    on.release_held(reader);
+    on.release_held(late);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_writer_that_gave_up_stops_no_readers, &capabilities::shared)
@@ -111,8 +111,8 @@ COLOCK_CONTRACT_CASE(adapter, a_writer_that_gave_up_stops_no_readers, &capabilit
     on.refuse(late);
     on.abandon(writer);
     on.grant(late);
-    on.give_back(reader);
-    on.give_back(late);
+    on.release_held(reader);
+    on.release_held(late);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_semaphore_admits_up_to_each_claims_own_limit, &capabilities::semaphore)
@@ -129,14 +129,14 @@ COLOCK_CONTRACT_CASE(adapter, a_semaphore_admits_up_to_each_claims_own_limit, &c
     on.grant(third);
     on.refuse(single(3));
     on.grant(unlimited);
-    on.give_back(first);
-    on.give_back(second);
+    on.release_held(first);
+    on.release_held(second);
     const auto again = single(3);
     on.grant(again);
     on.refuse(on.one_attempt("k"));
-    on.give_back(again);
-    on.give_back(third);
-    on.give_back(unlimited);
+    on.release_held(again);
+    on.release_held(third);
+    on.release_held(unlimited);
 }
 
 COLOCK_CONTRACT_CASE(
@@ -148,8 +148,8 @@ COLOCK_CONTRACT_CASE(
     on.refuse(next);
     on.pass_time(on.short_ttl());
     on.grant(next);
-    on.give_back(lasting);
-    on.give_back(next);
+    on.release_held(lasting);
+    on.release_held(next);
 }
 
 // No ttl.
@@ -163,7 +163,7 @@ COLOCK_CONTRACT_CASE(adapter, grant_without_ttl_is_kept_until_released, &capabil
     const auto refused = on.refuse(on.one_attempt("k"));
     // Without events the backend may ask to check again after a while.
     BOOST_TEST((refused.retry_after.count() == 0 || !on.able().events));
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, shared_holder_without_ttl_is_kept_until_released, &capabilities::no_ttl,
@@ -176,7 +176,7 @@ COLOCK_CONTRACT_CASE(adapter, shared_holder_without_ttl_is_kept_until_released, 
     on.check_held(eternal);
     on.check_not_held(brief);
     on.refuse(on.one_attempt("k"));
-    on.give_back(eternal);
+    on.release_held(eternal);
 }
 
 // Waiting.
@@ -188,11 +188,11 @@ COLOCK_CONTRACT_CASE(adapter, release_wakes_waiters, &capabilities::events)
     auto acquiring = on.start_acquire(next);
     on.pass_time(1ms);
     BOOST_TEST(!acquiring.done());
-    on.give_back(holder);
+    on.release_held(holder);
     // The release itself wakes the waiter, so no timer has to expire.
     acquiring.get(on.io());
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, release_by_another_process_wakes_waiters, &capabilities::events)
@@ -203,9 +203,9 @@ COLOCK_CONTRACT_CASE(adapter, release_by_another_process_wakes_waiters, &capabil
     auto acquiring = on.start_acquire(next);
     on.pass_time(1ms);
     BOOST_TEST(!acquiring.done());
-    other.give_back(holder);
+    other.release_held(holder);
     acquiring.get(on.io());
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_release_between_create_and_wait_is_not_missed, &capabilities::events)
@@ -213,10 +213,10 @@ COLOCK_CONTRACT_CASE(adapter, a_release_between_create_and_wait_is_not_missed, &
     const auto holder = on.exclusive("k"), next = on.exclusive("k");
     on.grant(holder);
     on.refuse(next);
-    on.give_back(holder);
+    on.release_held(holder);
     run_coro(on.io(), on.backend().wait(next, lease_clock::time_point::max()));
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, the_last_reader_wakes_a_writer, &capabilities::events, &capabilities::shared)
@@ -226,12 +226,12 @@ COLOCK_CONTRACT_CASE(adapter, the_last_reader_wakes_a_writer, &capabilities::eve
     on.grant(second);
     auto acquiring = on.start_acquire(writer);
     on.pass_time(1ms);
-    on.give_back(first);
+    on.release_held(first);
     on.pass_time(1ms);
     BOOST_TEST(!acquiring.done());
-    on.give_back(second);
+    on.release_held(second);
     acquiring.get(on.io());
-    on.give_back(writer);
+    on.release_held(writer);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_writer_wakes_all_readers, &capabilities::events, &capabilities::shared)
@@ -240,11 +240,11 @@ COLOCK_CONTRACT_CASE(adapter, a_writer_wakes_all_readers, &capabilities::events,
     on.grant(writer);
     auto acquiring_first = on.start_acquire(first), acquiring_second = on.start_acquire(second);
     on.pass_time(1ms);
-    on.give_back(writer);
+    on.release_held(writer);
     acquiring_first.get(on.io());
     acquiring_second.get(on.io());
-    on.give_back(first);
-    on.give_back(second);
+    on.release_held(first);
+    on.release_held(second);
 }
 
 COLOCK_CONTRACT_CASE(adapter, break_wakes_waiters, &capabilities::events, &capabilities::list)
@@ -255,7 +255,7 @@ COLOCK_CONTRACT_CASE(adapter, break_wakes_waiters, &capabilities::events, &capab
     on.pass_time(1ms);
     BOOST_TEST(on.break_key("k").size() == 1U);
     acquiring.get(on.io());
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, cancelled_wait_releases_its_completion, &capabilities::events)
@@ -269,9 +269,9 @@ COLOCK_CONTRACT_CASE(adapter, cancelled_wait_releases_its_completion, &capabilit
     on.abandon(gone);
     on.backend().cancel_wait(*gone);
     on.pass_time(1ms);
-    on.give_back(holder);
+    on.release_held(holder);
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
     BOOST_TEST(gone->losses.empty());
 }
 
@@ -284,14 +284,14 @@ COLOCK_CONTRACT_CASE(adapter, arrival_order_is_kept, &capabilities::fifo)
     on.grant(holder);
     for (const auto& claim : queue)
         on.refuse(claim);
-    on.give_back(holder);
+    on.release_held(holder);
     for (std::size_t front = 0; front < queue.size(); ++front) {
         // The order and the number of the requests do not matter.
         for (std::size_t behind = queue.size() - 1; behind > front; --behind)
             on.refuse(queue[behind]);
         on.refuse(on.one_attempt("k"));
         on.grant(queue[front]);
-        on.give_back(queue[front]);
+        on.release_held(queue[front]);
     }
 }
 
@@ -301,10 +301,10 @@ COLOCK_CONTRACT_CASE(adapter, a_single_attempt_keeps_no_place, &capabilities::fi
     on.grant(holder);
     on.refuse(hasty);
     on.refuse(next);
-    on.give_back(holder);
+    on.release_held(holder);
     on.refuse(hasty);
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, readers_in_front_are_granted_together, &capabilities::fifo, &capabilities::shared)
@@ -316,18 +316,18 @@ COLOCK_CONTRACT_CASE(adapter, readers_in_front_are_granted_together, &capabiliti
     on.refuse(second);
     on.refuse(writer);
     on.refuse(last);
-    on.give_back(holder);
+    on.release_held(holder);
     on.refuse(last);
     on.refuse(writer);
     on.grant(second);
     on.grant(first);
-    on.give_back(first);
-    on.give_back(second);
+    on.release_held(first);
+    on.release_held(second);
     on.refuse(last);
     on.grant(writer);
-    on.give_back(writer);
+    on.release_held(writer);
     on.grant(last);
-    on.give_back(last);
+    on.release_held(last);
 }
 
 COLOCK_CONTRACT_CASE(adapter, semaphore_claim_is_not_blocked_by_a_waiter_at_its_limit, &capabilities::semaphore)
@@ -336,10 +336,10 @@ COLOCK_CONTRACT_CASE(adapter, semaphore_claim_is_not_blocked_by_a_waiter_at_its_
     on.grant(first);
     on.refuse(small);
     on.grant(larger);
-    on.give_back(first);
-    on.give_back(larger);
+    on.release_held(first);
+    on.release_held(larger);
     on.grant(small);
-    on.give_back(small);
+    on.release_held(small);
 }
 
 // Hand over.
@@ -355,7 +355,7 @@ COLOCK_CONTRACT_CASE(adapter, a_hand_over_releases_and_grants)
     on.check_not_held(holder);
     on.check_held(next);
     on.refuse(on.one_attempt("k"));
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, hand_over_after_expiry_reports_not_held, &capabilities::expires)
@@ -373,7 +373,7 @@ COLOCK_CONTRACT_CASE(adapter, hand_over_after_expiry_reports_not_held, &capabili
     BOOST_TEST(outcome.created.status == create_status::busy);
     on.check_held(next);
     on.abandon(third);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_hand_over_does_not_overtake_the_queue, &capabilities::fifo)
@@ -383,9 +383,9 @@ COLOCK_CONTRACT_CASE(adapter, a_hand_over_does_not_overtake_the_queue, &capabili
     on.refuse(queued);
     BOOST_TEST(on.hand_over(holder, next).created.status == create_status::busy);
     on.grant(queued);
-    on.give_back(queued);
+    on.release_held(queued);
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 } // namespace colock::contract

@@ -21,8 +21,8 @@ COLOCK_CONTRACT_CASE(adapter, break_removes_the_holder_of_a_key, &capabilities::
     BOOST_TEST(on.release(broken).status == release_status::not_held);
     on.check_held(bystander);
     on.grant(next);
-    on.give_back(next);
-    on.give_back(bystander);
+    on.release_held(next);
+    on.release_held(bystander);
     BOOST_TEST(on.break_key("k").empty());
 }
 
@@ -35,7 +35,7 @@ COLOCK_CONTRACT_CASE(adapter, break_removes_every_shared_holder, &capabilities::
     on.check_not_held(first);
     on.check_not_held(second);
     on.grant(writer);
-    on.give_back(writer);
+    on.release_held(writer);
 }
 
 COLOCK_CONTRACT_CASE(adapter, purge_keeps_live_locks, &capabilities::list, &capabilities::expires)
@@ -51,7 +51,7 @@ COLOCK_CONTRACT_CASE(adapter, purge_keeps_live_locks, &capabilities::list, &capa
         BOOST_TEST(removed.key == "expired");
     on.check_held(live);
     BOOST_TEST(on.purge().empty());
-    on.give_back(live);
+    on.release_held(live);
 }
 
 COLOCK_CONTRACT_CASE(adapter, without_ttl_nothing_is_purged, &capabilities::no_ttl, &capabilities::list)
@@ -66,7 +66,7 @@ COLOCK_CONTRACT_CASE(adapter, without_ttl_nothing_is_purged, &capabilities::no_t
     BOOST_TEST(!status[0].remaining);
     CHECK_KEYS(on.list({.remaining_at_least = 24h}), {"k"});
     BOOST_TEST(on.list({.remaining_below = std::chrono::milliseconds::max()}).empty());
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, purge_removes_at_most_its_limit, &capabilities::list, &capabilities::expires)
@@ -100,7 +100,7 @@ COLOCK_CONTRACT_CASE(adapter, purge_reports_each_expired_lock_once, &capabilitie
     BOOST_TEST(!listed.contains("live"));
     BOOST_TEST(on.purge().empty());
     on.check_held(live);
-    on.give_back(live);
+    on.release_held(live);
 }
 
 COLOCK_CONTRACT_CASE(
@@ -113,7 +113,7 @@ COLOCK_CONTRACT_CASE(
     BOOST_TEST(on.purge().size() <= 1U);
     on.check_held(live);
     on.refuse(on.one_attempt("k"));
-    on.give_back(live);
+    on.release_held(live);
 }
 
 } // namespace colock::contract

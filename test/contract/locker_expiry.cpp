@@ -113,7 +113,7 @@ COLOCK_CONTRACT_CASE(
     BOOST_TEST(run_coro(on.io(), sweeping.is_locked(locker::purge_key)));
     BOOST_TEST(on.purge().empty());
     for (const auto& each : living)
-        on.give_back(each);
+        on.release_held(each);
     BOOST_TEST(run_coro(on.io(), sweeping.shutdown()).clean());
 }
 

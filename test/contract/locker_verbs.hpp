@@ -60,8 +60,8 @@ inline void pass_slowly(subject& on, std::chrono::milliseconds span)
         on.pass_time(on.short_ttl() / 20);
 }
 
-/// Lets time pass in the same way until `reached`, at most as long as anything may take that is due within one short
-/// TTL.
+/// Lets time pass in small steps until `reached` returns true. Fails the test if this takes longer than anything that
+/// is due within one short TTL.
 inline void pass_slowly_until(subject& on, const std::function<bool()>& reached)
 {
     // Stored, because the condition may become false again.

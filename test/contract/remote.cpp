@@ -76,7 +76,7 @@ void remote_subject::warm_up()
 {
     const auto warm = exclusive("warm");
     grant(warm);
-    give_back(warm);
+    release_held(warm);
 }
 
 void remote_subject::check_stored(std::size_t expected, where at)

@@ -36,23 +36,23 @@ void for_free_and_held(remote_subject& on, Body body)
     }
 }
 
-/// Checks that a promise of the adapter stays true when the request arrives. If the adapter could promise nothing
-/// before, it can then.
-void check_promise(remote_subject& on, const plain_claim_ptr& claim, bool taken)
+/// Abandons the claim. If the adapter answers that the claim holds nothing, this stays true when the late request
+/// arrives. Otherwise the adapter can answer so afterwards.
+void check_abandon_is_final(remote_subject& on, const plain_claim_ptr& claim, bool taken)
 {
     const auto other_claim = on.exclusive("k");
-    const bool promised = on.abandon_once(claim);
-    if (promised && taken)
+    const bool proven = on.abandon_once(claim);
+    if (proven && taken)
         on.direct_driver().grant(other_claim);
     on.link().deliver();
-    if (!promised)
+    if (!proven)
         on.settle(claim);
-    on.check_stored(promised && taken ? 1 : 0);
-    if (!promised || !taken)
+    on.check_stored(proven && taken ? 1 : 0);
+    if (!proven || !taken)
         on.direct_driver().grant(other_claim);
     on.direct_driver().check_held(other_claim);
     on.check_not_held(claim);
-    on.direct_driver().give_back(other_claim);
+    on.direct_driver().release_held(other_claim);
 }
 
 } // namespace
@@ -65,17 +65,17 @@ COLOCK_REMOTE_CASE(late_create_of_a_dead_connection_never_causes_two_holders)
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         claim->mark_in_doubt();
-        check_promise(on, claim, taken);
+        check_abandon_is_final(on, claim, taken);
     });
 }
 
 COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilities::several)
 {
     for_free_and_held(on, [&](bool taken) {
-        const auto claim = on.exclusive("k"), beside = on.exclusive("l");
+        const auto claim = on.exclusive("k"), claim_of_l = on.exclusive("l");
         std::optional<create_all_outcome> outcome;
         on.link().hold();
-        on.backend().start_create_all({testing::sent_now(claim), testing::sent_now(beside)},
+        on.backend().start_create_all({testing::sent_now(claim), testing::sent_now(claim_of_l)},
             [&](create_all_outcome answer) { outcome.emplace(std::move(answer)); });
         on.until([&] { return on.link().holds(); });
         on.link().hang_up();
@@ -83,12 +83,12 @@ COLOCK_REMOTE_CASE(late_create_of_several_never_causes_two_holders, &capabilitie
         BOOST_TEST_REQUIRE(outcome->status == create_status::failed);
         BOOST_TEST(outcome->why.error->code == errc::outcome_unknown);
         claim->mark_in_doubt();
-        beside->mark_in_doubt();
-        if (!on.abandon_once(beside)) {
+        claim_of_l->mark_in_doubt();
+        if (!on.abandon_once(claim_of_l)) {
             on.link().deliver();
-            on.settle(beside);
+            on.settle(claim_of_l);
         }
-        check_promise(on, claim, taken);
+        check_abandon_is_final(on, claim, taken);
     });
 }
 
@@ -100,7 +100,7 @@ COLOCK_REMOTE_CASE(late_release_of_a_dead_connection_removes_no_other_lock)
         const auto outcome = send_before_disconnect(on, on.backend().release(claim));
         BOOST_TEST_REQUIRE(outcome.status == release_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-        check_promise(on, claim, taken);
+        check_abandon_is_final(on, claim, taken);
     });
 }
 
@@ -117,7 +117,7 @@ COLOCK_REMOTE_CASE(late_hand_over_of_a_dead_connection_never_causes_two_holders)
             on.link().deliver();
             on.settle(claim);
         }
-        check_promise(on, next, taken);
+        check_abandon_is_final(on, next, taken);
     });
 }
 
@@ -131,7 +131,7 @@ COLOCK_REMOTE_CASE(no_lock_of_a_locker_is_taken_away_by_its_own_late_release)
     auto next = on.start(locks.acquire("k"));
     on.link().hang_up();
     on.get(std::move(releasing));
-    // The adapter may be unable to promise anything before the release has arrived.
+    // The adapter may be unable to prove the release before it has arrived.
     for (int i = 0; i < 20 && !next.done(); ++i)
         on.pass_time(on.short_ttl() / 20);
     on.link().deliver();

@@ -79,7 +79,7 @@ COLOCK_REMOTE_CASE(a_create_that_is_lost_leaves_no_orphan)
         on.check_stored(0);
         const auto other_claim = on.exclusive("k");
         on.direct_driver().grant(other_claim);
-        on.direct_driver().give_back(other_claim);
+        on.direct_driver().release_held(other_claim);
     });
 }
 
@@ -141,7 +141,7 @@ COLOCK_REMOTE_CASE(an_extension_that_is_lost_does_not_end_the_lock)
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         BOOST_TEST(on.extend(claim, 2h).status == extend_status::extended);
         on.check_held(claim);
-        on.give_back(claim);
+        on.release_held(claim);
     });
 }
 
@@ -157,7 +157,7 @@ COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets
     // The first use may have to send the script to the server, which then executes nothing yet.
     const auto first = on.exclusive("k");
     other.take_over(give_up(held), first);
-    other.give_back(first);
+    other.release_held(first);
     for_each_loss(on, [&](lost_part what) {
         const auto ticket = give_up(held);
         const auto claim = on.exclusive("k");
@@ -183,7 +183,7 @@ COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets
         // Nobody has used the ticket yet.
         on.check_stored(1);
         other.take_over(ticket, next);
-        other.give_back(next);
+        other.release_held(next);
     });
 }
 
@@ -200,7 +200,7 @@ COLOCK_REMOTE_CASE(lost_query_is_an_error)
             BOOST_TEST(listed.error != nullptr);
         }
         on.check_held(claim);
-        on.give_back(claim);
+        on.release_held(claim);
     });
 }
 
@@ -236,7 +236,7 @@ COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabili
         const std::vector other_claims{on.exclusive("c"), on.exclusive("b"), on.exclusive("a")};
         on.direct_driver().grant_all(other_claims);
         for (const auto& each : other_claims)
-            on.direct_driver().give_back(each);
+            on.direct_driver().release_held(each);
     });
 }
 
@@ -272,7 +272,7 @@ COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilitie
         on.settle(all[0]);
         on.settle(all[1]);
         on.check_stored(1);
-        on.direct_driver().give_back(other);
+        on.direct_driver().release_held(other);
     });
 }
 

@@ -91,7 +91,7 @@ COLOCK_REMOTE_CASE(waiter_is_granted_after_any_lost_request_or_reply)
                 }
                 on.pass_time(on.short_ttl() / 10);
                 BOOST_TEST(!waiting.done());
-                on.direct_driver().give_back(holder);
+                on.direct_driver().release_held(holder);
                 release_to(on, waiting, "the waiter");
                 on.until([&] { return ours.stats().settling == 0; });
             }
@@ -109,7 +109,7 @@ COLOCK_REMOTE_CASE(a_release_during_an_outage_is_not_missed, &capabilities::even
             auto waiting = on.start(wait_for(on, claim));
             on.pass_time(on.short_ttl() / 10);
             fault.set(on.link(), true);
-            on.direct_driver().give_back(holder);
+            on.direct_driver().release_held(holder);
             on.pass_time(on.short_ttl() / 5);
             BOOST_TEST(!waiting.done());
             fault.set(on.link(), false);
@@ -181,7 +181,7 @@ COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_n
             fault.set(on.link(), false);
             on.until([&] { return locks.stats().settling == 0; });
             on.check_stored(1);
-            on.direct_driver().give_back(holder);
+            on.direct_driver().release_held(holder);
         }
     }
 }

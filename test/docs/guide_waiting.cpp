@@ -38,10 +38,10 @@ BOOST_FIXTURE_TEST_SUITE(guide, fixture)
 BOOST_AUTO_TEST_CASE(retries)
 {
     colock::lock busy = run(locker.acquire("k", {.ttl = 0ms}));
-    const auto end_of = [&](colock::retry_policy policy, colock::lease_clock::duration most) {
+    const auto end_of = [&](colock::retry_policy policy, colock::lease_clock::duration max_duration) {
         auto waiting = colock::testing::start(io, locker.acquire("k", {.retry = std::move(policy)}));
         colock::testing::run_ready(io);
-        virtual_clock::advance_by_steps(io, most, most / 64);
+        virtual_clock::advance_by_steps(io, max_duration, max_duration / 64);
         BOOST_REQUIRE(waiting.done());
         try {
             static_cast<void>(waiting.get(io));
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(cancellation)
         BOOST_TEST(ended == asio::error::operation_aborted);
     }
 
-    // A plain verb accepts the cancellation types that its coroutine lets through, which under co_spawn is terminal
+    // A plain function accepts the cancellation types that its coroutine lets through, which under co_spawn is terminal
     // only.
     asio::cancellation_signal signal;
     bool done = false;

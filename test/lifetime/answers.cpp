@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(errors)
 
 BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     struct row
     {
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
 
 BOOST_AUTO_TEST_CASE(failed_query_does_not_end_the_lock)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::is_valid, failing());
     COLOCK_THROWS(error, errc::unavailable, on.run(held.is_locked()));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
 {
     const auto twice = acquire_options{.retry = retry_policy::fixed(0s).jitter(0).times(1)};
     {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         on.script->next(operation::create, failing());
         on.script->next(operation::create, step::busy({}, "bob"));
         const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(on.acquire("k", twice)); });
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
         BOOST_TEST(thrown->attempts() == 2U);
     }
     {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         on.script->next(operation::create, step::busy({}, "bob"));
         on.script->next(operation::create, failing());
         const auto thrown = thrown_by<create_error>([&] { static_cast<void>(on.acquire("k", twice)); });
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
 
 BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto working = on.start(on.locker->with_lock("k", [] { return sleep_for(1h); }));
     on.ready();
     on.run(on.locker->shutdown(1min));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
 
 BOOST_AUTO_TEST_CASE(invalid_input_takes_no_time)
 {
-    rig on;
+    virtual_fixture on;
     const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(on.acquire("")); });
     BOOST_TEST_REQUIRE(thrown.has_value());
     BOOST_TEST(thrown->elapsed().count() == 0);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_SUITE(attempts)
 
 BOOST_AUTO_TEST_CASE(bound_is_removed_by_a_later_answer)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     on.script->always(operation::wait, step::hold());
     on.script->next(operation::create, step::busy(1s));
     on.script->always(operation::create, step::busy());
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(bound_is_removed_by_a_later_answer)
 BOOST_AUTO_TEST_CASE(an_attempt_that_fails_counts_although_it_was_woken)
 {
     for (const bool late : {false, true}) {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         on.script->always(operation::wait, step::hold());
         on.script->next(operation::create, step::busy());
         on.script->next(operation::create, late ? step::pass().before([&] { on.clock.skip(29s); }) : failing());
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_fails_counts_although_it_was_woken)
 
 BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::create, failing());
     auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0)}));
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
 
 BOOST_AUTO_TEST_CASE(late_grant_is_released_before_the_next_attempt)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     on.script->next(operation::create, step::pass().before([&] { on.clock.skip(29s); }));
     on.script->next(operation::release, step::hold());
     auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::fixed(1s).jitter(0)}));
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(late_grant_is_released_before_the_next_attempt)
 /// No event reports that the lock is free, and the policy's own attempt is due in a day.
 BOOST_AUTO_TEST_CASE(late_grant_is_followed_by_attempts_with_growing_delays)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     const auto late = step::pass().before([&] { on.clock.skip(29s); });
     for (int i = 0; i < 3; ++i)
         on.script->next(operation::create, late);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(late_grant_is_followed_by_attempts_with_growing_delays)
 
 BOOST_AUTO_TEST_CASE(several_late_grants_are_requested_again_soon)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     on.script->next(operation::create_all, step::pass().before([&] { on.clock.skip(29s); }));
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = rarely}));
     on.ready();
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(several_late_grants_are_requested_again_soon)
 
 BOOST_AUTO_TEST_CASE(busy_single_attempt_leaves_nothing_to_release)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
     on.ready();
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(claim_of_a_cancelled_acquire_is_released_or_abandoned)
         std::size_t abandons;
     };
     for (const auto& [busy, releases, abandons] : {row{true, 0, 1}, row{false, 1, 0}}) {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         colock::locker other_locker(on.memory);
         lock other;
         if (busy)
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(claim_of_a_cancelled_acquire_is_released_or_abandoned)
 BOOST_AUTO_TEST_CASE(no_attempt_is_made_after_a_shutdown)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         on.run(on.locker->shutdown());
         COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->try_acquire("k")));
         COLOCK_THROWS(create_error, errc::shutting_down, on.acquire("k"));
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(no_attempt_is_made_after_a_shutdown)
 BOOST_AUTO_TEST_CASE(every_operation_carries_the_time_when_it_was_started)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto now = lease_clock::now();
         const auto later = [&] {
             on.clock.skip(1s);

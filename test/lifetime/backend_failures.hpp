@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/observer.hpp>
 
@@ -28,7 +28,7 @@ inline failure_ptr no_connection()
 }
 
 /// Delivers everything that the script holds back, and waits for the clean-up.
-inline void finish_cleanup(rig& on)
+inline void finish_cleanup(virtual_fixture& on)
 {
     if (on.script) {
         on.script->reset();

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/detail/generation.hpp>
 
@@ -43,7 +43,7 @@ std::size_t count_stored(adapter& store)
     return count;
 }
 
-bool has_purge_lock(const rig& on)
+bool has_purge_lock(const virtual_fixture& on)
 {
     return std::ranges::any_of(on.stored(), [](const auto& each) { return each.key == locker::purge_key; });
 }
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(expired_locks_are_removed_in_the_background)
     for (const auto kind : every_kind) {
         BOOST_TEST_CONTEXT(kind)
         {
-            rig on(kind, sweeping);
+            virtual_fixture on(kind, sweeping);
             on.ready();
             BOOST_TEST(has_purge_lock(on));
             leave_locks(*on.memory, 1000);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(expired_locks_are_removed_in_the_background)
 
 BOOST_AUTO_TEST_CASE(no_purge_runs_without_the_option)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     leave_locks(*on.memory, 7);
     on.advance(4min);
     BOOST_TEST(on.idle());
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(no_purge_runs_without_the_option)
 
 BOOST_AUTO_TEST_CASE(purge_continues_while_a_step_reports_more)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     leave_locks(*on.memory, 95);
     on.advance(2s);
     on.locker.emplace(on.backend(), sweeping);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(background_purge_ends_with_its_locker_and_releases_the_purg
         for (const bool has_begun : {false, true}) {
             BOOST_TEST_CONTEXT(kind << ", " << has_begun)
             {
-                rig on(kind, sweeping);
+                virtual_fixture on(kind, sweeping);
                 if (has_begun)
                     on.advance(90s);
                 BOOST_TEST(has_purge_lock(on) == has_begun);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(shutdown_ends_the_background_purge)
     for (const auto kind : every_kind) {
         BOOST_TEST_CONTEXT(kind)
         {
-            rig on(kind, sweeping);
+            virtual_fixture on(kind, sweeping);
             on.advance(90s);
             const auto report = on.run(on.locker->shutdown());
             BOOST_TEST(report.clean());
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
         for (const auto what : {operation::create, operation::purge, operation::extend}) {
             BOOST_TEST_CONTEXT(kind)
             {
-                rig on(kind, sweeping);
+                virtual_fixture on(kind, sweeping);
                 // A backend that answers at once cannot be late.
                 if (on.script && kind != behind::immediate)
                     on.script->next(what, step::hold());
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
                 on.locker.reset();
             }
         }
-        rig on(kind, sweeping);
+        virtual_fixture on(kind, sweeping);
         on.context.reset();
     }
 }
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
 BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
 {
     for (const auto what : {operation::create, operation::purge, operation::extend}) {
-        rig on(behind::scripted, sweeping);
+        virtual_fixture on(behind::scripted, sweeping);
         on.script->next(what, step::hold());
         on.advance(90s);
         on.locker.reset();
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
 BOOST_AUTO_TEST_CASE(one_locker_purges_until_it_is_destroyed)
 {
     for (const bool says_goodbye : {true, false}) {
-        rig on(behind::scripted, sweeping);
+        virtual_fixture on(behind::scripted, sweeping);
         on.ready();
         auto other = std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), timing::posted);
         locker second(other, sweeping);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
     options.observer = recorded;
     for (const auto what : {operation::create, operation::purge}) {
         recorded->warnings.clear();
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         on.script->always(what, step::fail(errc::unavailable, "nobody is there"));
         on.locker.emplace(on.backend(), options);
         on.advance_by_steps(5min, 10s);
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
 
 BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 {
-    rig on(behind::scripted, sweeping);
+    virtual_fixture on(behind::scripted, sweeping);
     on.ready();
     BOOST_TEST(on.run(on.locker->break_lock(locker::purge_key)).size() == 1U);
     BOOST_TEST(!has_purge_lock(on));
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
 {
-    rig on(behind::elsewhere, sweeping);
+    virtual_fixture on(behind::elsewhere, sweeping);
     on.ready();
     BOOST_TEST(has_purge_lock(on));
     on.io().notify_fork(asio::execution_context::fork_prepare);
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
 
 BOOST_AUTO_TEST_CASE(purge_that_fails_reports_the_removed_locks)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     leave_locks(*on.memory, 600);
     on.advance(2s);
     on.script->next(operation::purge, step::pass());
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(purge_that_fails_reports_the_removed_locks)
 
 BOOST_AUTO_TEST_CASE(a_list_and_a_purge_let_others_run)
 {
-    rig on;
+    virtual_fixture on;
     std::vector<lock> held;
     for (int i = 0; i < 2000; ++i)
         held.push_back(on.acquire("k" + std::to_string(i), {.ttl = i % 2 ? 1s : 1h}));

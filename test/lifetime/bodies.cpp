@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Bodies of with_lock: where they run, what ends them, and what their caller receives.
-#include "support/rig.hpp"
 #include "support/undoing_adapter.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_SUITE(bodies)
 
 BOOST_AUTO_TEST_CASE(loss_is_reported_before_the_release_is_answered)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     on.script->always(operation::release, step::hold());
     on.script->always(operation::abandon, step::hold());
     auto working =
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(loss_is_reported_before_the_release_is_answered)
 
 BOOST_AUTO_TEST_CASE(body_is_cancelled_though_a_second_claim_was_granted)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     const colock::locker locker(std::make_shared<undoing_adapter>(on.script));
     bool has_begun = false;
     const acquire_options options{.ttl = 30s, .retry = retry_policy::fixed(1s), .renewal = renewal::manual};
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(body_is_cancelled_though_a_second_claim_was_granted)
 
 BOOST_AUTO_TEST_CASE(coroutine_body_runs_on_the_strand_of_its_caller)
 {
-    rig on;
+    virtual_fixture on;
     const asio::any_io_executor strand = asio::make_strand(on.io());
     bool has_run = false;
     asio::co_spawn(strand,
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(coroutine_body_runs_on_the_strand_of_its_caller)
 BOOST_AUTO_TEST_CASE(body_that_is_no_coroutine_is_called_before_anything_else_runs)
 {
     for (const auto kind : {behind::memory, behind::immediate}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         bool has_run = false;
         bool others_ran = false;
         const auto call = [&]() -> asio::awaitable<void> {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(body_that_is_no_coroutine_is_called_before_anything_else_ru
 BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
 {
     for (const auto mode : {renewal::automatic, renewal::manual}) {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         on.script->always(operation::extend, step::fail(errc::unavailable));
         const auto start = lease_clock::now();
         lease_clock::time_point stopped;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
     for (const auto& each : cases) {
         BOOST_TEST_CONTEXT(each.name)
         {
-            rig on(behind::scripted);
+            virtual_fixture on(behind::scripted);
             on.script->always(operation::extend, each.renewal);
             // The answer to the release is not reported as the cause.
             on.script->always(operation::abandon, step::fail(errc::unavailable, "later"));
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
         }
     }
     // A loss for another reason has no such cause.
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     on.script->next(operation::extend, step::fail(errc::unavailable, "nobody listens", refused));
     auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, [] { return sleep_for(1h); }));
     on.advance(1100ms);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
 
 BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     bool began = false;
     auto working = on.start(on.locker->with_lock("k", {.ttl = 1s}, [&] { began = true; }));
     // The lock is granted, but its coroutine has not been resumed yet.
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 
 BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
 {
-    rig on;
+    virtual_fixture on;
     auto working = on.start(on.locker->with_lock("k", [&]() -> asio::awaitable<int> {
         try {
             co_await sleep_for(1h);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(the_bodys_exception_is_nested_in_the_loss)
 
 BOOST_AUTO_TEST_CASE(value_after_the_loss_is_discarded)
 {
-    rig on;
+    virtual_fixture on;
     auto working = on.start(on.locker->with_lock("k", [&]() -> asio::awaitable<int> {
         try {
             co_await sleep_for(1h);
@@ -253,7 +253,7 @@ BOOST_AUTO_TEST_CASE(value_after_the_loss_is_discarded)
 
 BOOST_AUTO_TEST_CASE(late_timer_does_not_make_a_late_value_valid)
 {
-    rig on;
+    virtual_fixture on;
     // The body keeps its thread busy until its lease has ended.
     COLOCK_THROWS(lost_error, errc::lost,
         on.run(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, [&] { on.clock.skip(20s); })));
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(cancellation_of_the_caller_is_forwarded_and_a_value_is_stil
             for (const auto type :
                 {asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total})
             {
-                rig on(kind);
+                virtual_fixture on(kind);
                 asio::cancellation_signal cancel;
                 bool forwarded = false;
                 int completions = 0;
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(cancellation_of_the_caller_is_forwarded_and_a_value_is_stil
 
 BOOST_AUTO_TEST_CASE(a_cancelled_parent_keeps_the_value_of_its_with_lock)
 {
-    rig on;
+    virtual_fixture on;
     asio::cancellation_signal cancel;
     int value = 0;
     asio::co_spawn(
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_parent_keeps_the_value_of_its_with_lock)
 BOOST_AUTO_TEST_CASE(handle_that_the_body_moves_away_is_released)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         lock away;
         on.run(on.locker->with_lock("k", [&](lock& held) { away = std::move(held); }));
         BOOST_TEST(static_cast<bool>(away));
@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(handle_that_the_body_moves_away_is_released)
 BOOST_AUTO_TEST_CASE(a_body_may_release_or_extend)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         const int value = on.run(on.locker->with_lock("k", [&](lock& held) -> asio::awaitable<int> {
             co_await held.extend(40s);
             BOOST_TEST(held.ttl() == 40s);
@@ -368,7 +368,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_release_or_extend)
 
 BOOST_AUTO_TEST_CASE(a_lease_is_renewed_while_the_body_runs_up_to_max_hold)
 {
-    rig on;
+    virtual_fixture on;
     auto working = on.start(on.locker->with_lock("k", {.ttl = 30s}, []() -> asio::awaitable<int> {
         co_await sleep_for(5min);
         co_return 1;
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(a_lease_is_renewed_while_the_body_runs_up_to_max_hold)
 
 BOOST_AUTO_TEST_CASE(the_body_runs_on_a_strand)
 {
-    rig on;
+    virtual_fixture on;
     on.run(on.locker->with_lock("k", []() -> asio::awaitable<void> {
         const asio::any_io_executor executor = co_await asio::this_coro::executor;
         const auto* strand = executor.target<asio::strand<asio::io_context::executor_type>>();

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -43,7 +43,7 @@ struct cancellable_call
     int value = 0;
 
     template <class Body>
-    void start(rig& on, form kind, acquire_options options, Body body)
+    void start(virtual_fixture& on, form kind, acquire_options options, Body body)
     {
         const auto handler = asio::bind_cancellation_slot(cancel.slot(), [this](std::exception_ptr why, int result) {
             ++completions;
@@ -117,7 +117,7 @@ struct survivor
 {
     std::size_t cancellations = 0;
     cancellable_call call;
-    rig on;
+    virtual_fixture on;
     std::optional<running<shutdown_report>> shutting_down;
     lease_clock::time_point start = lease_clock::now();
 
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_has_released_its_lock_is_cancelled_by_a_shutdow
         for (const auto called : forms) {
             std::size_t cancellations = 0;
             cancellable_call call;
-            rig on(kind);
+            virtual_fixture on(kind);
             call.start(on, called, {}, [&](lock& held) -> asio::awaitable<int> {
                 co_await held.release();
                 co_return co_await survive(survival::resets_its_state, 2, cancellations);
@@ -279,7 +279,7 @@ enum class moment : unsigned char
 struct silent_releases
 {
     cancellable_call call;
-    rig on{behind::scripted};
+    virtual_fixture on{behind::scripted};
 
     silent_releases()
     {
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(other_releases_keep_a_deadline_and_continue)
 {
     for (const bool of_group : {false, true}) {
         silent_releases backend;
-        rig& on = backend.on;
+        virtual_fixture& on = backend.on;
         asio::cancellation_signal cancel;
         int completions = 0;
         const auto release = [&]() -> asio::awaitable<void> {

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -17,12 +17,12 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A lock that is broken while another caller holds it.
-struct break_fixture : rig
+struct break_fixture : virtual_fixture
 {
     colock::locker other{script};
     lock stuck = run(other.acquire("k"));
 
-    break_fixture() : rig(behind::scripted) {}
+    break_fixture() : virtual_fixture(behind::scripted) {}
 };
 
 } // namespace
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(lock_granted_after_the_break_is_kept)
 
 BOOST_AUTO_TEST_CASE(lock_granted_before_the_break_arrived_has_ended)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     lock late;
     // The break is sent before the grant is known, and executed after the grant.
     on.script->next(operation::break_key, step::pass().before([&] { late = on.run(on.locker->acquire("k")); }));
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(lock_granted_before_the_break_arrived_has_ended)
 
 BOOST_AUTO_TEST_CASE(break_ends_all_handles_of_the_locker_at_once)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto first = on.acquire("k", shared);
     auto second = on.acquire("k", shared);
     auto elsewhere = on.acquire("other");
@@ -89,13 +89,13 @@ BOOST_AUTO_TEST_CASE(lock_that_cannot_be_verified_is_kept)
 
 namespace {
 
-/// Removes the holders of "k", as an administrator of another process does.
-step granted_and_then_broken(rig& on)
+/// Returns a step that grants, and then removes the holders of "k", as an administrator of another process does.
+step granted_and_then_broken(virtual_fixture& on)
 {
     return step::pass().after([&on] { driver(on.io(), on.memory).break_key("k"); });
 }
 
-void check_broken(rig& on, lock& held)
+void check_broken(virtual_fixture& on, lock& held)
 {
     BOOST_TEST(!held.held());
     BOOST_TEST((on.run(held.lost()) == lost_reason::broken));
@@ -113,20 +113,20 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
         {
-            rig on(kind);
+            virtual_fixture on(kind);
             on.script->next(operation::create, granted_and_then_broken(on));
             auto held = on.acquire("k", {.ttl = 0ms});
             check_broken(on, held);
         }
         {
-            rig on(kind);
+            virtual_fixture on(kind);
             on.script->next(operation::create, granted_and_then_broken(on));
             auto held = on.run(on.locker->try_acquire("k"));
             BOOST_TEST_REQUIRE(held.has_value());
             check_broken(on, *held);
         }
         {
-            rig on(kind);
+            virtual_fixture on(kind);
             on.script->next(operation::create, granted_and_then_broken(on));
             bool ran = false;
             COLOCK_THROWS(lost_error, errc::lost, on.run(on.locker->with_lock("k", [&] { ran = true; })));
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
             on.check_clean();
         }
         {
-            rig on(kind);
+            virtual_fixture on(kind);
             auto given_up = on.acquire("k");
             const auto ticket = on.run(given_up.detach());
             on.script->next(operation::adopt, granted_and_then_broken(on));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
             check_broken(on, held);
         }
         {
-            rig on(kind);
+            virtual_fixture on(kind);
             auto first = on.acquire("k");
             auto second = on.start(on.locker->acquire("k"));
             on.ready();
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
         {
             // A lock of a group is lost before the group is complete: the group starts again, and the loss is not
             // reported.
-            rig on(kind);
+            virtual_fixture on(kind);
             on.script->next(operation::create_all, granted_and_then_broken(on));
             auto group = on.start(on.locker->acquire_all({"a", "k"}, {.retry = retry_policy::fixed(1ms)}));
             on.ready();
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
 BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_lost_lock)
 {
     for (const bool tries : {false, true}) {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         const auto acquire = [](locker by, bool single) -> asio::awaitable<lock> {
             if (!single)
                 co_return co_await by.acquire("k");
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_los
 BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_processed_ends_the_lock)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         on.script->next(
             operation::create, step::pass().after([&] { driver(on.io(), on.memory).release_group("team"); }));
         auto group = on.locker->group("team");
@@ -208,16 +208,16 @@ BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_processed_ends_the_lock)
 
 BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
 {
-    for (const bool stands : {true, false}) {
-        rig on(behind::scripted);
+    for (const bool stays_valid : {true, false}) {
+        virtual_fixture on(behind::scripted);
         // The answer of the break overtakes the answer of the create.
         on.script->next(operation::create, step::pass().before([&] { on.run(on.locker->break_lock("k")); }));
-        on.script->next(operation::is_valid, stands ? step::pass() : step::not_held());
+        on.script->next(operation::is_valid, stays_valid ? step::pass() : step::not_held());
         auto held = on.acquire("k");
         on.ready();
         BOOST_TEST(on.script->unused() == 0U);
-        BOOST_TEST(held.held() == stands);
-        if (stands)
+        BOOST_TEST(held.held() == stays_valid);
+        if (stays_valid)
             on.run(held.release(on_failure::raise));
         else
             BOOST_TEST((on.run(held.lost()) == lost_reason::taken));
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
 namespace {
 
 /// Sends a break whose answer is held back, and cancels the caller.
-void break_and_cancel(rig& on)
+void break_and_cancel(virtual_fixture& on)
 {
     asio::cancellation_signal cancel;
     error_code result;
@@ -248,29 +248,29 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
 {
     // The backend below would report the end of a claim at once. Therefore the break is not executed, and the answer to
     // the query shows whether the lock is still held.
-    const auto check_verified = [](rig& on, lock& held, bool stands) {
+    const auto check_verified = [](virtual_fixture& on, lock& held, bool stays_valid) {
         BOOST_TEST(on.script->unused() == 0U);
-        BOOST_TEST(held.held() == stands);
-        if (!stands)
+        BOOST_TEST(held.held() == stays_valid);
+        if (!stays_valid)
             BOOST_TEST((on.run(held.lost()) == lost_reason::taken));
         held = {};
         on.wind_down();
         on.check_clean();
     };
-    for (const bool stands : {true, false}) {
-        const auto answer = [&] { return stands ? step::pass() : step::not_held(); };
+    for (const bool stays_valid : {true, false}) {
+        const auto answer = [&] { return stays_valid ? step::pass() : step::not_held(); };
         {
-            rig on(behind::scripted);
+            virtual_fixture on(behind::scripted);
             auto held = on.acquire("k", {.ttl = 0ms});
             on.script->next(operation::break_key, step::lose_request());
             on.script->next(operation::is_valid, answer());
             COLOCK_THROWS(error, errc::outcome_unknown, on.run(on.locker->break_lock("k")));
             on.ready();
-            check_verified(on, held, stands);
+            check_verified(on, held, stays_valid);
         }
         {
             // The caller of the break is cancelled before the break is answered.
-            rig on(behind::scripted);
+            virtual_fixture on(behind::scripted);
             auto held = on.acquire("k", {.ttl = 0ms});
             on.script->next(operation::break_key, step::hold());
             on.script->next(operation::is_valid, answer());
@@ -278,11 +278,11 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
             BOOST_TEST(on.script->unused() == 1U);
             on.script->discard();
             on.ready();
-            check_verified(on, held, stands);
+            check_verified(on, held, stays_valid);
         }
         {
             // The answer arrives after the operation timeout, while an extension is unanswered.
-            rig on(behind::scripted);
+            virtual_fixture on(behind::scripted);
             auto held = on.acquire("k", {.ttl = 1h});
             on.script->next(operation::break_key, step::hold());
             on.script->next(operation::is_valid, answer());
@@ -293,14 +293,14 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
             on.script->next(operation::extend, step::pass().after([&] { on.script->discard(); }));
             on.run(held.extend(2h));
             on.ready();
-            check_verified(on, held, stands);
+            check_verified(on, held, stays_valid);
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_break_ends_the_handles_when_it_is_answered)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 0ms});
     on.script->next(operation::break_key, step::hold());
     break_and_cancel(on);
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(cancelled_break_ends_the_handles_when_it_is_answered)
 
 BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     // The first reply is lost, and with it the grant. The second create is sent after the break.
     on.script->next(operation::create, step::lose_reply());
     auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s)}));
@@ -344,10 +344,10 @@ struct release_on_wait : observer
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(no_operation_begins_for_a_claim_before_its_wait_has)
+BOOST_AUTO_TEST_CASE(no_operation_begins_for_a_claim_before_its_wait_begins)
 {
     auto seen = std::make_shared<release_on_wait>();
-    rig on(behind::scripted, {.observer = seen});
+    virtual_fixture on(behind::scripted, {.observer = seen});
     seen->held = on.acquire("k");
     on.script->forget_calls();
     lock next = on.run(on.locker->acquire("k"));
@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_SUITE(expiries)
 
 BOOST_AUTO_TEST_CASE(release_detects_that_another_holder_has_expired)
 {
-    rig on(behind::memory);
+    virtual_fixture on(behind::memory);
     colock::locker other(on.memory);
     auto brief = on.acquire("k", {.ttl = 10s, .mode = lock_mode::shared});
     auto longer = on.acquire("k", {.ttl = 1h, .mode = lock_mode::shared});
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(waiter_notices_an_earlier_expiry)
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             for (const bool waits_here : {true, false}) {
-                rig on(kind);
+                virtual_fixture on(kind);
                 colock::locker other(on.backend());
                 auto held = on.acquire("k", {.ttl = 6h, .mode = mode});
                 auto& by = waits_here ? *on.locker : other;

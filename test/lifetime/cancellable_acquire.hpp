@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -11,15 +11,15 @@
 
 namespace colock::testing {
 
-/// A rig with a scripted backend, and one acquire that can be cancelled.
-struct cancellable_acquire : rig
+/// A fixture with a scripted backend, and one acquire that can be cancelled.
+struct cancellable_acquire : virtual_fixture
 {
     asio::cancellation_signal cancel;
     int completions = 0;
     error_code result;
     lock granted;
 
-    explicit cancellable_acquire(locker_options options = {}) : rig(behind::scripted, std::move(options)) {}
+    explicit cancellable_acquire(locker_options options = {}) : virtual_fixture(behind::scripted, std::move(options)) {}
 
     void begin(acquire_options options = {})
     {

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Tests in which a coroutine or a handler of one context uses a locker of another context, and either context is
 // destroyed first.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -29,7 +29,7 @@ namespace {
 struct two_contexts
 {
     asio::cancellation_signal cancel;
-    rig on;
+    virtual_fixture on;
     std::optional<asio::io_context> mine{std::in_place};
     colock::locker other_locker{on.memory};
     lock theirs;

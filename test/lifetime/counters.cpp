@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
 #include <colock/observer.hpp>
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_SUITE(counters)
 BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k");
         BOOST_TEST(on.locker->stats().attempts == 1U);
         for (const auto wait : {9s, 3s}) {
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
 BOOST_AUTO_TEST_CASE(an_explicit_extension_is_no_renewal)
 {
     const auto counts = std::make_shared<counting_observer>();
-    rig on(behind::scripted, {.observer = counts});
+    virtual_fixture on(behind::scripted, {.observer = counts});
     auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
     on.run(held.extend(1h));
     on.script->next(operation::extend, step::fail(errc::unavailable));
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(an_explicit_extension_is_no_renewal)
 
 BOOST_AUTO_TEST_CASE(expiry_detected_by_an_extension_is_a_loss)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 10s});
     on.clock.skip(20s);
     COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(expiry_detected_by_an_extension_is_a_loss)
 
 BOOST_AUTO_TEST_CASE(expired_lock_is_not_counted_as_held)
 {
-    rig on;
+    virtual_fixture on;
     const auto expiring = on.acquire("k", {.ttl = 10s});
     const auto endless = on.acquire("l", {.ttl = 0ms});
     BOOST_TEST(on.locker->stats().held == 2U);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(expired_lock_is_not_counted_as_held)
 
 BOOST_AUTO_TEST_CASE(expiry_of_a_renewed_lock_is_detected_without_a_waiting_coroutine)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.script->always(operation::extend, step::fail(errc::unavailable));
     on.advance_by_steps(31s, 500ms);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(expiry_of_a_renewed_lock_is_detected_without_a_waiting_coro
 
 BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
 {
-    rig on;
+    virtual_fixture on;
     auto plain = on.acquire("p", {.ttl = 0ms, .renewal = renewal::automatic});
     auto group = on.run(on.locker->acquire_all({"a", "b"}, {.ttl = 20s, .mode = lock_mode::shared}));
     const auto held = on.locker->held_locks();
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
 BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
 {
     for (const bool by_shutdown : {false, true}) {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         std::optional<colock::locker> second(on.backend());
         on.locker.reset();
         on.ready();
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
 
 BOOST_AUTO_TEST_CASE(unsettled_locks_of_a_shutdown_are_counted_as_unproven)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::hold());
     auto shutdown = on.start(on.locker->shutdown(1s));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_SUITE(at_once)
 
 BOOST_AUTO_TEST_CASE(a_release_that_fails_at_once_is_settled)
 {
-    rig on(behind::immediate);
+    virtual_fixture on(behind::immediate);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::fail(errc::unavailable));
     on.run(held.release());
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_release_that_fails_at_once_is_settled)
 
 BOOST_AUTO_TEST_CASE(a_claim_in_doubt_is_abandoned)
 {
-    rig on(behind::immediate);
+    virtual_fixture on(behind::immediate);
     on.script->next(operation::create, step::lose_reply());
     auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0)}));
     on.advance(2s);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_claim_in_doubt_is_abandoned)
 BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
 {
     for (const auto ttl : {0ms, 30'000ms}) {
-        rig on;
+        virtual_fixture on;
         auto held = on.acquire("k", {.ttl = ttl});
         auto lost = on.start(held.lost());
         on.ready();
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
         BOOST_TEST((lost.get(on.io()) == lost_reason::released));
         BOOST_TEST((on.run(held.lost()) == lost_reason::released));
     }
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k");
     on.run(held.release());
     BOOST_TEST((on.run(held.lost()) == lost_reason::released));
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
 BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 {
     const auto counts = std::make_shared<counting_observer>();
-    rig on(behind::memory, {.observer = counts});
+    virtual_fixture on(behind::memory, {.observer = counts});
     auto held = on.acquire("k");
     on.run(held.release());
     held = on.acquire("k");
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 BOOST_AUTO_TEST_CASE(grant_removes_the_deadline_from_the_timers)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto first = on.acquire("k");
         auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).total_time(2h)}));
         on.ready();

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -28,13 +28,13 @@ std::string key_of(std::size_t number)
 }
 
 /// Many waiters for keys that another locker holds.
-struct many_waiters : rig
+struct many_waiters : virtual_fixture
 {
     colock::locker other_locker{memory};
     std::vector<lock> held;
     std::size_t notified = 0;
 
-    explicit many_waiters(std::size_t keys, behind kind = behind::scripted) : rig(kind)
+    explicit many_waiters(std::size_t keys, behind kind = behind::scripted) : virtual_fixture(kind)
     {
         for (std::size_t n = 0; n < keys; ++n)
             held.push_back(run(other_locker.acquire(key_of(n), {.ttl = 0ms})));
@@ -60,11 +60,11 @@ struct many_waiters : rig
 };
 
 /// Many held locks.
-struct many_holders : rig
+struct many_holders : virtual_fixture
 {
     std::vector<lock> held;
 
-    explicit many_holders(behind kind) : rig(kind)
+    explicit many_holders(behind kind) : virtual_fixture(kind)
     {
         for (std::size_t n = 0; n < many; ++n)
             held.push_back(acquire(key_of(n), {.ttl = 1h}));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(locks_are_released_in_batches)
 
 BOOST_AUTO_TEST_CASE(shutdown_stops_each_body_once_and_ends_the_locks_behind_it)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     std::vector<running<void>> bodies;
     std::vector<lock> held;
     for (std::size_t n = 0; n < many; ++n) {

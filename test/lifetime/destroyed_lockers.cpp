@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // The last handle of a locker ends its waiting acquires; its held locks outlive it.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
 #include <utility>
@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(destroyed_lockers)
 BOOST_AUTO_TEST_CASE(destroyed_locker_ends_its_waiters)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         colock::locker other_locker(on.memory);
         auto held = on.run(other_locker.acquire("k", endless));
         auto first = on.start(on.locker->acquire("k"));
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(destroyed_locker_ends_its_waiters)
 BOOST_AUTO_TEST_CASE(locks_outlive_their_locker)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k");
         auto renewed = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
         auto dropped = on.acquire("d");
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(locks_outlive_their_locker)
 
 BOOST_AUTO_TEST_CASE(the_clean_up_outlives_locker_and_handle)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::fail(errc::unavailable));
     on.script->next(operation::release, step::fail(errc::unavailable));

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/with_diagnostics.hpp>
 
@@ -27,7 +27,7 @@ namespace {
 const acquire_options once{.retry = retry_policy::never()};
 
 /// A locker whose key "k" is held by another one, which is named "cron".
-struct busy_rig : rig
+struct busy_fixture : virtual_fixture
 {
     colock::locker other{memory, {.owner = "cron"}};
     colock::lock held = run(other.acquire("k"));
@@ -51,7 +51,7 @@ void check_is_rich(const std::exception_ptr& failure)
 
 /// The exception of a coroutine that fails.
 template <class Make>
-std::exception_ptr failure_of(rig& on, Make make)
+std::exception_ptr failure_of(virtual_fixture& on, Make make)
 {
     try {
         static_cast<void>(on.run(make()));
@@ -70,7 +70,7 @@ asio::awaitable<lock> awaited(auto operation)
 
 BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
 {
-    busy_rig on;
+    busy_fixture on;
     check_is_rich(failure_of(on, [&] { return on.locker->acquire("k", once); }));
     check_is_rich(failure_of(on, [&] { return awaited(on.locker->async_acquire("k", once)); }));
     check_is_rich(
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
 
 BOOST_AUTO_TEST_CASE(works_inside_and_around_cancel_after)
 {
-    busy_rig on;
+    busy_fixture on;
     const auto& locker = *on.locker;
     check_is_rich(failure_of(on, [&] { return awaited(locker.async_acquire("k", once, asio::cancel_after(2s))); }));
     check_is_rich(failure_of(on, [&] {
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(works_inside_and_around_cancel_after)
 
 BOOST_AUTO_TEST_CASE(a_deadline_throws_operation_aborted)
 {
-    busy_rig on;
+    busy_fixture on;
     const auto failure =
         failure_of(on, [&] { return awaited(on.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
     BOOST_TEST_REQUIRE((failure != nullptr));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_throws_operation_aborted)
 
 BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
 {
-    busy_rig on;
+    busy_fixture on;
     const auto job = [&]() -> asio::awaitable<void> {
         const auto [code, none] = co_await on.locker->async_acquire("k", once, asio::as_tuple);
         static_assert(std::is_same_v<decltype(code), const error_code>);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
 
 BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
 {
-    busy_rig on;
+    busy_fixture on;
     auto rich = on.locker->async_acquire("k", once, with_diagnostics(asio::use_future));
     auto plain = on.locker->async_acquire("k", once, asio::use_future);
     auto granted = on.locker->async_acquire("free", once, with_diagnostics(asio::use_future));
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
 BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
 {
     for (const bool is_foreign : {false, true}) {
-        busy_rig on;
+        busy_fixture on;
         asio::io_context theirs;
         diagnostics output;
         int calls = 0;
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
 
 BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 1s});
     on.advance(2s);
     const auto job = [&]() -> asio::awaitable<void> { co_await held.async_release(on_failure::raise); };
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)
 
 BOOST_AUTO_TEST_CASE(diagnostics_of_async_with_lock_have_the_exception_of_the_body)
 {
-    rig on;
+    virtual_fixture on;
     diagnostics output;
     int calls = 0;
     const auto run = [&](auto body) {

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/abilities.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(loss_is_reported_before_it_is_settled)
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            rig on(kind, {.observer = log});
+            virtual_fixture on(kind, {.observer = log});
             auto expiring = on.acquire("k", {.ttl = 10s});
             on.advance(11s);
             on.wind_down();
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(release_is_reported_before_the_next_grant_of_the_key)
             BOOST_TEST_CONTEXT(kind << ", fifo: " << fifo)
             {
                 const auto log = std::make_shared<event_log>();
-                rig on(kind, {.observer = log});
+                virtual_fixture on(kind, {.observer = log});
                 if (on.script)
                     pretend(on, fifo, false, {.observer = log});
                 auto held = on.acquire("k");
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_its_call)
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            rig on(kind, {.observer = log});
+            virtual_fixture on(kind, {.observer = log});
             auto first = on.acquire("first");
             auto second = on.acquire("second");
             log->recorded.clear();
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(failed_release_is_reported_as_settled)
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            rig on(kind, {.observer = log});
+            virtual_fixture on(kind, {.observer = log});
             auto held = on.acquire("k");
             on.script->next(operation::release, step::fail(errc::unavailable));
             held = {};

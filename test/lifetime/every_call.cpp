@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Runs the scenario to its end, and delivers held answers whenever nothing else is left to do.
-void run_to_end(const scenario& scene, scenario_run& run)
+void run_to_end(const scenario& tested, scenario_run& run)
 {
     auto& script = *run.env.script;
     for (int rounds = 0; rounds < 200; ++rounds) {
-        while (one_step(scene, run)) {
+        while (one_step(tested, run)) {
         }
         if (run.completions > 0 && script.held() == 0 && run.env.idle())
             return;
@@ -57,13 +57,13 @@ std::vector<fault> faults()
 }
 
 /// The operations that are called on the backend if nothing fails.
-std::vector<call> calls_of(const scenario& scene, call_form how)
+std::vector<call> calls_of(const scenario& tested, call_form how)
 {
     scenario_run run(behind::scripted);
-    scene.prepare(run);
+    tested.prepare(run);
     run.env.script->forget_calls();
-    begin(scene, how, run);
-    while (one_step(scene, run)) {
+    begin(tested, how, run);
+    while (one_step(tested, run)) {
     }
     run.others.clear();
     run.subject = {};
@@ -72,9 +72,9 @@ std::vector<call> calls_of(const scenario& scene, call_form how)
     return run.env.script->calls();
 }
 
-void fail_at_every_call(const scenario& scene, call_form how)
+void fail_at_every_call(const scenario& tested, call_form how)
 {
-    const auto calls = calls_of(scene, how);
+    const auto calls = calls_of(tested, how);
     std::array<std::size_t, operation_count> earlier{};
     for (std::size_t index = 0; index < calls.size(); ++index) {
         const auto what = calls[index].what;
@@ -85,15 +85,15 @@ void fail_at_every_call(const scenario& scene, call_form how)
             BOOST_TEST_CONTEXT("call " << index << ", " << to_string(what) << ": " << each.name)
             {
                 scenario_run run(behind::scripted);
-                scene.prepare(run);
+                tested.prepare(run);
                 for (std::size_t n = 0; n < before; ++n)
                     run.env.script->next(what, step::pass());
                 run.env.script->next(what, each.how);
-                begin(scene, how, run);
-                run_to_end(scene, run);
+                begin(tested, how, run);
+                run_to_end(tested, run);
                 BOOST_TEST(run.completions == 1);
                 run.release_in_background();
-                run_to_end(scene, run);
+                run_to_end(tested, run);
                 BOOST_TEST(run.env.script->unused() == 0U);
                 run.env.check_clean();
             }
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_SUITE(faults_at_every_call)
 
 BOOST_AUTO_TEST_CASE(leave_nothing_behind)
 {
-    for_every_scenario([](const scenario& scene, call_form how) { fail_at_every_call(scene, how); });
+    for_every_scenario([](const scenario& tested, call_form how) { fail_at_every_call(tested, how); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

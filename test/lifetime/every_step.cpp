@@ -8,12 +8,12 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Starts the operation and makes `steps` steps. Returns false if nothing was left to do before.
-bool run_steps(const scenario& scene, call_form how, scenario_run& run, std::size_t steps)
+bool run_steps(const scenario& tested, call_form how, scenario_run& run, std::size_t steps)
 {
-    scene.prepare(run);
-    begin(scene, how, run);
+    tested.prepare(run);
+    begin(tested, how, run);
     for (std::size_t step = 0; step < steps; ++step) {
-        if (!one_step(scene, run))
+        if (!one_step(tested, run))
             return false;
     }
     return true;
@@ -21,7 +21,7 @@ bool run_steps(const scenario& scene, call_form how, scenario_run& run, std::siz
 
 constexpr std::size_t max_steps = 500;
 
-void cancel_at_every_step(const scenario& scene, call_form how, behind kind, asio::cancellation_type type)
+void cancel_at_every_step(const scenario& tested, call_form how, behind kind, asio::cancellation_type type)
 {
     bool reached = true;
     for (std::size_t steps = 0; reached; ++steps) {
@@ -29,7 +29,7 @@ void cancel_at_every_step(const scenario& scene, call_form how, behind kind, asi
         BOOST_TEST_CONTEXT("after " << steps << " handlers")
         {
             scenario_run run(kind);
-            reached = run_steps(scene, how, run, steps);
+            reached = run_steps(tested, how, run, steps);
             if (reached) {
                 run.cancel.emit(type);
                 run.env.ready();
@@ -38,7 +38,7 @@ void cancel_at_every_step(const scenario& scene, call_form how, behind kind, asi
                 if (steps > 0 || how == call_form::async_function)
                     BOOST_TEST(run.completions == 1);
             }
-            while (one_step(scene, run)) {
+            while (one_step(tested, run)) {
             }
             run.others.clear();
             run.env.wind_down();
@@ -59,10 +59,10 @@ void cancel_everything(behind kind)
     for (const auto type :
         {asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total})
     {
-        for_every_scenario([&](const scenario& scene, call_form how) {
+        for_every_scenario([&](const scenario& tested, call_form how) {
             BOOST_TEST_CONTEXT("type " << static_cast<unsigned>(type))
             {
-                cancel_at_every_step(scene, how, kind, type);
+                cancel_at_every_step(tested, how, kind, type);
             }
         });
     }
@@ -75,7 +75,7 @@ enum class kept_objects : unsigned char
     none,
 };
 
-void destroy_at_every_step(const scenario& scene, call_form how, behind kind, kept_objects kept)
+void destroy_at_every_step(const scenario& tested, call_form how, behind kind, kept_objects kept)
 {
     bool reached = true;
     for (std::size_t steps = 0; reached; ++steps) {
@@ -83,7 +83,7 @@ void destroy_at_every_step(const scenario& scene, call_form how, behind kind, ke
         BOOST_TEST_CONTEXT("after " << steps << " handlers")
         {
             scenario_run run(kind);
-            reached = run_steps(scene, how, run, steps);
+            reached = run_steps(tested, how, run, steps);
             if (kept == kept_objects::none) {
                 run.others.clear();
                 run.subject = {};
@@ -111,10 +111,10 @@ void destroy_at_every_step(const scenario& scene, call_form how, behind kind, ke
 void destroy_everything(behind kind)
 {
     for (const auto kept : {kept_objects::handles, kept_objects::none}) {
-        for_every_scenario([&](const scenario& scene, call_form how) {
+        for_every_scenario([&](const scenario& tested, call_form how) {
             BOOST_TEST_CONTEXT((kept == kept_objects::handles ? "handles survive" : "nothing survives"))
             {
-                destroy_at_every_step(scene, how, kind, kept);
+                destroy_at_every_step(tested, how, kind, kept);
             }
         });
     }

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/bind_allocator.hpp>
@@ -42,7 +42,7 @@ void run_both(asio::io_context& one, asio::io_context& two, Reached reached)
 BOOST_AUTO_TEST_CASE(a_verb_resumes_on_its_callers_executor)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         asio::io_context mine;
         bool done = false;
         const auto body = [&]() -> asio::awaitable<void> {
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_verb_resumes_on_its_callers_executor)
 BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         asio::io_context mine;
         int called = 0;
         const auto bound = [&](auto check) {
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
 
 BOOST_AUTO_TEST_CASE(a_handler_is_never_called_inside_the_call_that_starts_it)
 {
-    rig on;
+    virtual_fixture on;
     // The operations are started inside the context, where a dispatch would run the handler at once.
     asio::post(on.io(), [&] {
         bool returned = false;
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_handler_is_never_called_inside_the_call_that_starts_it)
 
 BOOST_AUTO_TEST_CASE(result_that_is_ready_uses_the_immediate_executor)
 {
-    rig on;
+    virtual_fixture on;
     bool called = false;
     // An immediate executor that calls the handler inside the function that starts the operation.
     const auto at_once = [](auto handler) {
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(result_that_is_ready_uses_the_immediate_executor)
 BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker_at_work)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         asio::io_context mine;
         lock held = on.acquire("k", {.ttl = 0ms});
         BOOST_TEST(on.idle());
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker
 BOOST_AUTO_TEST_CASE(waiting_handler_keeps_its_context_at_work_though_no_timer_is_armed)
 {
     for (const bool is_foreign : {false, true}) {
-        rig on;
+        virtual_fixture on;
         asio::io_context theirs;
         lock held = on.acquire("k", {.ttl = 0ms});
         BOOST_TEST(on.idle());
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(waiting_handler_keeps_its_context_at_work_though_no_timer_i
 BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         // A held lock keeps nothing running if nobody waits for its end.
         auto held = on.acquire("k");
         BOOST_TEST(on.idle());
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
 
 BOOST_AUTO_TEST_CASE(handler_with_a_type_erased_executor_is_invoked_there)
 {
-    rig on;
+    virtual_fixture on;
     asio::io_context mine;
     lock held = on.acquire("k");
     int called = 0;
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(handler_with_a_type_erased_executor_is_invoked_there)
 
 BOOST_AUTO_TEST_CASE(handler_may_be_movable_only)
 {
-    rig on;
+    virtual_fixture on;
     bool called = false;
     on.locker->async_acquire("k", [&called, owned = std::make_unique<int>(1)](error_code code, const lock& granted) {
         BOOST_TEST(!code);
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(cancellation_inside_the_function_that_starts_an_operation_e
     };
     const auto observed = std::make_shared<canceller>();
     observed->signal = &cancel;
-    rig on(behind::memory, {.observer = observed});
+    virtual_fixture on(behind::memory, {.observer = observed});
     lock held = on.acquire("k");
     bool called = false;
     on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) {
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(the_handlers_allocator_is_used)
 {
     tally counts;
     {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         bool called = false;
         on.locker->async_acquire(
             "k", asio::bind_allocator(counting_allocator<char>(counts), [&](error_code, lock) { called = true; }));
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(the_handlers_allocator_is_used)
 BOOST_AUTO_TEST_CASE(immediate_grants_let_others_run)
 {
     const auto starve = [](auto operation) {
-        rig on;
+        virtual_fixture on;
         int in_a_row = 0;
         int longest = 0;
         bool done = false;

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(failed_hand_over_keeps_the_order_of_the_queue)
     }
 }
 
-BOOST_AUTO_TEST_CASE(next_waiter_may_leave_during_a_hand_over)
+BOOST_AUTO_TEST_CASE(next_waiter_may_be_cancelled_during_a_hand_over)
 {
     two_lockers on(true);
     auto held = on.acquire("k");

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <chrono>
 
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 }
 
 /// Checks whether a grant of 30 s is kept if its answer arrives after `late`.
-inline void check_late_grant(rig& on, lease_clock::duration late, bool is_kept)
+inline void check_late_grant(virtual_fixture& on, lease_clock::duration late, bool is_kept)
 {
     on.script->next(operation::create, step::pass().after([&on, late] { on.clock.skip(late); }));
     auto acquiring = on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // The end of a lease, which is counted from the request that was answered.
 #include "lease_ends.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 using namespace colock;
 using namespace colock::testing;
@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
 {
     for (const bool tries : {false, true}) {
         for (const auto kind : {behind::immediate, behind::scripted}) {
-            rig on(kind);
+            virtual_fixture on(kind);
             on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
             const auto sent = lease_clock::now();
             const auto held = tries ? on.run(on.locker->try_acquire("k", {.ttl = 30s})).value()
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
 BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
 {
     for (const bool handed_over : {false, true}) {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         colock::locker other_locker(on.memory);
         auto holder = on.run((handed_over ? *on.locker : other_locker).acquire("k", {.ttl = 1h}));
         auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s}));
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
 BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 30s});
         on.advance(5s);
         on.script->next(operation::extend, step::pass().after([&] { on.clock.skip(8s); }));
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
 BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         lease_clock::time_point sent;
         on.script->next(operation::extend,
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
 BOOST_AUTO_TEST_CASE(the_first_renewal_is_due_a_third_of_the_ttl_after_the_request)
 {
     for (const auto kind : {behind::immediate, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
         const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         on.advance(1s);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_first_renewal_is_due_a_third_of_the_ttl_after_the_reque
 
 BOOST_AUTO_TEST_CASE(a_renewed_lock_keeps_the_ttl_of_its_last_extension)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.run(held.extend(90s));
     on.script->forget_calls();
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_an_explicit_extension)
 {
     for (const auto mode : {renewal::automatic, renewal::manual}) {
         for (const auto kind : {behind::memory, behind::scripted}) {
-            rig on(kind);
+            virtual_fixture on(kind);
             const auto start = lease_clock::now();
             auto held = on.acquire("k", {.ttl = 10s, .renewal = mode, .max_hold = 25s});
             auto lost = on.start(held.lost());
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_an_explicit_extension)
 
 BOOST_AUTO_TEST_CASE(max_hold_bounds_a_grant_with_a_longer_ttl)
 {
-    rig on;
+    virtual_fixture on;
     const auto start = lease_clock::now();
     const auto held = on.acquire("k", {.ttl = 1min, .max_hold = 25s});
     BOOST_TEST(about(held.expires_at(), start + 25s));
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_a_grant_with_a_longer_ttl)
 
 BOOST_AUTO_TEST_CASE(renewal_does_not_exceed_max_hold)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
     on.advance_by_steps(11s, 1s);
     BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);

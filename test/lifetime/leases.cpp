@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(leases)
 BOOST_AUTO_TEST_CASE(renewed_lock_stays_and_leaves_no_timer_after_its_release)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         on.advance_by_steps(5min, 1s);
         BOOST_TEST(held.held());
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(renewed_lock_stays_and_leaves_no_timer_after_its_release)
 BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
 {
     for (const bool tries : {true, false}) {
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         on.script->next(operation::create, step::hold());
         std::optional<running<std::optional<lock>>> trying;
         std::optional<running<lock>> acquiring;
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(lease_that_cannot_be_renewed_is_lost_before_it_expires_in_t
 
 BOOST_AUTO_TEST_CASE(loss_is_detected_by_a_local_timer_only_while_a_coroutine_waits_for_it)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 10s});
     BOOST_TEST(on.idle());
     auto lost = on.start(held.lost());
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_renewal_that_finds_another_holder_is_a_loss)
 
 BOOST_AUTO_TEST_CASE(max_hold_ends_a_renewed_lock)
 {
-    rig on;
+    virtual_fixture on;
     const auto start = lease_clock::now();
     auto held = on.acquire("k", {.ttl = 10s, .renewal = renewal::automatic, .max_hold = 25s});
     auto lost = on.start(held.lost());
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(a_retried_release_never_removes_a_newer_lock)
 BOOST_AUTO_TEST_CASE(an_expired_lock_is_released_without_touching_its_successor)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto expired = on.acquire("k", {.ttl = 1s});
         on.clock.skip(2s);
         auto next = on.acquire("k");

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "backend_failures.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -41,27 +41,28 @@ BOOST_AUTO_TEST_CASE(each_loss_is_counted_and_reported_to_the_observer)
         const char* name;
         acquire_options options;
         lost_reason reason;
-        void (*happens)(rig&);
+        void (*happens)(virtual_fixture&);
     } const cases[] = {
-        {"without renewal", {.ttl = 2s, .renewal = renewal::manual}, lost_reason::expired, [](rig&) {}},
-        {"max_hold", {.ttl = 2s, .max_hold = 5s}, lost_reason::expired, [](rig&) {}},
+        {"without renewal", {.ttl = 2s, .renewal = renewal::manual}, lost_reason::expired, [](virtual_fixture&) {}},
+        {"max_hold", {.ttl = 2s, .max_hold = 5s}, lost_reason::expired, [](virtual_fixture&) {}},
         {"the backend is gone", {.ttl = 2s}, lost_reason::expired,
-            [](rig& on) {
+            [](virtual_fixture& on) {
                 for (const auto each : {operation::extend, operation::release, operation::abandon})
                     on.script->always(each, fails());
             }},
         {"the backend is silent", {.ttl = 2s}, lost_reason::expired,
-            [](rig& on) {
+            [](virtual_fixture& on) {
                 for (const auto each : {operation::extend, operation::release, operation::abandon})
                     on.script->always(each, step::hold());
             }},
-        {"broken", {.ttl = 2s}, lost_reason::broken, [](rig& on) { on.run(on.locker->break_lock("k")); }},
+        {"broken", {.ttl = 2s}, lost_reason::broken, [](virtual_fixture& on) { on.run(on.locker->break_lock("k")); }},
         {"taken", {.ttl = 2s}, lost_reason::taken,
-            [](rig& on) {
+            [](virtual_fixture& on) {
                 if (on.script)
                     on.script->always(operation::extend, step::not_held());
             }},
-        {"shut down", {.ttl = 2s}, lost_reason::shutting_down, [](rig& on) { on.run(on.locker->shutdown(1s)); }},
+        {"shut down", {.ttl = 2s}, lost_reason::shutting_down,
+            [](virtual_fixture& on) { on.run(on.locker->shutdown(1s)); }},
     };
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto& each : cases) {
@@ -72,7 +73,7 @@ BOOST_AUTO_TEST_CASE(each_loss_is_counted_and_reported_to_the_observer)
                 BOOST_TEST_CONTEXT(each.name << " " << kind << ", observed: " << observed)
                 {
                     const auto listener = std::make_shared<loss_recorder>();
-                    rig on(kind, {.observer = observed ? listener : nullptr});
+                    virtual_fixture on(kind, {.observer = observed ? listener : nullptr});
                     auto working = on.start(on.locker->with_lock("k", each.options, works_forever));
                     on.ready();
                     each.happens(on);
@@ -97,7 +98,7 @@ BOOST_AUTO_TEST_CASE(late_value_is_a_loss_and_value_in_time_is_none)
 {
     for (const bool late : {false, true}) {
         const auto listener = std::make_shared<loss_recorder>();
-        rig on(behind::memory, {.observer = listener});
+        virtual_fixture on(behind::memory, {.observer = listener});
         const auto work = [&] { on.clock.skip(late ? 20s : 5s); };
         auto working = on.start(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, work));
         on.ready();
@@ -114,7 +115,7 @@ BOOST_AUTO_TEST_CASE(late_value_is_a_loss_and_value_in_time_is_none)
 
 BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     // The answer arrives in time, but its coroutine is resumed only after the lease has ended.
     on.script->next(operation::create, step::pass().after([&] { on.clock.skip(1s); }));
     bool begun = false;
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 
 BOOST_AUTO_TEST_CASE(lock_of_a_running_body_expires_by_its_ttl_after_a_shutdown)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, []() -> asio::awaitable<void> {
         // The body ignores its cancellation.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // The events that an observer receives, and that no mutex is held meanwhile.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/observer.hpp>
 
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         const auto observed = std::make_shared<recorder>();
-        rig on(kind, {.observer = observed});
+        virtual_fixture on(kind, {.observer = observed});
         observed->subject = *on.locker;
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         auto waiting = on.start(on.locker->acquire("k"));

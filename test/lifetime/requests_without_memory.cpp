@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <chrono>
 #include <memory>
@@ -69,12 +69,12 @@ private:
     }
 };
 
-struct exhausted_fixture : rig
+struct exhausted_fixture : virtual_fixture
 {
     std::shared_ptr<exhausted_adapter> exhausted =
         std::make_shared<exhausted_adapter>(memory, context->get_executor(), timing::posted);
 
-    exhausted_fixture() : rig(behind::scripted)
+    exhausted_fixture() : virtual_fixture(behind::scripted)
     {
         script = exhausted;
         locker.emplace(script);

@@ -227,20 +227,20 @@ const std::vector<scenario>& scenarios()
     return all;
 }
 
-bool one_step(const scenario& scene, scenario_run& run)
+bool one_step(const scenario& tested, scenario_run& run)
 {
     run.env.io().restart();
     if (run.env.io().poll_one() != 0)
         return true;
-    if (run.completions > 0 || run.moved == scene.moves.size())
+    if (run.completions > 0 || run.next_event == tested.external_events.size())
         return false;
-    scene.moves[run.moved++](run);
+    tested.external_events[run.next_event++](run);
     return true;
 }
 
-void begin(const scenario& scene, call_form how, scenario_run& run)
+void begin(const scenario& tested, call_form how, scenario_run& run)
 {
-    (how == call_form::awaitable ? scene.start_awaitable : scene.start_async)(run);
+    (how == call_form::awaitable ? tested.start_awaitable : tested.start_async)(run);
     BOOST_TEST(run.completions == 0, "completed inside the call that starts it");
 }
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -37,9 +37,10 @@ inline std::ostream& operator<<(std::ostream& out, call_form how)
 /// The environment of one scenario.
 struct scenario_run
 {
-    rig env;
+    virtual_fixture env;
     asio::cancellation_signal cancel;
-    std::size_t moved = 0;
+    /// Index of the next external event.
+    std::size_t next_event = 0;
     /// How often the operation has completed, and with which error.
     int completions = 0;
     error_code result;
@@ -142,26 +143,26 @@ struct scenario
     /// Empty if the operation has no `async_` function.
     act start_async;
     /// External events, made one after the other whenever the context has nothing left to run.
-    std::vector<act> moves;
+    std::vector<act> external_events;
 };
 
 /// Returns scenarios for each operation, and for each way in which it may continue.
 [[nodiscard]] const std::vector<scenario>& scenarios();
 
-/// Runs one handler or makes one move. Returns false if nothing is left.
-bool one_step(const scenario& scene, scenario_run& run);
-void begin(const scenario& scene, call_form how, scenario_run& run);
+/// Runs one handler or one external event. Returns false if nothing is left.
+bool one_step(const scenario& tested, scenario_run& run);
+void begin(const scenario& tested, call_form how, scenario_run& run);
 
 template <class Check>
 void for_every_scenario(Check check)
 {
-    for (const auto& scene : scenarios()) {
+    for (const auto& tested : scenarios()) {
         for (const auto how : {call_form::awaitable, call_form::async_function}) {
-            if (how == call_form::async_function && !scene.start_async)
+            if (how == call_form::async_function && !tested.start_async)
                 continue;
-            BOOST_TEST_CONTEXT(scene.name << ", " << how)
+            BOOST_TEST_CONTEXT(tested.name << ", " << how)
             {
-                check(scene, how);
+                check(tested, how);
             }
         }
     }

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -15,12 +15,12 @@ namespace colock::testing {
 using namespace std::chrono_literals;
 
 /// A locker on a backend with or without a queue, and another locker on the same store.
-struct two_lockers : rig
+struct two_lockers : virtual_fixture
 {
     colock::locker other_locker{memory};
     std::list<asio::cancellation_signal> signals;
 
-    explicit two_lockers(bool fifo) : rig(behind::scripted)
+    explicit two_lockers(bool fifo) : virtual_fixture(behind::scripted)
     {
         auto can = script->capabilities();
         can.fifo = fifo;
@@ -36,7 +36,7 @@ struct two_lockers : rig
         ready();
         return waiting;
     }
-    /// Starts a waiter that leaves when the returned signal is emitted.
+    /// Starts a waiter that is cancelled by the returned signal.
     asio::cancellation_signal& add_waiter(std::string key, acquire_options options = {})
     {
         if (!options.retry)

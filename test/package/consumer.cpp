@@ -1,11 +1,18 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Compiled and linked by a project that only uses colock. Prints nothing and returns 0 on success.
+// Compiled and linked by a project that only uses colock. Returns 0 on success.
 #include <colock/colock.hpp>
+#include <colock/version.hpp>
 #ifdef WITH_CONNECT
 #include <colock/connect.hpp>
 #endif
 #ifdef WITH_REDIS
 #include <colock/redis/adapter.hpp>
+#endif
+#ifdef WITH_ZOOKEEPER
+#include <colock/zookeeper/adapter.hpp>
+#endif
+#ifdef WITH_MONGO
+#include <colock/mongo/adapter.hpp>
 #endif
 
 #include <boost/asio/awaitable.hpp>
@@ -15,6 +22,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <string>
 
 namespace asio = boost::asio;
 
@@ -25,6 +33,24 @@ asio::awaitable<void> use(colock::locker locker, bool& done)
     done = co_await locker.with_lock("key", [] { return true; });
 }
 
+/// Checks that an exception crosses from the library of a backend into the program, and that the backend can use the
+/// context that other libraries use. An adapter does no I/O before its first use.
+template <class Options, class MakeAdapter>
+bool works(asio::io_context& io, MakeAdapter make_adapter, Options options, std::string url)
+{
+    options.url = "a:b:c";
+    try {
+        static_cast<void>(make_adapter(io.get_executor(), options));
+        return false;
+    } catch (const colock::validation_error& refused) {
+        if (refused.code() != colock::errc::invalid_options)
+            return false;
+    }
+    options.url = std::move(url);
+    const colock::locker locker(make_adapter(io.get_executor(), options));
+    return true;
+}
+
 int main()
 {
     asio::io_context io;
@@ -33,9 +59,16 @@ int main()
 #else
     colock::locker locker(colock::memory::make_adapter(io.get_executor()));
 #endif
+    bool backends_work = true;
 #ifdef WITH_REDIS
-    // An adapter does no I/O before its first use. The test only checks that the program links.
-    colock::locker remote(colock::redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:1"}));
+    backends_work &= works(io, &colock::redis::make_adapter, colock::redis::options{}, "redis://127.0.0.1:1");
+#endif
+#ifdef WITH_ZOOKEEPER
+    backends_work &=
+        works(io, &colock::zookeeper::make_adapter, colock::zookeeper::options{}, "zookeeper://127.0.0.1:1");
+#endif
+#ifdef WITH_MONGO
+    backends_work &= works(io, &colock::mongo::make_adapter, colock::mongo::options{}, "mongodb://127.0.0.1:1/locks");
 #endif
 
     bool done = false;
@@ -44,5 +77,8 @@ int main()
             std::rethrow_exception(failure);
     });
     io.run();
-    return done ? EXIT_SUCCESS : EXIT_FAILURE;
+    const std::string headers = std::to_string(COLOCK_VERSION_MAJOR) + "." + std::to_string(COLOCK_VERSION_MINOR) +
+                                "." + std::to_string(COLOCK_VERSION_PATCH);
+    const bool same_version = headers == colock::version();
+    return done && backends_work && same_version ? EXIT_SUCCESS : EXIT_FAILURE;
 }

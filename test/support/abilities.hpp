@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "rig.hpp"
+#include "virtual_fixture.hpp"
 
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace colock::testing {
 
 /// Makes the backend report these capabilities. Creates the locker again, because a locker reads the capabilities in
 /// its constructor.
-inline void pretend(rig& on, bool fifo, bool several, locker_options options = {})
+inline void pretend(virtual_fixture& on, bool fifo, bool several, locker_options options = {})
 {
     auto able = on.script->capabilities();
     able.fifo = fifo;
@@ -19,7 +19,7 @@ inline void pretend(rig& on, bool fifo, bool several, locker_options options = {
 }
 
 /// Makes the backend report that it cannot take several locks in one step.
-inline void take_one_by_one(rig& on, bool fifo = true, locker_options options = {})
+inline void take_one_by_one(virtual_fixture& on, bool fifo = true, locker_options options = {})
 {
     pretend(on, fifo, false, std::move(options));
 }

@@ -234,7 +234,7 @@ std::uint64_t driver::take_over(std::string ticket, const claim_ptr& claim, wher
     return outcome.fence;
 }
 
-void driver::give_back(const claim_ptr& claim, where at) const
+void driver::release_held(const claim_ptr& claim, where at) const
 {
     const auto outcome = release(claim, at);
     COLOCK_CALLED_FROM(at)

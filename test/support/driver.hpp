@@ -94,7 +94,7 @@ public:
     /// Adopts the ticket, and checks that the claim was granted. \returns the fence
     std::uint64_t take_over(std::string ticket, const claim_ptr& claim, where at = where::current()) const;
     /// Releases the claim, and checks that it was held.
-    void give_back(const claim_ptr& claim, where at = where::current()) const;
+    void release_held(const claim_ptr& claim, where at = where::current()) const;
     /// Asks the backend whether the claim is valid, and checks the answer.
     void check_held(const claim_ptr& claim, where at = where::current()) const;
     void check_not_held(const claim_ptr& claim, where at = where::current()) const;

@@ -36,15 +36,15 @@ private:
 };
 
 /// A notification between processes. The object has to be in shared memory.
-class news
+class shared_event
 {
 public:
-    news() { ::sem_init(&told_, 1, 0); }
-    ~news() { ::sem_destroy(&told_); }
-    news(const news&) = delete;
-    news& operator=(const news&) = delete;
+    shared_event() { ::sem_init(&semaphore_, 1, 0); }
+    ~shared_event() { ::sem_destroy(&semaphore_); }
+    shared_event(const shared_event&) = delete;
+    shared_event& operator=(const shared_event&) = delete;
 
-    void tell() { ::sem_post(&told_); }
+    void notify() { ::sem_post(&semaphore_); }
     /// Waits until `reached` returns true. The condition is checked again after each notification. Returns false if the
     /// condition is still false after 30 seconds.
     [[nodiscard]] bool wait_until(const std::function<bool()>& reached)
@@ -53,14 +53,14 @@ public:
         ::clock_gettime(CLOCK_REALTIME, &limit);
         limit.tv_sec += 30;
         while (!reached()) {
-            if (::sem_timedwait(&told_, &limit) != 0 && errno != EINTR)
+            if (::sem_timedwait(&semaphore_, &limit) != 0 && errno != EINTR)
                 return reached();
         }
         return true;
     }
 
 private:
-    sem_t told_{};
+    sem_t semaphore_{};
 };
 
 } // namespace colock::testing

@@ -7,7 +7,7 @@
 #include <ostream>
 
 /// Functions by which Boost.Test prints values of colock.
-namespace colock {
+namespace colock::inline v0 {
 
 inline std::ostream& operator<<(std::ostream& out, create_status status)
 {
@@ -42,7 +42,7 @@ inline std::ostream& operator<<(std::ostream& out, errc code)
     return out << make_error_code(code).message();
 }
 
-} // namespace colock
+} // namespace colock::inline v0
 
 namespace boost::test_tools::tt_detail {
 

@@ -71,16 +71,16 @@ exclusion_checker::holder::~holder()
         all_->key_states_[key_number_].inside.fetch_sub(mode_ == lock_mode::exclusive ? exclusive_weight : 1);
 }
 
-void exclusion_checker::note(std::string wrong)
+void exclusion_checker::note(std::string violation)
 {
     const std::lock_guard guard(mutex_);
-    wrong_.push_back(std::move(wrong));
+    violations_.push_back(std::move(violation));
 }
 
-std::vector<std::string> exclusion_checker::wrong() const
+std::vector<std::string> exclusion_checker::violations() const
 {
     const std::lock_guard guard(mutex_);
-    return wrong_;
+    return violations_;
 }
 
 std::uint32_t random_mix::first_seed()
@@ -140,8 +140,8 @@ std::string random_mix::describe() const
         setting_.is_slow ? ", slow" : "", setting_.has_faults ? ", faults" : "",
         setting_.ends_early ? ", shut down early" : "", "; ", setting_.workers, " workers on ", lockers_.size(),
         " lockers; ", running_.load(), " have not ended, ", completed_operations_.load(),
-        " turns taken; of the first locker ", stats.held, " held, ", stats.waiting, " waiting, ", stats.settling,
-        " settling, ", stats.attempts, " attempts");
+        " operations completed; of the first locker ", stats.held, " held, ", stats.waiting, " waiting, ",
+        stats.settling, " settling, ", stats.attempts, " attempts");
 }
 
 std::shared_ptr<adapter> random_mix::make_backend()
@@ -391,14 +391,15 @@ asio::awaitable<void> random_mix::keep_for_a_while(lock held, std::chrono::micro
 void random_mix::check() const
 {
     BOOST_TEST(ended());
-    const auto wrong = checker_.wrong();
-    BOOST_TEST(wrong.empty(), wrong.size() << " went wrong, at first: " << (wrong.empty() ? "" : wrong.front()));
+    const auto violations = checker_.violations();
+    BOOST_TEST(violations.empty(), violations.size()
+                                       << " violations, at first: " << (violations.empty() ? "" : violations.front()));
     for (const auto& by : lockers_) {
         const auto stats = by.stats();
         BOOST_TEST(stats.held == 0U);
         BOOST_TEST(stats.waiting == 0U);
         BOOST_TEST(stats.settling == 0U);
-        // A turn usually needs at most three attempts.
+        // An operation usually needs at most three attempts.
         BOOST_TEST(stats.attempts < 30 * completed_operations_ + 1000);
     }
     for (const auto& script : scripts_) {

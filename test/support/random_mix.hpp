@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
@@ -68,8 +68,8 @@ public:
         lock_mode mode_;
     };
 
-    void note(std::string wrong);
-    [[nodiscard]] std::vector<std::string> wrong() const;
+    void note(std::string violation);
+    [[nodiscard]] std::vector<std::string> violations() const;
 
 private:
     struct key_state
@@ -84,7 +84,7 @@ private:
 
     std::array<key_state, keys> key_states_;
     mutable std::mutex mutex_;
-    std::vector<std::string> wrong_;
+    std::vector<std::string> violations_;
 };
 
 /// Many coroutines that do random operations with a few keys: acquire, try, extend, hand over, release, drop, acquire

@@ -132,7 +132,7 @@ std::size_t scripted_adapter::held() const
     return state_->held.size();
 }
 
-std::size_t scripted_adapter::held_for_nobody() const
+std::size_t scripted_adapter::unwanted_count() const
 {
     const std::lock_guard guard(state_->mutex);
     return static_cast<std::size_t>(std::count_if(state_->held.begin(), state_->held.end(),
@@ -161,10 +161,10 @@ void scripted_adapter::trust_abandon(bool trust)
     state_->trust_abandon = trust;
 }
 
-void scripted_adapter::set_capabilities(colock::capabilities pretended)
+void scripted_adapter::set_capabilities(colock::capabilities given)
 {
     const std::lock_guard guard(state_->mutex);
-    state_->pretended = pretended;
+    state_->given_capabilities = given;
 }
 
 void scripted_adapter::open_session(lease_clock::time_point until)
@@ -202,8 +202,8 @@ std::string_view scripted_adapter::name() const noexcept
 capabilities scripted_adapter::capabilities() const noexcept
 {
     const std::lock_guard guard(state_->mutex);
-    auto able = state_->pretended.value_or(backend_->capabilities());
-    if (!state_->pretended)
+    auto able = state_->given_capabilities.value_or(backend_->capabilities());
+    if (!state_->given_capabilities)
         able.immediate = able.immediate && timing_ == timing::immediate;
     return able;
 }
@@ -211,24 +211,24 @@ capabilities scripted_adapter::capabilities() const noexcept
 adapter_limits scripted_adapter::limits() const noexcept
 {
     const std::lock_guard guard(state_->mutex);
-    return state_->pretended_limits.value_or(backend_->limits());
+    return state_->given_limits.value_or(backend_->limits());
 }
 
 std::chrono::milliseconds scripted_adapter::max_clock_lead(std::chrono::milliseconds ttl) const noexcept
 {
-    const auto pretended = state_->pretended_clock_lead.load();
-    return pretended < 0 ? backend_->max_clock_lead(ttl) : std::chrono::milliseconds(pretended);
+    const auto given = state_->given_clock_lead.load();
+    return given < 0 ? backend_->max_clock_lead(ttl) : std::chrono::milliseconds(given);
 }
 
-void scripted_adapter::set_max_clock_lead(std::chrono::milliseconds pretended)
+void scripted_adapter::set_max_clock_lead(std::chrono::milliseconds given)
 {
-    state_->pretended_clock_lead = pretended.count();
+    state_->given_clock_lead = given.count();
 }
 
-void scripted_adapter::set_limits(adapter_limits pretended)
+void scripted_adapter::set_limits(adapter_limits given)
 {
     const std::lock_guard guard(state_->mutex);
-    state_->pretended_limits = pretended;
+    state_->given_limits = given;
 }
 
 } // namespace colock::testing

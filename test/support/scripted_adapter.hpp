@@ -157,7 +157,7 @@ public:
     /// Number of requests that are held back now.
     [[nodiscard]] std::size_t held() const;
     /// Number of held requests whose claim was cancelled after they were sent.
-    [[nodiscard]] std::size_t held_for_nobody() const;
+    [[nodiscard]] std::size_t unwanted_count() const;
     /// Delivers the oldest request that is held back. Returns false if there is none.
     bool deliver();
     /// Discards the oldest request that is held back. Returns false if there is none.
@@ -167,10 +167,10 @@ public:
     void trust_abandon(bool trust);
     /// Reports these capabilities. Default: the capabilities of the backend below, with `immediate` according to the
     /// timing.
-    void set_capabilities(colock::capabilities pretended);
-    void set_limits(adapter_limits pretended);
+    void set_capabilities(colock::capabilities given);
+    void set_limits(adapter_limits given);
     /// Default: the value of the backend below.
-    void set_max_clock_lead(std::chrono::milliseconds pretended);
+    void set_max_clock_lead(std::chrono::milliseconds given);
 
     /// From now on each grant is tied to a session, as on a backend that ends the locks of a lost client. The grant is
     /// valid until `until` at most.

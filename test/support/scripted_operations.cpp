@@ -199,7 +199,7 @@ void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome
         {
             const std::lock_guard guard(state->mutex);
             late = !state->trust_abandon && std::any_of(state->held.begin(), state->held.end(), [&](const auto& held) {
-                return held.what != operation::wait && held.of(*claim);
+                return held.what != operation::wait && held.concerns(*claim);
             });
         }
         if (late)
@@ -268,7 +268,7 @@ void scripted_adapter::cancel_wait(claim& claim) noexcept
         const std::lock_guard guard(state_->mutex);
         auto& held = state_->held;
         for (auto request = held.begin(); request != held.end();) {
-            if (request->what == operation::wait && request->of(claim)) {
+            if (request->what == operation::wait && request->concerns(claim)) {
                 dropped.push_back(std::move(*request));
                 request = held.erase(request);
             } else {

@@ -36,7 +36,7 @@ struct scripted_adapter::state : context_member
         std::function<void(scripted_adapter&)> deliver;
         std::function<void(scripted_adapter&)> discard;
 
-        [[nodiscard]] bool of(const colock::claim& other) const noexcept
+        [[nodiscard]] bool concerns(const colock::claim& other) const noexcept
         {
             return std::ranges::any_of(claims, [&](const auto& each) { return each.get() == &other; });
         }
@@ -98,11 +98,11 @@ struct scripted_adapter::state : context_member
     std::vector<call> calls;
     std::deque<request> held;
     bool trust_abandon = false;
-    std::optional<colock::capabilities> pretended;
-    std::optional<adapter_limits> pretended_limits;
+    std::optional<colock::capabilities> given_capabilities;
+    std::optional<adapter_limits> given_limits;
     /// In milliseconds; negative if not set. Atomic, because it is read while the core's mutex is held and must not
     /// take this mutex.
-    std::atomic<std::chrono::milliseconds::rep> pretended_clock_lead{-1};
+    std::atomic<std::chrono::milliseconds::rep> given_clock_lead{-1};
     std::map<const colock::claim*, operation> under_way;
     std::map<const colock::claim*, claim_ptr> waiting;
     std::vector<std::string> breaches;

@@ -75,7 +75,7 @@ asio::awaitable<void> inject_faults(faulty_connection& to, random_source& draw, 
             // A fault is only interesting while a lock is held.
             while (to.inside == 0)
                 co_await sleep_for(1ms);
-            const auto set_fault = draw.once_in(2) ? &relay::refuse : &relay::silence;
+            const auto set_fault = draw.once_in(2) ? &faulty_proxy::refuse : &faulty_proxy::silence;
             (to.link.*set_fault)(to.fails = true);
             co_await sleep_for(draw.once_in(2) ? 2 * lease : draw.time_below(300ms));
             (to.link.*set_fault)(to.fails = false);
@@ -181,8 +181,8 @@ void run_in_threads(threaded_context& pool, progress& on, const std::vector<lock
     }
     for (const auto& by : all)
         BOOST_TEST(asio::co_spawn(pool.io, by.shutdown(10s), asio::use_future).get().clean());
-    for (const auto& wrong : on.inside.wrong())
-        BOOST_ERROR(wrong);
+    for (const auto& violation : on.inside.violations())
+        BOOST_ERROR(violation);
 }
 
 void context_destruction_test::run(faulty_connection& over)

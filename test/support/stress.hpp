@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "support/faulty_proxy.hpp"
 #include "support/grant_checker.hpp"
 #include "support/random_mix.hpp"
-#include "support/relay.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -26,7 +26,7 @@ struct faulty_connection
 {
     explicit faulty_connection(std::uint16_t port) : link(port) {}
 
-    relay link;
+    faulty_proxy link;
     bool fails = false;
     int inside = 0;
 };

@@ -4,6 +4,7 @@
 #include <colock/spi/awaitable_adapter.hpp>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -54,7 +55,7 @@ protected:
     asio::awaitable<void> do_wait(claim_ptr, lease_clock::time_point) override
     {
         ++begun_;
-        co_await notified_.async_wait(asio::as_tuple);
+        co_await notified_.async_wait(asio::as_tuple(asio::deferred));
         // The strand protects `begun_`, like the timer.
         --begun_;
     }

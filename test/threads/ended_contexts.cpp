@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(lockers_context_ends_while_threads_of_another_context_use_i
             auto held = run_coro(*context, other.acquire("k", {.ttl = 0ms}));
             for (std::size_t n = 0; n < 2 * users; ++n) {
                 const auto strand = asio::make_strand(pool.get_executor());
-                auto verb = n % 2 == 0 ? use_until_it_ends(by, "own" + std::to_string(n)) : wait_until_it_ends(by);
-                asio::co_spawn(strand, std::move(verb), asio::bind_cancellation_slot(stop[n].slot(), ends.handler()));
+                auto work = n % 2 == 0 ? use_until_it_ends(by, "own" + std::to_string(n)) : wait_until_it_ends(by);
+                asio::co_spawn(strand, std::move(work), asio::bind_cancellation_slot(stop[n].slot(), ends.handler()));
                 if (round % 2 == 0 && n >= users) {
                     asio::post(strand, [&stop, n, round] {
                         std::this_thread::sleep_for(std::chrono::microseconds(round));
@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(lockers_context_ends_while_threads_of_another_context_use_i
 BOOST_AUTO_TEST_CASE(callers_context_ends_while_its_coroutines_are_resumed)
 {
     asio::io_context io, ours, third;
-    auto keeps_running = asio::make_work_guard(io);
-    std::thread runs([&] { io.run(); });
+    auto work_guard = asio::make_work_guard(io);
+    std::thread runner([&] { io.run(); });
     const auto backend = memory::make_adapter(io.get_executor());
     const locker by(backend), other(backend);
     for (int round = 0; round < 100; ++round) {
@@ -136,18 +136,18 @@ BOOST_AUTO_TEST_CASE(callers_context_ends_while_its_coroutines_are_resumed)
         }
         asio::co_spawn(*mine, wait_until_it_ends(by), asio::bind_cancellation_slot(stop.slot(), ends.handler()));
         run_ready(*mine);
-        std::thread releases([&, held = std::move(held)]() mutable { run_coro(third, held.release()); });
+        std::thread releaser([&, held = std::move(held)]() mutable { run_coro(third, held.release()); });
         std::this_thread::sleep_for(std::chrono::microseconds(3 * (round % 30)));
         mine.reset();
         stop.emit(asio::cancellation_type::terminal);
-        releases.join();
+        releaser.join();
         BOOST_TEST(ends.ended == 0);
         // No lock is kept for a caller that is gone.
         BOOST_TEST(run_coro(ours, by.acquire("k")).held());
         third.restart();
     }
-    keeps_running.reset();
-    runs.join();
+    work_guard.reset();
+    runner.join();
 }
 
 BOOST_AUTO_TEST_CASE(coroutines_on_other_kinds_of_executors_wait_and_end)
@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(coroutines_on_other_kinds_of_executors_wait_and_end)
     // A handler without an executor of its own, and one with the system executor.
     auto context = std::make_unique<asio::io_context>();
     const locker by(memory::make_adapter(context->get_executor()));
-    auto waits = by.async_acquire("k", asio::use_future);
+    auto granted = by.async_acquire("k", asio::use_future);
     run_ready(*context);
-    auto held = waits.get();
+    auto held = granted.get();
     auto never_granted = by.async_acquire("k", asio::use_future);
     run_ready(*context);
     context.reset();

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_FIXTURE_TEST_SUITE(test_support_run, virtual_clock)
 
-BOOST_AUTO_TEST_CASE(a_result_or_an_exception_comes_out)
+BOOST_AUTO_TEST_CASE(result_or_exception_is_returned)
 {
     asio::io_context io;
     BOOST_TEST(run_coro(io, []() -> asio::awaitable<int> { co_return 42; }()) == 42);
@@ -100,14 +100,14 @@ BOOST_AUTO_TEST_CASE(a_result_or_an_exception_comes_out)
 BOOST_AUTO_TEST_CASE(a_coroutine_that_nobody_can_wake_is_reported_with_the_callers_line)
 {
     asio::io_context io;
-    const auto deaf = []() -> asio::awaitable<void> {
-        // A virtual hour, of which no time passes; the work keeps the context running.
+    const auto wait_for_an_hour = []() -> asio::awaitable<void> {
+        // The virtual clock does not move, so the timer never fires. It keeps the context running.
         lease_timer timer(co_await asio::this_coro::executor, 1h);
         co_await timer.async_wait(asio::use_awaitable);
     };
     const int line = __LINE__ + 2;
     try {
-        run_coro(io, deaf(), std::source_location::current(), {.time = 10ms});
+        run_coro(io, wait_for_an_hour(), std::source_location::current(), {.time = 10ms});
         BOOST_ERROR("returned");
     } catch (const stuck& failure) {
         const std::string what = failure.what();
@@ -131,7 +131,7 @@ struct scripted_fixture : virtual_clock
     std::shared_ptr<adapter> memory = memory::make_adapter(io.get_executor());
     std::shared_ptr<scripted_adapter> scripted = std::make_shared<scripted_adapter>(memory);
     driver on;
-    driver behind{io, memory};
+    driver direct{io, memory};
     plain_claim_ptr claim = driver::exclusive("k");
 };
 
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(immediate_timing_passes_inline)
     bool ended = false;
     inline_adapter->start_create(claim, [&](create_outcome) { ended = true; });
     BOOST_TEST(ended);
-    behind.give_back(claim);
+    direct.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_request_is_unknown_and_not_carried_out)
@@ -199,14 +199,14 @@ BOOST_AUTO_TEST_CASE(a_lost_request_is_unknown_and_not_carried_out)
     const auto outcome = on.create(claim);
     BOOST_TEST(outcome.status == create_status::failed);
     BOOST_TEST(code_of(outcome.error) == errc::outcome_unknown);
-    BOOST_TEST(behind.list().empty());
+    BOOST_TEST(direct.list().empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_reply_is_unknown_and_carried_out)
 {
     scripted->next(operation::create, step::lose_reply());
     BOOST_TEST(code_of(on.create(claim).error) == errc::outcome_unknown);
-    behind.check_held(claim);
+    direct.check_held(claim);
     scripted->next(operation::extend, step::lose_reply());
     const auto extended = on.extend(claim, 5s);
     BOOST_TEST(extended.status == extend_status::failed);
@@ -220,13 +220,13 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_is_unknown_and_carried_out)
     const auto handed = on.hand_over(claim, next);
     BOOST_TEST(handed.released.status == release_status::failed);
     BOOST_TEST(handed.created.status == create_status::failed);
-    behind.check_held(next);
+    direct.check_held(next);
     scripted->next(operation::release, step::lose_reply());
     BOOST_TEST(code_of(on.release(next).error) == errc::outcome_unknown);
-    BOOST_TEST(behind.list().empty());
+    BOOST_TEST(direct.list().empty());
 }
 
-BOOST_AUTO_TEST_CASE(failures_and_answers_as_scripted_in_their_order)
+BOOST_AUTO_TEST_CASE(scripted_steps_are_applied_in_their_order)
 {
     scripted->next(operation::create, step::fail(errc::unavailable, "down"));
     scripted->next(operation::create, step::busy(3s, "somebody"));
@@ -241,16 +241,16 @@ BOOST_AUTO_TEST_CASE(failures_and_answers_as_scripted_in_their_order)
     BOOST_TEST(on.abandon(claim).status == release_status::not_held);
     BOOST_TEST(on.extend(claim, 1s).status == extend_status::not_held);
     on.check_not_held(claim);
-    behind.check_held(claim);
+    direct.check_held(claim);
     const auto next = driver::exclusive("k");
     scripted->next(operation::hand_over, step::busy());
     const auto handed = on.hand_over(claim, next);
     BOOST_TEST(handed.released.status == release_status::released);
     BOOST_TEST(handed.created.status == create_status::busy);
-    BOOST_TEST(behind.list().empty());
+    BOOST_TEST(direct.list().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_standing_step_is_for_all_until_reset)
+BOOST_AUTO_TEST_CASE(repeated_step_applies_to_all_until_reset)
 {
     scripted->always(operation::create, step::busy());
     scripted->next(operation::create, step::fail(errc::access_denied));
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(a_standing_step_is_for_all_until_reset)
     on.refuse(claim);
     scripted->reset();
     on.grant(claim);
-    on.give_back(claim);
+    on.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(a_delay_takes_virtual_time_and_hooks_see_both_sides)
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_delay_takes_virtual_time_and_hooks_see_both_sides)
     BOOST_TEST(creating.done());
     const std::vector<std::size_t> expected{0, 1};
     BOOST_TEST(held == expected, boost::test_tools::per_element());
-    behind.give_back(claim);
+    direct.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(a_held_request_arrives_when_it_is_delivered)
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_held_request_arrives_when_it_is_delivered)
     run_ready(io);
     BOOST_TEST(!creating.done());
     BOOST_TEST(scripted->held() == 1U);
-    BOOST_TEST(behind.list().empty());
+    BOOST_TEST(direct.list().empty());
     BOOST_TEST(scripted->deliver());
     BOOST_TEST((creating.get(io).status == create_status::granted));
     BOOST_TEST(!scripted->deliver());
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_held_request_arrives_when_it_is_delivered)
     BOOST_TEST(scripted->discard());
     BOOST_TEST(code_of(releasing.get(io).error) == errc::outcome_unknown);
     BOOST_TEST(!scripted->discard());
-    behind.give_back(claim);
+    direct.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(abandon_waits_for_late_requests)
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(abandon_waits_for_late_requests)
     BOOST_TEST(code_of(refused.error) == errc::unavailable);
     BOOST_TEST(scripted->deliver());
     run_ready(io);
-    behind.check_held(claim);
+    direct.check_held(claim);
     BOOST_TEST(on.abandon(claim).status == release_status::released);
 
     const auto lost = driver::exclusive("k");
@@ -319,19 +319,19 @@ BOOST_AUTO_TEST_CASE(abandon_waits_for_late_requests)
     BOOST_TEST(scripted->discard());
     BOOST_TEST(on.abandon(lost).status == release_status::not_held);
 
-    // The trap: the clean-up was believed, and then the late request takes the lock for nobody.
-    const auto trapped = driver::exclusive("k");
+    // If an abandon is answered too early, a late request takes the lock, and no claim releases it.
+    const auto abandoned_early = driver::exclusive("k");
     scripted->trust_abandon(true);
     scripted->next(operation::create, step::hold_unknown());
-    on.create(trapped);
-    BOOST_TEST(on.abandon(trapped).status == release_status::not_held);
+    on.create(abandoned_early);
+    BOOST_TEST(on.abandon(abandoned_early).status == release_status::not_held);
     BOOST_TEST(scripted->deliver());
     run_ready(io);
-    behind.check_held(trapped);
-    behind.give_back(trapped);
+    direct.check_held(abandoned_early);
+    direct.release_held(abandoned_early);
 }
 
-BOOST_AUTO_TEST_CASE(a_held_wait_is_deaf_until_cancelled)
+BOOST_AUTO_TEST_CASE(held_wait_is_not_woken_until_cancelled)
 {
     const auto next = driver::exclusive("k");
     on.grant(claim);
@@ -343,14 +343,14 @@ BOOST_AUTO_TEST_CASE(a_held_wait_is_deaf_until_cancelled)
     };
     scripted->next(operation::wait, step::hold());
     wait();
-    on.give_back(claim);
+    on.release_held(claim);
     BOOST_TEST(woken_times == 0);
     BOOST_TEST(scripted->held() == 1U);
     scripted->cancel_wait(*next);
     BOOST_TEST(scripted->held() == 0U);
     wait();
     BOOST_TEST(woken_times == 1);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
@@ -360,14 +360,14 @@ BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
     on.refuse(next);
     bool is_woken = false;
     scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { is_woken = true; });
-    behind.backend().start_release(claim, [](release_outcome) {});
+    direct.backend().start_release(claim, [](release_outcome) {});
     BOOST_TEST(!is_woken);
     run_ready(io);
     BOOST_TEST(is_woken);
-    on.give_back(next);
+    on.release_held(next);
 }
 
-BOOST_AUTO_TEST_CASE(capabilities_can_be_pretended)
+BOOST_AUTO_TEST_CASE(capabilities_can_be_set)
 {
     scripted->set_capabilities({.fence = true});
     BOOST_TEST(scripted->capabilities().fence);
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(capabilities_can_be_pretended)
     BOOST_TEST(scripted->name() == "memory");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_held_back_or_delayed_dies_with_its_context)
+BOOST_AUTO_TEST_CASE(held_or_delayed_request_is_destroyed_with_its_context)
 {
     auto owned = driver::exclusive("k");
     const auto watch = driver::watch(owned);

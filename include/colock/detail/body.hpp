@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/detail/front.hpp>
+#include <colock/detail/async_functions.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/wrapped_handler.hpp>
 #include <colock/lock.hpp>
 #include <colock/options.hpp>
@@ -19,7 +20,7 @@
 #include <utility>
 #include <variant>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 
@@ -39,8 +40,14 @@ struct unwrap_awaitable<asio::awaitable<T, asio::any_io_executor>>
 template <class Body>
 constexpr bool takes_lock = std::invocable<Body&, lock&>;
 
+/// The result of calling a body. Has no `type` if it cannot be called, so that the compiler's error names the caller.
 template <class Body>
 struct body_return
+{
+};
+template <class Body>
+    requires(!takes_lock<Body> && std::invocable<Body&>)
+struct body_return<Body>
 {
     using type = std::invoke_result_t<Body&>;
 };
@@ -73,7 +80,7 @@ struct body_ref
 };
 
 /// The part of `with_lock` that does not depend on the type of the body. Defined in src/core/operations/with_lock.cpp.
-asio::awaitable<void> run_with_lock(
+COLOCK_EXPORT asio::awaitable<void> run_with_lock(
     std::shared_ptr<core> core, std::string key, acquire_options options, body_ref body);
 
 template <class Body>
@@ -200,4 +207,4 @@ auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor,
         completion_token);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -1,12 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
+
 #include <atomic>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Generation of this process. Starts at 1 and is incremented in the child of every fork, so that a child can detect
 /// objects that were made by its parent.
-extern std::atomic<unsigned> generation;
+COLOCK_EXPORT extern std::atomic<unsigned> generation;
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

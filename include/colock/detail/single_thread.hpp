@@ -11,7 +11,7 @@
 #endif
 #endif
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Returns whether the process has had only one thread until now, according to the C library. Becomes false when the
 /// first additional thread is created. colock does not depend on it becoming true again.
@@ -84,4 +84,4 @@ private:
     std::atomic<unsigned> count_{0};
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -3,7 +3,7 @@
 
 #include <boost/asio/associator.hpp>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The type of a handler that is wrapped by another handler. Every wrapper must name it through this alias. A wrapper
 /// that does not include this header would lack the associator below; the alias turns that mistake into a compile
@@ -20,7 +20,7 @@ concept handler_wrapper = requires(const Handler& wrapper) {
     wrapper.handler;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail
 
 template <template <class, class> class Associator, colock::detail::handler_wrapper Wrapper, class DefaultCandidate>
 struct boost::asio::associator<Associator, Wrapper, DefaultCandidate>

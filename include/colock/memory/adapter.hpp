@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -9,7 +10,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace colock::memory {
+namespace colock::inline v0::memory {
 
 /// Options of the memory adapter. make_adapter checks them.
 struct options
@@ -31,6 +32,7 @@ struct options
 ///
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for options out of range
-[[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
+COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
+    asio::any_io_executor executor, options settings = {});
 
-} // namespace colock::memory
+} // namespace colock::inline v0::memory

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/tls.hpp>
 
@@ -13,7 +14,7 @@
 #include <optional>
 #include <string>
 
-namespace colock::mongo {
+namespace colock::inline v0::mongo {
 
 /// Options of the MongoDB adapter. make_adapter checks them.
 struct options
@@ -102,7 +103,8 @@ enum class waiting_by : unsigned char
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for an invalid URL or invalid options. The message contains no
 ///     credentials.
-[[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
+COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
+    asio::any_io_executor executor, options settings = {});
 
 /// Creates the indexes that speed up `list` by group and `purge`, if they do not exist. The indexes are optional: they
 /// only matter for the speed in a collection with many locks.
@@ -110,12 +112,12 @@ enum class waiting_by : unsigned char
 /// \param of an adapter of colock::mongo::make_adapter; else throws `std::invalid_argument`
 /// \throws colock::error the errors of any operation
 /// Cancellation: not supported; the function ends within the operation timeout.
-[[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of);
+COLOCK_EXPORT [[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of);
 
 /// Returns how waiters of the adapter are currently notified of a release.
 /// \param of an adapter of colock::mongo::make_adapter; else throws `std::invalid_argument`
 ///
 /// Thread safety: safe.
-[[nodiscard]] waiting_by waiting(const adapter& of);
+COLOCK_EXPORT [[nodiscard]] waiting_by waiting(const adapter& of);
 
-} // namespace colock::mongo
+} // namespace colock::inline v0::mongo

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/tls.hpp>
 
@@ -12,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::redis {
+namespace colock::inline v0::redis {
 
 /// Format in which a lock is stored.
 enum class layout : unsigned char
@@ -102,7 +103,8 @@ struct options
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for an invalid URL or invalid options. The message contains no
 ///     credentials.
-[[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
+COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
+    asio::any_io_executor executor, options settings = {});
 
 /// Makes an adapter for exclusive locks on several independent masters. A lock is granted if a majority of the masters
 /// grants it within the validity time. There are no fencing tokens, no shared locks, no locks without ttl and no
@@ -120,7 +122,7 @@ struct options
 /// \param urls an odd number of masters, at least three, each as in `options::url`.
 /// \param settings the options of every node; `url` is not used.
 /// \throws validation_error see make_adapter
-[[nodiscard]] std::shared_ptr<adapter> make_quorum(
+COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_quorum(
     asio::any_io_executor executor, const std::vector<std::string>& urls, options settings = {});
 
-} // namespace colock::redis
+} // namespace colock::inline v0::redis

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/spi/capabilities.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/spi/completion.hpp>
@@ -17,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace detail {
 class executor_cell;
@@ -26,7 +27,7 @@ class observer;
 
 /// Receives a notification when contact between an adapter and its backend is lost or regained, once for each change.
 /// Implemented by the core.
-class contact_watcher
+class COLOCK_EXPORT contact_watcher
 {
 public:
     /// The backend cannot be reached any more, so held locks may be lost soon.
@@ -54,7 +55,7 @@ protected:
 /// Thread safety: all members may be called from any thread, and at the same time for different claims. A completion
 /// may be called from any thread. It may start the next operation, so it must not be called while a mutex is held that
 /// a member function locks.
-class adapter : public std::enable_shared_from_this<adapter>
+class COLOCK_EXPORT adapter : public std::enable_shared_from_this<adapter>
 {
 public:
     /// \param executor runs the adapter's work and the timers of its lockers.
@@ -250,4 +251,4 @@ private:
     const std::unique_ptr<listeners> listeners_;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,11 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 
 #include <memory>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Base class for adapters that are written with coroutines. Each operation is a coroutine that is spawned on the
 /// adapter's executor and keeps the adapter alive. Four functions are pure virtual; all others have a default. The
@@ -16,7 +17,7 @@ namespace colock {
 ///
 /// If the context has more than one thread, pass a strand as the executor. Then no two of the coroutines run at the
 /// same time, and their shared data need no mutex. Only `do_wait` is ever cancelled.
-class awaitable_adapter : public adapter
+class COLOCK_EXPORT awaitable_adapter : public adapter
 {
 public:
     explicit awaitable_adapter(asio::any_io_executor executor);
@@ -78,4 +79,4 @@ private:
     const std::unique_ptr<waits> waits_;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// The features of a backend. They must be the same in every call. The locker rejects an unsupported operation with
 /// `errc::unsupported` before anything is sent. The default values are always correct, though not always the fastest:
@@ -61,4 +61,4 @@ struct adapter_limits
     std::chrono::milliseconds answers_within{0};
 };
 
-} // namespace colock
+} // namespace colock::inline v0

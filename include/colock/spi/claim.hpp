@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/detail/generation.hpp>
 #include <colock/detail/single_thread.hpp>
 #include <colock/spi/lease.hpp>
@@ -16,7 +17,7 @@
 #include <memory>
 #include <string>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// The parameters of a claim. The ttl is a whole number of milliseconds; 0 means "until released".
 struct claim_request
@@ -37,7 +38,7 @@ struct claim_request
 ///
 /// Thread safety: `slot` belongs to the code that executes the current operation of this claim, see there. All other
 /// members may be used from any thread.
-class claim
+class COLOCK_EXPORT claim
 {
 public:
     explicit claim(claim_request&& request)
@@ -231,4 +232,4 @@ private:
 
 using claim_ptr = boost::intrusive_ptr<claim>;
 
-} // namespace colock
+} // namespace colock::inline v0

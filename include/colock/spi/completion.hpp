@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Function object that an adapter calls with the outcome when an operation has ended. Move-only; called at most once.
 ///
@@ -109,4 +109,4 @@ private:
     void (*act_)(void*, Outcome*) = nullptr;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,18 +1,20 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
+
 #include <boost/asio/any_io_executor.hpp>
 
 #include <memory>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace asio = boost::asio;
 
 /// Base class of objects that must destroy their timers, strands, sockets and stored handlers before their execution
 /// context is destroyed. To destroy one of them afterwards is a use after free. An adapter with such objects derives
 /// from this class, or contains an object that does.
-class context_member
+class COLOCK_EXPORT context_member
 {
 public:
     virtual ~context_member() = default;
@@ -29,6 +31,6 @@ public:
 /// Registers `member` for the notifications of the context of `executor`. Keeps a weak reference.
 ///
 /// Thread safety: may be called from any thread.
-void join_context(const asio::any_io_executor& executor, std::weak_ptr<context_member> member);
+COLOCK_EXPORT void join_context(const asio::any_io_executor& executor, std::weak_ptr<context_member> member);
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/export.hpp>
 
 #include <atomic>
 #include <memory>
@@ -9,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// The time until which a session of the backend certainly lives. There is one object per session, shared by all leases
 /// that are tied to the session. The adapter raises the time with each proof that the session is alive.
@@ -18,7 +19,7 @@ namespace colock {
 /// valid again. If the adapter resumes the session, it makes a new object for later grants.
 ///
 /// Thread safety: all members may be called from any thread.
-class session_bound
+class COLOCK_EXPORT session_bound
 {
 public:
     using time_point = lease_clock::time_point;
@@ -58,7 +59,7 @@ public:
 
 private:
     [[nodiscard]] std::vector<std::shared_ptr<watcher>> watchers();
-    void tell_ended() noexcept;
+    void notify_ended() noexcept;
 
     static constexpr lease_clock::rep over = time_point::min().time_since_epoch().count();
     std::atomic<lease_clock::rep> until_;
@@ -70,7 +71,7 @@ private:
 /// extensions. An adapter whose backend ties locks to a session sets the session bound (default: never).
 ///
 /// Thread safety: all members may be called from any thread, but `tie` only before the claim is granted.
-class lease
+class COLOCK_EXPORT lease
 {
 public:
     using time_point = lease_clock::time_point;
@@ -110,4 +111,4 @@ private:
     std::shared_ptr<session_bound> session_;
 };
 
-} // namespace colock
+} // namespace colock::inline v0

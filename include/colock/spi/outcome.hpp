@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/export.hpp>
 #include <colock/error.hpp>
 #include <colock/status.hpp>
 
@@ -12,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 /// Describes why an operation failed. The meaning of `code` for the operation:
 /// - `errc::unavailable`: the operation was certainly not carried out, and may be tried again.
@@ -29,7 +30,7 @@ struct failure
 };
 /// Never null in the outcome of a failed operation. The core treats null as `errc::outcome_unknown`.
 using failure_ptr = std::shared_ptr<const failure>;
-[[nodiscard]] failure_ptr make_failure(errc code, std::string detail = {}, error_code cause = {});
+COLOCK_EXPORT [[nodiscard]] failure_ptr make_failure(errc code, std::string detail = {}, error_code cause = {});
 
 enum class create_status : unsigned char
 {
@@ -152,4 +153,4 @@ struct closed
 {
 };
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -11,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::zookeeper {
+namespace colock::inline v0::zookeeper {
 
 /// Naming scheme of the lock nodes.
 enum class layout : unsigned char
@@ -106,6 +107,7 @@ struct options
 /// Thread safety: all members may be called from any thread.
 /// \throws validation_error `invalid_options` for an invalid URL or invalid options. The message contains no
 ///     credentials.
-[[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings = {});
+COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
+    asio::any_io_executor executor, options settings = {});
 
-} // namespace colock::zookeeper
+} // namespace colock::inline v0::zookeeper

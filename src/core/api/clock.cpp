@@ -5,7 +5,7 @@
 
 #include <ctime>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace detail {
 
@@ -21,4 +21,4 @@ lease_clock::time_point lease_clock::now() noexcept
     return time_point(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec + offset));
 }
 
-} // namespace colock
+} // namespace colock::inline v0

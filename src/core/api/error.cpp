@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace {
 
@@ -112,7 +112,7 @@ const boost::system::error_category& colock_category() noexcept
     return instance;
 }
 
-struct error::told
+struct error::description
 {
     error_context context;
     std::string text;
@@ -121,17 +121,17 @@ struct error::told
 error::error(error_code code, error_context context) : system_error(code)
 {
     auto text = describe(code, context);
-    told_ = std::make_shared<const told>(std::move(context), std::move(text));
+    description_ = std::make_shared<const description>(std::move(context), std::move(text));
 }
 
 const char* error::what() const noexcept
 {
-    return told_->text.c_str();
+    return description_->text.c_str();
 }
 
 const error_context& error::context() const noexcept
 {
-    return told_->context;
+    return description_->context;
 }
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -3,7 +3,7 @@
 #include <colock/fence_gate.hpp>
 #include <colock/lock.hpp>
 
-namespace colock {
+namespace colock::inline v0 {
 
 bool fence_gate::admit(std::string_view key, std::uint64_t fence)
 {
@@ -51,4 +51,4 @@ std::size_t fence_gate::size() const
     return highest_.size();
 }
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -7,7 +7,7 @@
 
 #include <boost/asio/system_executor.hpp>
 
-namespace colock {
+namespace colock::inline v0 {
 
 using detail::record;
 
@@ -187,4 +187,4 @@ asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)
                 : refuse_empty<std::string>();
 }
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -5,7 +5,7 @@
 #include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
 
-namespace colock {
+namespace colock::inline v0 {
 
 struct locker::handle
 {
@@ -179,4 +179,4 @@ asio::awaitable<shutdown_report> locker::shutdown_verb(core_ptr core, std::chron
     return detail::operations::shutdown(std::move(core), deadline);
 }
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace {
 
@@ -119,4 +119,4 @@ std::optional<lease_clock::duration> retry_policy::delay_after(const retry_attem
                                                       : lease_clock::duration(static_cast<lease_clock::rep>(delay));
 }
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/status.hpp>
 
-namespace colock {
+namespace colock::inline v0 {
 
 const char* to_string(lost_reason reason) noexcept
 {
@@ -40,4 +40,4 @@ bool filter::matches(const lock_status& status) const
            (!remaining_at_least || !status.remaining || *status.remaining >= *remaining_at_least);
 }
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace {
 
@@ -77,4 +77,4 @@ std::string token::hex() const
     return text;
 }
 
-} // namespace colock
+} // namespace colock::inline v0

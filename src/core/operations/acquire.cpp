@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 namespace {
 
@@ -82,13 +82,13 @@ protected:
     {
     }
 
-    /// Asks the backend once if it answers inside the call. If this does not grant the lock, the operation may wait
+    /// Sends one request to a backend that answers inside the call. If the lock is not granted, the operation may wait
     /// from here on.
     [[nodiscard]] step try_at_once()
     {
         started_ = begin_acquire(*core_, *wanted_);
-        // Counted before the first check whether the locker is closed: a shutdown that has begun since then waits for
-        // this operation.
+        // The operation is counted before the first check whether the locker is closed. A shutdown that begins after
+        // that check therefore waits for this operation.
         on_exit_.begin(*core_, wanted_);
         const step next = grant_at_once(*core_, wanted_, started_);
         if (next != step::granted) {
@@ -260,4 +260,4 @@ void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::
     start_operation<try_acquire_operation>(executor, std::move(handler), caller, std::move(self), std::move(wanted));
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

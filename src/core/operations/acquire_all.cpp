@@ -16,7 +16,7 @@
 #include <optional>
 #include <ranges>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 namespace {
 
@@ -90,8 +90,8 @@ public:
     group_acquire(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
         : core_(std::move(owner)), members_(std::move(members)), options_(options),
           policy_(options.retry.value_or(core_->options.retry)),
-          at_once_(core_->can.several && members_.size() > 1 && members_.size() <= max_keys_per_step &&
-                   std::ranges::all_of(members_, &is_exclusive)),
+          can_ask_in_one_step_(core_->can.several && members_.size() > 1 && members_.size() <= max_keys_per_step &&
+                               std::ranges::all_of(members_, &is_exclusive)),
           schedule_(policy_, lease_clock::now())
     {
     }
@@ -122,7 +122,7 @@ private:
     const acquire_options options_;
     const retry_policy policy_;
     /// Whether the backend can be asked for all locks in one step.
-    const bool at_once_;
+    const bool can_ask_in_one_step_;
     const std::string group_ = token::generate().hex();
     /// One schedule for all keys. A grant is not counted, and does not reset the schedule.
     retry_schedule schedule_;
@@ -178,7 +178,7 @@ void group_acquire::prepare_candidates()
 
 asio::awaitable<bool> group_acquire::attempt_in_one_step()
 {
-    if (!at_once_)
+    if (!can_ask_in_one_step_)
         co_return true;
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     const bool counts = lease_clock::now() >= schedule_.next_at();
@@ -354,4 +354,4 @@ asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_member
     co_return co_await all.run();
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -85,7 +85,7 @@ public:
     [[nodiscard]] step take(std::uint32_t& seen);
 
 private:
-    [[nodiscard]] acquire_plan::view look() const;
+    [[nodiscard]] acquire_plan::view current_view() const;
     [[nodiscard]] step carry_out(const acquire_plan::decision& next);
     [[nodiscard]] step send(bool counts);
     [[nodiscard]] step wait(const acquire_plan::decision& next);
@@ -120,10 +120,10 @@ step acquire_step::take(std::uint32_t& seen)
     subject.place.open_to_hand_over = false;
     if (std::exchange(subject.outcome_ready, false))
         return take_answer();
-    return carry_out(subject.acquire.next(now_, look(), schedule_));
+    return carry_out(subject.acquire.next(now_, current_view(), schedule_));
 }
 
-acquire_plan::view acquire_step::look() const
+acquire_plan::view acquire_step::current_view() const
 {
     const record& subject = *wanted_;
     const record* const holder = subject.place.queue->holder;
@@ -312,4 +312,4 @@ void prepare_token(const core& self, const record& wanted)
         static_cast<void>(wanted.token());
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 
@@ -54,4 +54,4 @@ void prepare_token(const core& self, const record& wanted);
 /// \param waits whether a wait at the adapter must be cancelled
 void send_attempt(core& self, const record::ptr& wanted, bool waits);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/breaking.hpp"
 #include "core/operations/operations.hpp"
-#include "core/operations/query.hpp"
+#include "core/operations/request_answer.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 #include "core/state/failures.hpp"
@@ -16,7 +16,7 @@
 #include <set>
 #include <string_view>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 namespace {
 
@@ -49,7 +49,7 @@ asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, e
 {
     throw_if_unable(*self, key);
     const auto began = lease_clock::now();
-    auto answer = co_await query(self, std::move(start));
+    auto answer = co_await request_answer(self, std::move(start));
     if (answer.error)
         throw_failed_query(*self, std::move(key), what, answer.error, began);
     co_return answer;
@@ -165,7 +165,7 @@ asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std:
         const auto max_count = limit == 0 ? max_purged_per_step : std::min(limit - all.size(), max_purged_per_step);
         if (all.empty())
             throw_if_unable(*self, {});
-        auto step = co_await query(
+        auto step = co_await request_answer(
             self, list_query([max_count, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
                 backend.start_purge(max_count, cursor, std::move(done));
             }));
@@ -246,4 +246,4 @@ locker_stats stats(core& self)
     return result;
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

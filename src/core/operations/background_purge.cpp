@@ -19,7 +19,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -128,4 +128,4 @@ void begin_background_purge(const std::shared_ptr<core>& self)
         asio::co_spawn(new_strand(executor), purge_in_background(self), asio::detached);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 
@@ -15,4 +15,4 @@ class core;
 /// of them takes over when the lock has expired.
 void begin_background_purge(const std::shared_ptr<core>& self);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 std::vector<record::ptr> find_held(core& self, const record_filter& which)
 {
@@ -44,4 +44,4 @@ void on_broken(core& self, const record_filter& which, const std::vector<record:
     actions.run(self);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

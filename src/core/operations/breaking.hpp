@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "core/operations/query.hpp"
+#include "core/operations/request_answer.hpp"
 #include "core/state/record.hpp"
 
 #include <functional>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 using record_filter = std::function<bool(const record&)>;
 
@@ -27,9 +27,9 @@ template <class Outcome>
     std::shared_ptr<core> self, record_filter which, std::function<void(adapter&, completion<Outcome>)> start)
 {
     auto held_before = find_held(*self, which);
-    return query<Outcome>(std::move(self), std::move(start),
+    return request_answer<Outcome>(std::move(self), std::move(start),
         [which = std::move(which), held_before = std::move(held_before)](
             core& owner, const Outcome& outcome) { on_broken(owner, which, held_before, !outcome.error); });
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

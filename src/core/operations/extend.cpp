@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl)
 {
@@ -201,4 +201,4 @@ asio::awaitable<std::vector<error_code>> extend_each(
     co_return failures;
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

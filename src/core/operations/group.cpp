@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/breaking.hpp"
 #include "core/operations/operations.hpp"
-#include "core/operations/query.hpp"
+#include "core/operations/request_answer.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace {
 
@@ -102,7 +102,7 @@ template <class Error>
     throw Error(why.code, std::move(context));
 }
 
-std::function<void(adapter&, completion<group_outcome>)> make_group_query(
+std::function<void(adapter&, completion<group_outcome>)> make_group_request(
     std::string id, group_action what, milliseconds ttl)
 {
     return [id = std::move(id), what, ttl](adapter& backend, completion<group_outcome> done) {
@@ -134,7 +134,7 @@ asio::awaitable<std::vector<lock_status>> extend_all_of(
     if (self->dead)
         throw extend_error(errc::shutting_down, context_of(*self, id));
     extend_latest_expiry(*self, own, ttl);
-    auto answer = co_await detail::query(self, make_group_query(id, group_action::extend, ttl));
+    auto answer = co_await detail::request_answer(self, make_group_request(id, group_action::extend, ttl));
     if (answer.error && answer.error->code == errc::invalid_ttl)
         throw_failed<validation_error>(*self, id, *answer.error);
     if (answer.error)
@@ -175,7 +175,7 @@ asio::awaitable<reports> release_group(std::shared_ptr<core> self, std::string i
         throw release_error(errc::shutting_down, context_of(*self, id));
     auto others = co_await detail::break_locks(
         self, [id](const record& held) { return held.owner().group == id; },
-        make_group_query(id, group_action::release, milliseconds(0)));
+        make_group_request(id, group_action::release, milliseconds(0)));
     if (others.error)
         throw_failed<release_error>(*self, id, *others.error);
     append(result, std::move(others.locks));
@@ -267,4 +267,4 @@ asio::awaitable<std::vector<lock_report>> lock_group::release()
     return release_group(core_, id_, by_id_, std::exchange(locks_, {}));
 }
 
-} // namespace colock
+} // namespace colock::inline v0

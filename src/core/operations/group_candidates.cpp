@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
 
@@ -113,4 +113,4 @@ bool group_candidates::is_long_enough(const group_candidate& candidate, lease_cl
     return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= min_left;
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 /// One lock of a group, from the first attempt until the group is complete or given up.
 struct group_candidate
@@ -82,4 +82,4 @@ private:
     std::deque<group_candidate> all_;
 };
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 /// The common part of the operations on a granted lock.
 class held_operation
@@ -52,4 +52,4 @@ bool await_result(
     return true;
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 namespace {
 
@@ -140,7 +140,7 @@ public:
     [[nodiscard]] lost_reason result() const { return *reason_; }
 
 private:
-    /// Updates the timer, because the timer watches a lease only while a coroutine waits for its end.
+    /// Updates the timer, because the timer watches a lease only while an operation waits for its end.
     void reschedule()
     {
         if (held_->current_phase() == phase::held)
@@ -174,4 +174,4 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
     start_operation<lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

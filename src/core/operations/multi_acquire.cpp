@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -106,4 +106,4 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<rec
     return refused;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

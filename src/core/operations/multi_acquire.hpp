@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 
@@ -41,4 +41,4 @@ struct batch_refusal
 /// deadlock.
 [[nodiscard]] std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<record::ptr>& wanted);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/detail/front.hpp>
+#include <colock/detail/async_functions.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -20,7 +20,7 @@
 
 /// The operations of lockers, locks and groups. Each coroutine owns what it needs, so the handle it was called on may
 /// be destroyed. The `start_` functions do the same for a completion handler; see run_operation.hpp.
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 // prepare.cpp
 /// Makes the record of an acquire. The record stores the error of invalid input, which is thrown when the operation is
@@ -97,4 +97,4 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
 /// Called when the last locker handle is destroyed. Ends the waiters; held locks stay.
 void on_last_handle_destroyed(core& self) noexcept;
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

@@ -3,42 +3,16 @@
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
-
-namespace {
-
-/// Checks the options of an acquire. Options that are not set come from the locker's options, which were checked when
-/// the locker was made.
-std::unique_ptr<const failure> check(const core& self, std::string_view key, const acquire_options& options)
-{
-    auto refused = check_key(key, self.limits);
-    if (!refused && options.ttl)
-        refused = check_ttl(*options.ttl, self.limits, self.can, self.backend->max_clock_lead(*options.ttl));
-    if (!refused && (options.mode != lock_mode::exclusive || options.max_holders != 0))
-        refused = check_mode(options.mode, options.max_holders, self.can, self.backend->name());
-    if (!refused && !options.owner.empty())
-        refused = check_label("owner", options.owner);
-    if (!refused && !options.comment.empty())
-        refused = check_label("comment", options.comment);
-    if (!refused && !options.host.empty())
-        refused = check_label("host", options.host);
-    if (!refused && options.retry)
-        refused = check_retry(*options.retry);
-    if (!refused && options.max_hold)
-        refused = check_max_hold(*options.max_hold, self.limits);
-    return refused;
-}
-
-} // namespace
 
 record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options, renewal by_default,
     bool queues, std::string_view group)
 {
     const auto ttl = options.ttl.value_or(self->options.ttl);
     const auto max_hold = options.max_hold ? options.max_hold : self->options.max_hold;
-    auto refused = check(*self, key, options);
+    auto refused = check_acquire_options(key, options, *self->backend, self->limits, self->can);
     if (!refused && self->margins.any())
         refused = check_margins(ttl, self->backend->max_clock_lead(ttl), self->options, by_default);
     auto owner = self->default_owner;
@@ -66,4 +40,4 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     return made;
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

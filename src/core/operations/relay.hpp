@@ -29,11 +29,11 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The completion handler of the coroutine of an `async_` function. Calls the caller's handler, on that handler's
 /// executor and with its allocator.
@@ -271,4 +271,4 @@ void spawn_operation(const asio::any_io_executor& executor, asio::awaitable<T> v
     });
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

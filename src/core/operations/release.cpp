@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 namespace {
 
@@ -153,4 +153,4 @@ asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self
     co_return failures;
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

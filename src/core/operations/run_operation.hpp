@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/detail/front.hpp>
+#include <colock/detail/async_functions.hpp>
 
 #include "core/operations/relay.hpp"
 #include "core/state/core.hpp"
@@ -29,7 +29,7 @@
 #include <utility>
 #include <variant>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 // An operation that may have to wait, such as acquire or release, is a state machine. It is an object with these
 // members:
@@ -286,4 +286,4 @@ void start_operation(const asio::any_io_executor& executor, verb_handler<typenam
     });
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <new>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 namespace {
 
@@ -161,4 +161,4 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     co_return report;
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

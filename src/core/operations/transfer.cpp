@@ -11,7 +11,7 @@
 
 #include <optional>
 
-namespace colock::detail::operations {
+namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
 
@@ -274,4 +274,4 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     }
 }
 
-} // namespace colock::detail::operations
+} // namespace colock::inline v0::detail::operations

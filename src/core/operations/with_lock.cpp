@@ -19,7 +19,7 @@
 
 #include <tuple>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -296,4 +296,4 @@ asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key,
         std::rethrow_exception(std::move(failure));
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

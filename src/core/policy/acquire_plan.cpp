@@ -3,7 +3,7 @@
 
 #include "core/policy/retry_schedule.hpp"
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -173,4 +173,4 @@ void acquire_plan::continue_for(acquire_plan& replaced) noexcept
     replaced.waited_ = false;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

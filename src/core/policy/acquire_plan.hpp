@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class retry_schedule;
 
@@ -157,4 +157,4 @@ private:
     bool first_is_counted_ = false;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

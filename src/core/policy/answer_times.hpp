@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Stores how long the backend took for its last answers, and decides when a request without an answer shows that the
 /// backend does not respond.
@@ -34,4 +34,4 @@ private:
     std::size_t next_ = 0;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

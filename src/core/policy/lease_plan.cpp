@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 using namespace std::chrono_literals;
 
@@ -133,4 +133,4 @@ lease_plan::time_point lease_plan::due(time_point expiry, const margins& configu
     return std::min({renew_at_, expiry, stop_at(expiry, configured)});
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

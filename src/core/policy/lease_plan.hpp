@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The parameters of a request for a lease, with the local time at which it was sent.
 struct lease_request
@@ -161,4 +161,4 @@ private:
     std::chrono::duration<std::uint16_t, std::milli> session_margin_{max_margin};
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

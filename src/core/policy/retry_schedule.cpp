@@ -3,7 +3,7 @@
 
 #include "util/jitter.hpp"
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 retry_schedule::retry_schedule(const retry_policy& policy, time_point start) noexcept
     : policy_(&policy), start_(start), next_at_(start),
@@ -22,4 +22,4 @@ bool retry_schedule::on_failed(time_point now)
     return true;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The progress of one call under its retry policy. Performs no I/O and reads no clock.
 class retry_schedule
@@ -44,4 +44,4 @@ private:
     std::size_t earlier_requests_ = 0;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -9,7 +9,7 @@
 #include <array>
 #include <iterator>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::optional<ticket_content> parse_ticket(std::string_view ticket)
     return to_ticket(content) == ticket ? std::optional(std::move(content)) : std::nullopt;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

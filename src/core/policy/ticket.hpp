@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The data that go from one process to another with a lock.
 struct ticket_content
@@ -34,4 +34,4 @@ struct ticket_content
 /// Returns nothing unless `ticket` is exactly the result of `to_ticket`.
 [[nodiscard]] std::optional<ticket_content> parse_ticket(std::string_view ticket);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -4,7 +4,7 @@
 #include "core/policy/lease_plan.hpp"
 #include "util/option_errors.hpp"
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 using namespace std::chrono_literals;
 
@@ -160,4 +160,25 @@ void check_locker_options(const locker_options& options, const adapter& backend)
     }
 }
 
-} // namespace colock::detail
+std::unique_ptr<const failure> check_acquire_options(std::string_view key, const acquire_options& options,
+    const adapter& backend, const adapter_limits& limits, const capabilities& can)
+{
+    auto refused = check_key(key, limits);
+    if (!refused && options.ttl)
+        refused = check_ttl(*options.ttl, limits, can, backend.max_clock_lead(*options.ttl));
+    if (!refused && (options.mode != lock_mode::exclusive || options.max_holders != 0))
+        refused = check_mode(options.mode, options.max_holders, can, backend.name());
+    if (!refused && !options.owner.empty())
+        refused = check_label("owner", options.owner);
+    if (!refused && !options.comment.empty())
+        refused = check_label("comment", options.comment);
+    if (!refused && !options.host.empty())
+        refused = check_label("host", options.host);
+    if (!refused && options.retry)
+        refused = check_retry(*options.retry);
+    if (!refused && options.max_hold)
+        refused = check_max_hold(*options.max_hold, limits);
+    return refused;
+}
+
+} // namespace colock::inline v0::detail

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 // Each `check_` function below, except the last, returns what is wrong, with the value and the remedy. It returns null
 // if nothing is wrong.
@@ -29,7 +29,11 @@ namespace colock::detail {
 [[nodiscard]] std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl,
     std::chrono::milliseconds max_clock_lead, const locker_options& options, renewal default_renewal);
 [[nodiscard]] std::unique_ptr<const failure> check_label(std::string_view name, std::string_view value);
+/// Checks the key and the options of an acquire. Options that are not set come from the locker's options, which were
+/// checked when the locker was made.
+[[nodiscard]] std::unique_ptr<const failure> check_acquire_options(std::string_view key, const acquire_options& options,
+    const adapter& backend, const adapter_limits& limits, const capabilities& can);
 /// \throws validation_error
 void check_locker_options(const locker_options& options, const adapter& backend);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 
 failure_ptr make_failure(errc code, std::string detail, error_code cause)
 {
@@ -51,13 +51,13 @@ struct adapter::listeners
     std::vector<std::weak_ptr<contact_watcher>> watchers;
     failure_ptr trouble;
     /// Why nothing has been sent yet. Null if a connection exists, or none was requested.
-    failure_ptr connecting;
+    failure_ptr no_connection;
     /// The backend has been reachable at least once.
     bool ready = false;
     /// Clears the trouble and the reported failures. Returns whether there was a trouble.
     bool end_trouble() noexcept
     {
-        connecting = nullptr;
+        no_connection = nullptr;
         const bool was_in_trouble = std::exchange(trouble, nullptr) != nullptr;
         for (auto& each : known)
             each.reported.clear();
@@ -201,7 +201,7 @@ std::chrono::milliseconds adapter::max_clock_lead(std::chrono::milliseconds) con
 failure_ptr adapter::trouble() const
 {
     const std::lock_guard guard(listeners_->mutex);
-    return listeners_->trouble ? listeners_->trouble : listeners_->connecting;
+    return listeners_->trouble ? listeners_->trouble : listeners_->no_connection;
 }
 
 template <class Event>
@@ -229,13 +229,13 @@ void adapter::notify_connecting(std::string_view address) noexcept
     auto why =
         make_failure(errc::unavailable, "no connection to " + std::string(address) + " has been established yet");
     const std::lock_guard guard(listeners_->mutex);
-    listeners_->connecting = std::move(why);
+    listeners_->no_connection = std::move(why);
 }
 
 void adapter::end_connecting() noexcept
 {
     const std::lock_guard guard(listeners_->mutex);
-    listeners_->connecting = nullptr;
+    listeners_->no_connection = nullptr;
 }
 
 void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
@@ -416,4 +416,4 @@ asio::awaitable<closed> adapter::close(lease_clock::duration deadline)
         [self = shared_from_this(), deadline](auto done) mutable { self->start_close(deadline, std::move(done)); });
 }
 
-} // namespace colock
+} // namespace colock::inline v0

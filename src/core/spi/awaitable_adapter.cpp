@@ -18,7 +18,7 @@
 #include <new>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 
 namespace {
 
@@ -325,4 +325,4 @@ asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)
     co_return;
 }
 
-} // namespace colock
+} // namespace colock::inline v0

@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The default hand-over: a release, then a create, each with its own outcome.
 class release_then_create final : public boost::intrusive_ref_counter<release_then_create>
@@ -42,7 +42,7 @@ private:
             backend_->start_create(
                 std::move(next_), completion<create_outcome>::bind<&release_then_create::on_created>(ptr(this)));
         } catch (const std::bad_alloc&) {
-            // Empty if the backend has answered before it threw.
+            // `done_` is empty if the backend answered before it threw.
             if (done_)
                 on_created(create_outcome::failed(no_memory_));
         }
@@ -57,4 +57,4 @@ private:
     release_outcome released_;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

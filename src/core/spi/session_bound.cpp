@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace colock {
+namespace colock::inline v0 {
 
 bool session_bound::has_ended(time_point now) noexcept
 {
@@ -25,14 +25,14 @@ bool session_bound::raise(time_point until) noexcept
         if (wanted <= known || until_.compare_exchange_weak(known, wanted, std::memory_order_acq_rel))
             return true;
     }
-    tell_ended();
+    notify_ended();
     return false;
 }
 
 void session_bound::end() noexcept
 {
     until_.store(over, std::memory_order_release);
-    tell_ended();
+    notify_ended();
 }
 
 void session_bound::watch(const std::shared_ptr<watcher>& who)
@@ -55,10 +55,10 @@ std::vector<std::shared_ptr<session_bound::watcher>> session_bound::watchers()
     return alive;
 }
 
-void session_bound::tell_ended() noexcept
+void session_bound::notify_ended() noexcept
 {
     for (const auto& each : watchers())
         each->on_session_ended(*this);
 }
 
-} // namespace colock
+} // namespace colock::inline v0

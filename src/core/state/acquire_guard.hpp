@@ -7,7 +7,7 @@
 #include <atomic>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Abandons an acquire if its coroutine frame is destroyed, for whatever reason, before the lock was handed out. Counts
 /// the frame, so that a shutdown waits for it.
@@ -68,4 +68,4 @@ private:
     }
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 lease_clock::time_point core::note_answer_time(record& asked, create_status answer) noexcept
 {
@@ -219,4 +219,4 @@ void core::on_session_ended(const session_bound& session) noexcept
     leases.on_session_ended(session);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -51,7 +51,7 @@ bool watch_for_answer(core& self, record& ending, std::uint32_t& seen)
     const bool is_first_check = ending.release_state().answer_deadline == lease_clock::time_point::max();
     const bool just_sent =
         ending.in_flight == operation::release && ending.release_state().retry_at == lease_clock::time_point::max();
-    if (is_first_check && just_sent && self.adapter_keeps_time())
+    if (is_first_check && just_sent && self.adapter_ends_in_time())
         return true;
     const auto now = lease_clock::now();
     if (is_first_check)
@@ -175,4 +175,4 @@ void abandon_acquire(core& self, const record::ptr& wanted) noexcept
     release_in_background(self, subject);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 
@@ -32,4 +32,4 @@ release_start begin_release(core& self, record& held, std::uint32_t* seen = null
 /// \returns whether the answer to a release that has begun has to be awaited
 [[nodiscard]] bool must_await_answer(core& self, record& ending, std::uint32_t& seen);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

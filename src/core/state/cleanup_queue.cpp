@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 using namespace std::chrono_literals;
 
@@ -206,4 +206,4 @@ record::ptr cleanup_queue::drop_after_fork(deferred_actions& actions)
     return {&first, false};
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The claims that nobody holds any more, until it is proven that the backend keeps nothing of them. Covers the release
 /// or hand-over, its retries, and what a shutdown gives up.
@@ -67,4 +67,4 @@ private:
     plain_condition drained_;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <climits>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -102,4 +102,4 @@ void core::remove_single_attempt(record& wanted)
         single_attempts.erase(single_attempts.iterator_to(wanted));
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -34,7 +34,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The shared state of a locker: its local queues, its leases with their one timer, and the cleanup of abandoned
 /// claims. The operations on this state are in operations.hpp.
@@ -166,4 +166,4 @@ private:
     std::shared_ptr<handler_registry> registry_;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -3,7 +3,7 @@
 
 #include "core/state/core.hpp"
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -73,4 +73,4 @@ void deferred_actions::run(shard& of)
     wakes.resume([&](waiter& late) { of.wake_later(late); });
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 struct shard;
 
@@ -73,4 +73,4 @@ struct deferred_actions
     void run(shard& of);
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -57,4 +57,4 @@ void event_dispatcher::run(observer& listener)
     }
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -11,11 +11,11 @@
 #include <new>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 class observer;
 }
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// An event of one lock, to be reported to the locker's observer.
 struct lock_event
@@ -70,4 +70,4 @@ private:
     bool is_reporting_ = false;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 using namespace std::chrono_literals;
 
@@ -124,4 +124,4 @@ void throw_unanswered(const core& self, const failure_ptr& why, effect what, err
     throw error(in_doubt ? known->code : make_error_code(errc::unavailable), std::move(context));
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -7,7 +7,7 @@
 #include "core/state/key_queues.hpp"
 #include "core/state/record.hpp"
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 class retry_schedule;
@@ -60,4 +60,4 @@ enum class effect : unsigned char
 /// \param why null: there was no answer in time
 [[noreturn]] void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context);
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 std::atomic<unsigned> generation{1};
 
@@ -66,4 +66,4 @@ void core::context_forked() noexcept
     actions.run(*this);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Gives access to the internals of the public handles of a core.
 struct core::handles
@@ -30,4 +30,4 @@ struct core::handles
     [[nodiscard]] static core& core_of(const lock& held) noexcept { return *held.core_; }
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

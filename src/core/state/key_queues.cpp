@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -254,4 +254,4 @@ record::ptr key_queues::pick_for_hand_over(record& held, wake_list& wakes)
     return record::ptr(&next);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

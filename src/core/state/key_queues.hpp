@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The last answer of the backend about a key, which explains to a caller why the lock was not granted.
 struct last_answer
@@ -153,4 +153,4 @@ private:
     std::array<std::atomic<std::uint32_t>, 1024> counts_{};
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

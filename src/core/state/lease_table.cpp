@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 using std::chrono::milliseconds;
 
@@ -343,4 +343,4 @@ void lease_table::on_session_ended(const session_bound& session)
     }
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// The held locks, from the grant to the end of the lease: renewal, stopping of bodies, and loss.
 ///
@@ -93,4 +93,4 @@ private:
     record_list held_;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -72,4 +72,4 @@ void core::on_timer_unused()
     timers.disarm_if_unused();
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 namespace {
 
@@ -112,4 +112,4 @@ void record::on_verified(valid_outcome outcome)
         alive->on_checked(*this, std::move(outcome), nullptr);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

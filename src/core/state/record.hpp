@@ -21,7 +21,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 class record;
@@ -151,6 +151,8 @@ public:
     // Reports of the adapter.
     void lost(lost_reason reason) noexcept override;
     void on_created(create_outcome&& outcome);
+    /// A create of several locks was refused, because one of them is busy.
+    /// \param busy the answer for this lock, if this lock is busy; null if another one is
     void on_refused(create_outcome* busy);
     void on_released(release_outcome&& outcome);
     void on_extended(extend_outcome outcome);
@@ -306,4 +308,4 @@ void ensure_error(failure_ptr& why);
     return code == errc::unavailable || code == errc::outcome_unknown;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

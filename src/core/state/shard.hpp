@@ -23,7 +23,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Maximum number of items processed per handler, so that a large backlog does not block the event loop.
 inline constexpr std::size_t max_items_per_handler = 256;
@@ -47,14 +47,15 @@ struct shard
 
     /// Whether the adapter ends every operation within the operation timeout. Then the core needs no timer of its own,
     /// and the adapter reports the better reason.
-    [[nodiscard]] bool adapter_keeps_time() const noexcept
+    [[nodiscard]] bool adapter_ends_in_time() const noexcept
     {
         return limits.answers_within > limits.answers_within.zero() &&
                limits.answers_within <= options.operation_timeout;
     }
     [[nodiscard]] lease_clock::time_point answer_deadline(lease_clock::time_point sent) const noexcept
     {
-        return adapter_keeps_time() ? lease_clock::time_point::max() : saturating_add(sent, options.operation_timeout);
+        return adapter_ends_in_time() ? lease_clock::time_point::max()
+                                      : saturating_add(sent, options.operation_timeout);
     }
 
     /// Wakes all suspended waiters. The mutex must be held.
@@ -94,7 +95,7 @@ struct shard
     const adapter_limits limits;
     const locker_options options;
     const lease_plan::margins margins;
-    /// Made before memory may run out.
+    /// Failure for a request that could not be made. Allocated in advance, because no memory may be left then.
     const failure_ptr no_memory = detail::no_memory();
     /// Whether the end of every lease must be detected, because there is an observer, or because the backend ends no
     /// lease itself.
@@ -118,4 +119,4 @@ struct shard
     locker_stats stats;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <new>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 void shutdown_notifier::begin(scope notified)
 {
@@ -63,4 +63,4 @@ bool shutdown_notifier::notify_batch(deferred_actions& actions)
     return true;
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

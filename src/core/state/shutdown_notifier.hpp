@@ -8,7 +8,7 @@
 
 #include <memory>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Ends the waiters, and on request the held locks, when no acquire may begin any more. Works in batches, so that many
 /// waiters do not block the event loop.
@@ -55,4 +55,4 @@ private:
     bool is_notifying_ = false;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -3,7 +3,7 @@
 
 #include "core/state/core.hpp"
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Removes a condition from the timers when the coroutine that waits on it ends, for whatever reason.
 struct timer_guard
@@ -24,4 +24,4 @@ struct timer_guard
     }
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 void timer_heap::move(condition& source, time_point due) noexcept
 {
@@ -54,7 +54,7 @@ void timer_heap::arm() noexcept
     try {
         arm_or_throw();
     } catch (const std::bad_alloc&) {
-        // It counts as not armed, so the next call tries again.
+        // The timer counts as not armed, so the next call tries again.
     }
 }
 
@@ -129,4 +129,4 @@ std::optional<lease_timer> timer_heap::stop() noexcept
     return std::exchange(timer_, std::nullopt);
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

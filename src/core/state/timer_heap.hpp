@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 /// Orders conditions by due time, and runs the one timer for the first of them.
 ///
@@ -30,7 +30,7 @@ public:
     /// Sets the owner that the timer calls on the executor. The reference is weak, so that an armed timer keeps nothing
     /// alive.
     /// \tparam Fired called when something is due
-    /// \tparam Unused called when nothing was due any more a moment ago; must call `disarm_if_unused`
+    /// \tparam Unused called in a handler that was posted when nothing was scheduled; must call `disarm_if_unused`
     template <auto Fired, auto Unused, class Owner>
     void set_owner(const std::shared_ptr<Owner>& owner)
     {
@@ -87,4 +87,4 @@ private:
     bool stopped_ = false;
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class waiter::continuation
 {
@@ -128,4 +128,4 @@ void core::forget(waiter& target) noexcept
         forgotten = target.remove();
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -23,11 +23,11 @@
 #include <optional>
 #include <utility>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 class core;
 struct suspended_tag;
@@ -250,4 +250,4 @@ struct plain_condition : condition
     plain_condition() : condition(true) {}
 };
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail

@@ -15,7 +15,7 @@
 
 #include <mongoc/mongoc.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -206,4 +206,4 @@ void batch::on_end()
     }
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 struct settings;
 class batchable_operation;
@@ -94,4 +94,4 @@ private:
     bool is_over_ = false;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

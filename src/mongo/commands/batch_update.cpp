@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 batch_update::batch_update(const settings& config) : config_(config)
 {
@@ -23,4 +23,4 @@ document batch_update::take()
     return std::move(command_);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 struct settings;
 
@@ -58,4 +58,4 @@ private:
     std::size_t size_ = 0;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

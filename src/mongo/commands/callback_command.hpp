@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// A command whose answer is passed to a function.
 class callback_command final : public command
@@ -33,4 +33,4 @@ private:
     handler then_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands/commands.hpp"
 
-#include "mongo/templates/acquire.hpp"
+#include "mongo/templates/create.hpp"
 #include "mongo/templates/extend.hpp"
 #include "mongo/templates/lock_expressions.hpp"
 #include "mongo/templates/release.hpp"
@@ -10,7 +10,7 @@
 
 #include <initializer_list>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace templates {
 
@@ -120,4 +120,4 @@ const commands& commands::get()
     return all;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -3,7 +3,7 @@
 
 #include "mongo/driver/command_template.hpp"
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Templates of all commands for locks. Each key has one document:
 ///
@@ -93,7 +93,8 @@ struct commands
     /// Set only the number of the request. The reply shows whether the holder still holds the lock.
     command_template touch_exclusive;
     command_template touch_shared;
-    /// The reply contains the document before the change. `refuse` also refuses the token until `b`.
+    /// Abandon the claim with this token: they remove it as a holder and as a waiting writer. `refuse` also refuses the
+    /// token until `b`. The reply contains the document before the change.
     command_template withdraw;
     command_template refuse;
     /// `u`: token of the next holder, to which all other placeholders except `t` belong. Sets `e` to 0 if the
@@ -118,4 +119,4 @@ struct commands
     [[nodiscard]] static const commands& get();
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

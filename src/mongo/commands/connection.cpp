@@ -11,7 +11,7 @@
 
 #include <mongoc/mongoc.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 connection::connection(const asio::any_io_executor& strand, destination to, std::weak_ptr<connection_owner> owner)
     : strand_(strand), to_(std::move(to)), owner_(std::move(owner)), fiber_([this] { run_fiber(); }), timer_(strand)
@@ -195,4 +195,4 @@ void connection::drop() noexcept
     strand_ = {};
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

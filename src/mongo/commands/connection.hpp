@@ -24,7 +24,7 @@ struct _mongoc_host_list_t;
 struct _mongoc_stream_t;
 struct _mongoc_uri_t;
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Work that a connection does with the driver.
 class task
@@ -133,4 +133,4 @@ private:
     std::shared_ptr<connection> self_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -177,4 +177,4 @@ void connection_pool::close_all()
         each.queued_task->on_end();
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

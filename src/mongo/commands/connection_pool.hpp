@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Connections to one server. Tasks wait for a free connection in the order in which they arrived. An unusable
 /// connection is replaced when the next one is needed.
@@ -105,4 +105,4 @@ private:
     bool is_paused_ = false;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

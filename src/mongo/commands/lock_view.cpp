@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -272,4 +272,4 @@ document to_document(const owner_data& owner)
     return made;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// A current or former holder, as stored in the document of a lock.
 struct holder_view
@@ -99,4 +99,4 @@ struct known_holder
 /// Returns the document that represents an owner.
 [[nodiscard]] document to_document(const owner_data& owner);
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -246,4 +246,4 @@ std::string key_of(const bson_iter_t& fields)
     return read_bytes(inside);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

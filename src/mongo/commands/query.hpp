@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Position in the order of keys at which a page starts. Keys that are text come first, then binary keys. A server
 /// compares a key only with keys of the same type, so that colock's documents that belong to no key never match.
@@ -64,4 +64,4 @@ void for_each_document(const document& reply, const std::function<void(const bso
 /// Returns the key of a whole document.
 [[nodiscard]] std::string key_of(const bson_iter_t& fields);
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

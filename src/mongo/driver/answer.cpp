@@ -8,7 +8,7 @@
 
 #include <mongoc/mongoc.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -77,4 +77,4 @@ answer ask(mongoc_client_t& driver, const std::string& database, const document&
     return got;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

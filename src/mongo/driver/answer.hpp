@@ -12,7 +12,7 @@
 
 struct _mongoc_client_t;
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Result of a command, reported by the server or by the driver.
 struct answer
@@ -66,4 +66,4 @@ inline constexpr std::int32_t changes_nothing = 66;
 /// Sends one command to the server that the driver is connected to, and waits for the reply. Must be called on a fiber.
 [[nodiscard]] answer ask(::_mongoc_client_t& driver, const std::string& database, const document& asked) noexcept;
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -7,7 +7,7 @@
 
 #include <mongoc/mongoc.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -68,4 +68,4 @@ void authentication::set_cause(const error_code& cause, bool)
     got_.set_cause(cause, false);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Authenticates a new connection. The driver authenticates before its first command, which is a `ping` here. Commands
 /// for locks are sent only on authenticated connections.
@@ -28,4 +28,4 @@ private:
     answer got_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -9,7 +9,7 @@
 
 #include <mongoc/mongoc.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -43,4 +43,4 @@ void command::ask_once(mongoc_client_t& driver) noexcept
     got_.asked = now;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

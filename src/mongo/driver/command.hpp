@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// One command to the server of a connection.
 class command : public task
@@ -38,4 +38,4 @@ private:
     answer got_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

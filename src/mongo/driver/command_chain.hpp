@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Sends commands to the primary, one at a time. A command that is sent while an answer is being handled uses the
 /// connection of that answer. Therefore the server that gave an answer also confirms it, even if the primary has
@@ -56,4 +56,4 @@ private:
     std::shared_ptr<callback_command> current_answer_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

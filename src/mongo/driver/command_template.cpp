@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -226,4 +226,4 @@ std::string read_bytes(const bson_iter_t& from)
     return {};
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Text that is stored unchanged: as a string if it is UTF-8, otherwise as binary.
 struct bytes
@@ -83,4 +83,4 @@ void append_bytes(bson_t& to, std::string_view name, std::string_view text);
 /// Returns the text that `append_bytes` wrote. Empty for a value of another type.
 [[nodiscard]] std::string read_bytes(const bson_iter_t& from);
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

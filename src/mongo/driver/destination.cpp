@@ -7,7 +7,7 @@
 
 #include <mongoc/mongoc.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -65,4 +65,4 @@ uri_ptr driver_uri(const destination& to)
     return made;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

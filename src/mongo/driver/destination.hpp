@@ -8,11 +8,11 @@
 
 struct _mongoc_uri_t;
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Credentials of a user.
 struct credentials
@@ -57,4 +57,4 @@ using uri_ptr = std::unique_ptr<::_mongoc_uri_t, uri_deleter>;
 /// needs the host only for its messages. The credentials must be UTF-8 without NUL.
 [[nodiscard]] uri_ptr driver_uri(const destination& to);
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

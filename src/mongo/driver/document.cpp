@@ -5,7 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 document document::from_json(std::string_view text)
 {
@@ -32,4 +32,4 @@ void document::swap(document& other) noexcept
     bson_steal(&other.held_, &kept);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

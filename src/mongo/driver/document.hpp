@@ -6,7 +6,7 @@
 
 #include <bson/bson.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// A BSON document of the driver.
 ///
@@ -46,4 +46,4 @@ private:
     bson_t held_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

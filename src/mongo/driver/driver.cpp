@@ -9,7 +9,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 void start_driver()
 {
@@ -38,4 +38,4 @@ void prepare_cryptography()
     });
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Initializes the driver. Must be called before any other use of the driver; further calls do nothing. The driver's
 /// log output to stderr is suppressed, because the errors of its functions contain the same information.
@@ -15,4 +15,4 @@ void start_driver();
 /// Thread safety: safe.
 void prepare_cryptography();
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

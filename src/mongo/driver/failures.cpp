@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -234,4 +234,4 @@ bool is_about_types(const answer& got) noexcept
     return got.what == answer::kind::refused && is_one_of(type_errors, got.code);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

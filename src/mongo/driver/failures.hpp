@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Meaning of an answer for the operation that sent the command.
 enum class verdict : unsigned char
@@ -70,4 +70,4 @@ inline constexpr std::string_view has_collation = "has a collation, so that it t
 /// colock writes.
 [[nodiscard]] bool is_about_types(const answer& got) noexcept;
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -32,38 +32,39 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
-/// Each switch is announced on the old stack, and confirmed on the new stack.
+/// AddressSanitizer needs a call on the old stack before each switch, and one on the new stack after it.
+/// ThreadSanitizer needs one call before each switch.
 struct fiber::switches
 {
 #ifdef COLOCK_ADDRESS_SANITIZER
-    static void leave_to(void** saved, const void* stack_end, std::size_t size)
+    static void begin_asan_switch(void** saved, const void* stack_end, std::size_t size)
     {
         __sanitizer_start_switch_fiber(saved, stack_end, size);
     }
-    static void enter(void* saved, const void** left_end, std::size_t* left_size)
+    static void finish_asan_switch(void* saved, const void** left_end, std::size_t* left_size)
     {
         __sanitizer_finish_switch_fiber(saved, left_end, left_size);
     }
 #else
-    static void leave_to(void**, const void*, std::size_t) {}
-    static void enter(void*, const void**, std::size_t*) {}
+    static void begin_asan_switch(void**, const void*, std::size_t) {}
+    static void finish_asan_switch(void*, const void**, std::size_t*) {}
 #endif
 #ifdef COLOCK_THREAD_SANITIZER
-    static void* make() { return __tsan_create_fiber(0); }
-    static void destroy(void* own) { __tsan_destroy_fiber(own); }
-    static void* current() { return __tsan_get_current_fiber(); }
-    static void go_to(void* other) { __tsan_switch_to_fiber(other, 0); }
+    static void* make_tsan_fiber() { return __tsan_create_fiber(0); }
+    static void destroy_tsan_fiber(void* own) { __tsan_destroy_fiber(own); }
+    static void* current_tsan_fiber() { return __tsan_get_current_fiber(); }
+    static void switch_tsan_fiber(void* other) { __tsan_switch_to_fiber(other, 0); }
 #else
-    static void* make() { return nullptr; }
-    static void destroy(void*) {}
-    static void* current() { return nullptr; }
-    static void go_to(void*) {}
+    static void* make_tsan_fiber() { return nullptr; }
+    static void destroy_tsan_fiber(void*) {}
+    static void* current_tsan_fiber() { return nullptr; }
+    static void switch_tsan_fiber(void*) {}
 #endif
 };
 
-fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(switches::make())
+fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(switches::make_tsan_fiber())
 {
     boost::context::protected_fixedsize_stack allocator(stack_size);
     auto stack = allocator.allocate();
@@ -77,18 +78,18 @@ fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(swi
 fiber::~fiber()
 {
     BOOST_ASSERT(!running_ && (ended_ || !caller_));
-    switches::destroy(tsan_own_);
+    switches::destroy_tsan_fiber(tsan_own_);
 }
 
 boost::context::fiber fiber::run(boost::context::fiber&& caller)
 {
-    switches::enter(nullptr, &callers_end_, &callers_size_);
+    switches::finish_asan_switch(nullptr, &callers_end_, &callers_size_);
     caller_ = std::move(caller);
     body_();
     running_ = false;
     ended_ = true;
     // The first argument is null, because nothing on this stack is needed any more.
-    switches::leave_to(nullptr, callers_end_, callers_size_);
+    switches::begin_asan_switch(nullptr, callers_end_, callers_size_);
     return std::move(caller_);
 }
 
@@ -97,15 +98,15 @@ void fiber::resume()
     BOOST_ASSERT(!running_ && !ended_);
     running_ = true;
     void* saved = nullptr;
-    tsan_caller_ = switches::current();
-    switches::leave_to(&saved, stack_end_, stack_bytes_);
-    switches::go_to(tsan_own_);
+    tsan_caller_ = switches::current_tsan_fiber();
+    switches::begin_asan_switch(&saved, stack_end_, stack_bytes_);
+    switches::switch_tsan_fiber(tsan_own_);
     context_ = std::move(context_).resume();
     // `suspend` reports its own switch. A fiber that ends still returns on its own stack, so its switch is reported
     // here.
     if (ended_)
-        switches::go_to(tsan_caller_);
-    switches::enter(saved, nullptr, nullptr);
+        switches::switch_tsan_fiber(tsan_caller_);
+    switches::finish_asan_switch(saved, nullptr, nullptr);
 }
 
 void fiber::suspend()
@@ -113,10 +114,10 @@ void fiber::suspend()
     BOOST_ASSERT(running_);
     running_ = false;
     void* saved = nullptr;
-    switches::leave_to(&saved, callers_end_, callers_size_);
-    switches::go_to(tsan_caller_);
+    switches::begin_asan_switch(&saved, callers_end_, callers_size_);
+    switches::switch_tsan_fiber(tsan_caller_);
     caller_ = std::move(caller_).resume();
-    switches::enter(saved, &callers_end_, &callers_size_);
+    switches::finish_asan_switch(saved, &callers_end_, &callers_size_);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Runs blocking code of a library that does not support coroutines. The code has a stack of its own, so it can be
 /// suspended where it would block the thread.
@@ -59,4 +59,4 @@ private:
     boost::context::fiber context_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

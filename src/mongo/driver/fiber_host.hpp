@@ -3,7 +3,7 @@
 
 #include <colock/clock.hpp>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Interface of the object that runs a fiber, for the code that runs on the fiber.
 class fiber_host
@@ -20,4 +20,4 @@ protected:
     ~fiber_host() = default;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -17,7 +17,7 @@
 #include <mongoc/mongoc.h>
 #include <poll.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -238,4 +238,4 @@ mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) no
     return made;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

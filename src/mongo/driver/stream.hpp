@@ -8,7 +8,7 @@
 
 struct _mongoc_stream_t;
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Creates a stream of the driver over a transport that was opened. The driver destroys the stream. Where the driver
 /// would block, the stream suspends the host's fiber, for no longer than the driver's timeout. When the host aborts,
@@ -17,4 +17,4 @@ namespace colock::mongo::detail {
 /// \param by must live as long as the driver's client
 [[nodiscard]] ::_mongoc_stream_t* make_stream(fiber_host& by, std::shared_ptr<transport> over) noexcept;
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -16,7 +16,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 transport::transport(const asio::any_io_executor& strand, std::function<void()> changed)
     : changed_(std::move(changed)), resolver_(remote::socket_executor(strand)), socket_(remote::socket_executor(strand))
@@ -200,4 +200,4 @@ void transport::send_rest()
     });
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -17,7 +17,7 @@
 #include <span>
 #include <string>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 using error_code = boost::system::error_code;
 
@@ -97,4 +97,4 @@ private:
     std::string unsent_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 using remote::max_per_handler;
 using remote::wake_all;
@@ -204,4 +204,4 @@ std::optional<lease_clock::duration> release_events::max_wait() const
     return polls() ? lease_clock::duration(config_.poll_interval) : max_event_wait;
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

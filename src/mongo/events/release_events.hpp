@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// The change stream that reports releases, on a connection of its own. One stream serves all keys: it reports only
 /// documents that a waiter has marked.
@@ -68,4 +68,4 @@ private:
     std::atomic<waiting_by>& by_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -90,4 +90,4 @@ operation_ptr make_adopt(client& owner, std::string token, claim_ptr claim, comp
     return operation_ptr(new adopt_operation(owner, std::move(token), std::move(claim), std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 void batchable_operation::start()
 {
@@ -33,4 +33,4 @@ void batchable_operation::on_error(const answer& what)
     answered(what, {});
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

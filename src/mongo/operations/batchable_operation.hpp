@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// An operation that can be sent in a batch, as a statement of an update. After a conflict or a statement that was
 /// refused, the next attempt is sent as a command of its own.
@@ -61,4 +61,4 @@ private:
     std::weak_ptr<batch> batch_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

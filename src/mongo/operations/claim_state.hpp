@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// State that the adapter stores in a claim.
 struct claim_state
@@ -23,7 +23,7 @@ struct claim_state
     /// The claim may be stored in the document as the writer that waits.
     bool is_waiting_writer = false;
     /// Registration for the release events of the lock, while the claim waits.
-    std::optional<remote::interest> source{};
+    std::optional<remote::source_subscription> source{};
 
     void mark_in_doubt(std::int64_t until) noexcept { in_doubt_until = std::max(in_doubt_until, until); }
 };
@@ -38,4 +38,4 @@ struct claim_state
     return remote::claim_slot<claim_state>::make(of);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

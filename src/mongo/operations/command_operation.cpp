@@ -6,7 +6,7 @@
 #include <chrono>
 #include <limits>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -114,4 +114,4 @@ std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept
     return ttl.count() == 0 ? std::numeric_limits<std::int64_t>::max() : ttl.count();
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 using remote::delivery;
 using remote::operation_ptr;
@@ -108,4 +108,4 @@ private:
 /// Returns the value of `?x` for a create or an extension.
 [[nodiscard]] std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept;
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

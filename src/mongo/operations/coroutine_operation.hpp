@@ -7,7 +7,7 @@
 #include <coroutine>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 using remote::coroutine;
 
@@ -80,4 +80,4 @@ private:
     coroutine frame_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

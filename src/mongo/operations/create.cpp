@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -267,4 +267,4 @@ operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outc
     return operation_ptr(new create_operation(owner, std::move(claim), std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -188,4 +188,4 @@ operation_ptr make_group_action(
     return operation_ptr(new group_operation(owner, std::move(id), what, ttl, std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -93,4 +93,4 @@ operation_ptr make_hand_over(client& owner, claim_ptr held, claim_ptr next, comp
     return operation_ptr(new hand_over_operation(owner, std::move(held), std::move(next), std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -118,4 +118,4 @@ operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_out
     return operation_ptr(new valid_operation(owner, std::move(claim), std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

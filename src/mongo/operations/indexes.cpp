@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -42,4 +42,4 @@ operation_ptr make_indexes(client& owner, completion<failure_ptr> done)
     return operation_ptr(new indexes_operation(owner, std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -282,4 +282,4 @@ operation_ptr make_purge(client& owner, std::size_t limit, page_start from, comp
     return operation_ptr(new purge_operation(owner, limit, std::move(from), std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

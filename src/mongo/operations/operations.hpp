@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <string>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 using remote::key_purpose;
 using remote::operation_ptr;
@@ -61,4 +61,4 @@ using remote::release_guarantee;
 
 [[nodiscard]] operation_ptr make_indexes(client& owner, completion<failure_ptr> done);
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

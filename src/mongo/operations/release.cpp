@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -178,4 +178,4 @@ operation_ptr make_release(
     return operation_ptr(new release_operation(owner, std::move(claim), std::move(done)));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

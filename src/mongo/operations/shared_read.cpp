@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -27,7 +27,7 @@ void key_reader::begin()
 void key_reader::fail(delivery how, failure_ptr why)
 {
     if (const auto own_read = std::exchange(read_, {}).lock())
-        own_read->leave(*this);
+        own_read->remove(*this);
     command_operation::fail(how, std::move(why));
 }
 
@@ -47,7 +47,7 @@ bool shared_read::accepts_readers() const noexcept
     return is_open_ && readers_.size() < max_readers;
 }
 
-void shared_read::leave(const key_reader& which)
+void shared_read::remove(const key_reader& which)
 {
     // A reader has waited for as long as it may, so the connection may be dead. Later readers use another one.
     is_open_ = false;
@@ -55,8 +55,8 @@ void shared_read::leave(const key_reader& which)
         if (each == &which)
             each.reset();
     }
-    const auto has_left = [](const reader_ptr& each) { return !each; };
-    if (std::ranges::all_of(readers_, has_left))
+    const auto is_removed = [](const reader_ptr& each) { return !each; };
+    if (std::ranges::all_of(readers_, is_removed))
         chain_.end(owner_->get_primary());
 }
 
@@ -99,7 +99,7 @@ void shared_read::on_documents(const answer& got)
     for_each_document(got.reply, [&](const bson_iter_t& each) {
         const auto key = key_of(each);
         for (std::size_t i = 0; i < readers_.size(); ++i) {
-            // This reader may leave while others are notified.
+            // This reader may be removed while others are notified.
             auto reader = std::exchange(readers_[i], nullptr);
             if (reader && reader->key() == key) {
                 is_found[i] = true;
@@ -158,4 +158,4 @@ void shared_read::fail_all(const answer& got)
     }
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 class shared_read;
 
@@ -53,8 +53,8 @@ private:
 /// majority. Readers join until the `find` is sent, so each reader is answered and confirmed by commands that were sent
 /// after it had joined.
 ///
-/// This is a chain of callbacks, not a coroutine: it belongs to several operations, each of which may leave it or begin
-/// again by itself between two commands.
+/// This is a chain of callbacks, not a coroutine: it belongs to several operations, each of which may be removed or
+/// begin again by itself between two commands.
 ///
 /// Thread safety: none; belongs to the strand. Its commands keep it alive.
 class shared_read final : public std::enable_shared_from_this<shared_read>
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] bool accepts_readers() const noexcept;
     void add(key_reader& joined) { readers_.emplace_back(&joined); }
     /// Removes a reader, which is not notified any more.
-    void leave(const key_reader& which);
+    void remove(const key_reader& which);
 
 private:
     using reader_ptr = boost::intrusive_ptr<key_reader>;
@@ -86,4 +86,4 @@ private:
     bool is_open_ = true;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

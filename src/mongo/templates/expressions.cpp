@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/templates/expressions.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 string list(std::initializer_list<string> each)
 {
@@ -88,4 +88,4 @@ string replace_with(const string& by)
     return R"({"$replaceWith":)" + by + '}';
 }
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

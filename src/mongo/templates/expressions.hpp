@@ -7,7 +7,7 @@
 #include <vector>
 
 // The texts of the commands, from which command_templates are made. They are extended JSON.
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 using std::string;
 
@@ -49,4 +49,4 @@ using fields = std::vector<std::pair<const char*, string>>;
 /// Stage that replaces the document.
 [[nodiscard]] string replace_with(const string& by);
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

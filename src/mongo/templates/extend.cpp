@@ -4,7 +4,7 @@
 #include "mongo/templates/lock_expressions.hpp"
 #include "mongo/templates/statements.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 namespace {
 
@@ -75,4 +75,4 @@ string touch_shared()
             {{"h", changed_holders(is_extendable_holder, R"("$$i.x")", R"("$$i.r")", number)}, {"hx", hx}, {"g", g}})});
 }
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -3,7 +3,7 @@
 
 #include "mongo/templates/expressions.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 // Texts of the commands and statements that extend locks, or only count a request. They are documented at `commands`.
 
@@ -14,4 +14,4 @@ namespace colock::mongo::detail::templates {
 [[nodiscard]] string touch_exclusive();
 [[nodiscard]] string touch_shared();
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/templates/lock_expressions.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 string release_count(const string& condition)
 {
@@ -26,4 +26,4 @@ fields holder_fields(const string& who, const string& fence, bool has_ttl)
         {"e", number}};
 }
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

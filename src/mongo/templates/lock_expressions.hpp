@@ -4,7 +4,7 @@
 #include "mongo/commands/lock_view.hpp"
 #include "mongo/templates/expressions.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 // Expressions on the document of a lock. Fields and placeholders are documented at `commands`.
 
@@ -88,4 +88,4 @@ inline const string is_lock_document = either(
     all_of({has_numbers, binary("$lte", greatest_of({raw_x, raw_hx}), R"({"$numberLong":"9223372036854775807"})")}),
     is_new);
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

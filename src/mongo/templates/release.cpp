@@ -4,7 +4,7 @@
 #include "mongo/templates/lock_expressions.hpp"
 #include "mongo/templates/statements.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 namespace {
 
@@ -99,4 +99,4 @@ string remove_expired()
         returned_document::before, false, "");
 }
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -3,7 +3,7 @@
 
 #include "mongo/templates/expressions.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 // Texts of the commands and statements that release locks, withdraw requests or remove holders. They are documented at
 // `commands`.
@@ -24,4 +24,4 @@ namespace colock::mongo::detail::templates {
 [[nodiscard]] string remove_named();
 [[nodiscard]] string remove_expired();
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/templates/statements.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 string find_and_modify(
     const string& query, std::initializer_list<string> stages, returned_document when, bool upsert, const string& shown)
@@ -20,4 +20,4 @@ string conditional_statement(const string& condition, const string& changes)
     return statement(replace_with(cond(condition, root_with(changes), forced_error)));
 }
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 // Commands and statements that contain a pipeline.
 
@@ -39,4 +39,4 @@ inline const string shown_fields =
 /// A statement of an update that fails unless `condition` holds.
 [[nodiscard]] string conditional_statement(const string& condition, const string& changes);
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -4,7 +4,7 @@
 #include "mongo/templates/lock_expressions.hpp"
 #include "mongo/templates/statements.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 namespace {
 
@@ -56,4 +56,4 @@ string adopt_shared(bool has_ttl)
             unset_k});
 }
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -3,7 +3,7 @@
 
 #include "mongo/templates/expressions.hpp"
 
-namespace colock::mongo::detail::templates {
+namespace colock::inline v0::mongo::detail::templates {
 
 // Texts of the commands that replace the holder of a held lock by another holder. They are documented at `commands`.
 
@@ -11,4 +11,4 @@ namespace colock::mongo::detail::templates {
 [[nodiscard]] string adopt_exclusive(bool has_ttl);
 [[nodiscard]] string adopt_shared(bool has_ttl);
 
-} // namespace colock::mongo::detail::templates
+} // namespace colock::inline v0::mongo::detail::templates

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -72,4 +72,4 @@ hello::hello(const document& reply)
     members.insert(members.end(), std::move_iterator(others.begin()), std::move_iterator(others.end()));
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Reply of a server to the command `hello`.
 struct hello
@@ -34,4 +34,4 @@ struct hello
     int max_wire_version = 0;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -225,4 +225,4 @@ void primary::forked()
     on(event::forked);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

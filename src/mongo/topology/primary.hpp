@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// The server that commands are sent to. Finds the primary among the hosts of the URL, checks it, and looks for the
 /// primary again when this server is not the primary any more.
@@ -95,4 +95,4 @@ private:
     std::shared_ptr<server_check> check_;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

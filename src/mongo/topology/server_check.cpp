@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -309,4 +309,4 @@ void server_check::end(const failure_ptr& why)
         callback(why);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

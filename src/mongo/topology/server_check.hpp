@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Checks that a server carries out colock's updates as intended, and that the user has the rights. It acquires a lock,
 /// requests it a second time, and so on, on a document that belongs to no key. Some servers speak the protocol but
@@ -80,4 +80,4 @@ private:
     std::int32_t no_change_code_ = changes_nothing;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Estimates a server's clock from times that the server has reported. The client's own clock is never sent to a
 /// server.
@@ -37,4 +37,4 @@ private:
     lease_clock::time_point sent_at_{};
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

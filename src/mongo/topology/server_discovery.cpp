@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 namespace {
 
@@ -154,4 +154,4 @@ void server_discovery::close()
     asked_.clear();
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

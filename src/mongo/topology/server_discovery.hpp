@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 /// Where and how to look for the primary.
 struct discovery_params
@@ -107,4 +107,4 @@ private:
     std::size_t unanswered_ = 0;
 };
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 connection_factory::connection_factory(asio::any_io_executor strand, const settings& config)
     : strand_(std::move(strand)), config_(config), tls_(config.tls)
@@ -29,4 +29,4 @@ void connection_factory::drop(std::shared_ptr<server_connection>& used) const
         asio::post(strand_, [old = std::exchange(used, nullptr)] {});
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Creates and numbers all connections of a client.
 ///
@@ -40,4 +40,4 @@ private:
     remote::connection_number last_number_ = 0;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 connection_setup::connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler on_end)
     : connection_(std::move(on)), context_(context), handler_(std::move(on_end))
@@ -109,4 +109,4 @@ void connection_setup::end(const failure_ptr& refused)
     on_end(refused, identity_);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Prepares a new connection for requests: authenticates, checks the server and the user's rights, kills earlier
 /// connections of this client, and raises the fence counter.
@@ -56,4 +56,4 @@ private:
     identity identity_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

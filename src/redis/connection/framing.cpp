@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -144,4 +144,4 @@ framing::state framing::count(char digit) noexcept
     return state::count;
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

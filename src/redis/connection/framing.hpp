@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Checks the RESP3 framing of received bytes, in pieces of any size, and rejects input that the driver's parser cannot
 /// handle safely:
@@ -55,4 +55,4 @@ private:
     std::size_t size_ = 0;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

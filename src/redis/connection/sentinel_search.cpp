@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler on_end)
     : factory_(factory), config_(config), handler_(std::move(on_end))
@@ -91,4 +91,4 @@ void sentinel_search::drop_after_fork()
     stop();
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -11,7 +11,7 @@
 #include <functional>
 #include <memory>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Asks the Sentinels, one after the other, for the address of the master.
 ///
@@ -46,4 +46,4 @@ private:
     failure_ptr problem_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

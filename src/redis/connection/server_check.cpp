@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -193,4 +193,4 @@ std::string_view info_field(std::string_view info, std::string_view name)
     return {};
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Name of the connection, as CLIENT LIST shows it.
 inline constexpr std::string_view client_name = "colock";
@@ -67,4 +67,4 @@ struct rights
 /// Returns the value of a field of INFO, or an empty view if there is no such field.
 [[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -136,7 +136,7 @@ void server_connection::check_liveness()
 {
     // From the first sent byte on, the server owes data: replies to the greeting, and later a reply to each PING.
     const bool awaits_answer = sink_.received_nodes != 0 || connection_.get_usage().bytes_sent != 0;
-    switch (liveness_.turn(sink_.received_nodes, awaits_answer)) {
+    switch (liveness_.check(sink_.received_nodes, awaits_answer)) {
     case remote::liveness::action::give_up:
         is_silent_ = true;
         close();
@@ -202,4 +202,4 @@ void server_connection::disable_nagle() noexcept
 #pragma GCC diagnostic pop
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

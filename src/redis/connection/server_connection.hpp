@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// One connection to a server. It is run once and then destroyed, which closes its socket.
 ///
@@ -90,4 +90,4 @@ private:
     driver_connection connection_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -9,7 +9,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 session::session(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
     connection_factory& factory, remote::event_reporter& reporter, fence_anchor& anchor,
@@ -123,4 +123,4 @@ void session::forked()
     on(event::forked);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

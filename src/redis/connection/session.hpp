@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// The connection for commands: finds the server, connects, and sets the connection up.
 ///
@@ -61,4 +61,4 @@ private:
     remote::lost_requests lost_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -10,7 +10,7 @@
 // namespace. The specialization is enabled only for the Boost versions below, with which it is tested. With any other
 // version the plain connection type is used, nothing is checked, and CMake reports this when it configures.
 //
-// When to remove: once the oldest supported Boost.Redis reports an error for the `disorderly` input of
+// When to remove: once the oldest supported Boost.Redis reports an error for the `invalid_streams` of
 // test/unit/redis/streams.hpp. The test `redis_hostile` checks this.
 #pragma once
 
@@ -34,7 +34,7 @@
 #define COLOCK_REDIS_VALIDATES_REPLIES (BOOST_VERSION / 100 == 1092)
 #endif
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 inline constexpr bool validates_replies = COLOCK_REDIS_VALIDATES_REPLIES;
 
@@ -75,7 +75,7 @@ using validating_executor = remote::socket_executor;
 
 using driver_connection = boost::redis::basic_connection<validating_executor>;
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail
 
 #if COLOCK_REDIS_VALIDATES_REPLIES
 

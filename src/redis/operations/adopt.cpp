@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 std::string make_ticket(const settings& config, const claim& held)
 {
@@ -150,4 +150,4 @@ operation_ptr make_adopt(client& owner, std::string ticket, claim_ptr claim, com
     return std::make_unique<adopt_operation>(owner, std::move(ticket), std::move(claim), std::move(done));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/operations/claim_state.hpp"
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 void note_answer(const client& owner, claim& of, remote::connection_number server_connection)
 {
@@ -15,4 +15,4 @@ void note_answer(const client& owner, claim& of, remote::connection_number serve
         of.clear_late();
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// State of a claim. Most claims are granted by their first attempt and need no such state.
 struct claim_state
@@ -29,7 +29,7 @@ struct claim_state
     /// Creation time. It is part of the stored value of a reader, so it never changes.
     std::int64_t created = remote::wall_clock_ms();
     /// Registration for the release events of the lock, while the claim waits.
-    std::optional<remote::interest> source{};
+    std::optional<remote::source_subscription> source{};
 };
 
 /// Returns null for a claim that has made only a first attempt without a script.
@@ -47,4 +47,4 @@ struct claim_state
 /// arrive.
 void note_answer(const client& owner, claim& of, remote::connection_number server_connection);
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -273,4 +273,4 @@ operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outc
     return std::make_unique<create_operation>(owner, std::move(claim), std::move(done), first);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

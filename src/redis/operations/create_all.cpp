@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -218,4 +218,4 @@ operation_ptr make_create_all(client& owner, std::vector<claim_ptr> claims, comp
     return std::make_unique<create_all_operation>(owner, std::move(claims), std::move(done));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

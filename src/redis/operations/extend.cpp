@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -72,4 +72,4 @@ operation_ptr make_extend(
     return std::make_unique<extend_operation>(owner, std::move(claim), ttl, std::move(done));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

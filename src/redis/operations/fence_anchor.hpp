@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Lowest acceptable fence. The counter is kept above the server's clock in microseconds, so a lower fence means that
 /// the server has lost its data.
@@ -69,4 +69,4 @@ private:
     std::int64_t highest_ = 0;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

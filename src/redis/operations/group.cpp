@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -160,4 +160,4 @@ operation_ptr make_group_action(
     return std::make_unique<group_operation>(owner, std::move(id), what, ttl, std::move(done));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

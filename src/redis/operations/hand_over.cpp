@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -93,4 +93,4 @@ operation_ptr make_hand_over(
         owner, std::move(fallback), std::move(held), std::move(next), std::move(done));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -334,4 +334,4 @@ std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor)
     return where ? colock::detail::read_number(*where) : std::nullopt;
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -4,7 +4,7 @@
 #include "redis/operations/claim_state.hpp"
 #include "remote/adapter/stored_owner.hpp"
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 std::string key_name::text() const
 {
@@ -46,4 +46,4 @@ void stored_value::append_to(std::string& to) const
         remote::append_stored_owner(to, claim_.owner(), created_);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

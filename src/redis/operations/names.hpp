@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Name of a key on the server.
 struct key_name
@@ -75,4 +75,4 @@ private:
     std::int64_t created_ = 0;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

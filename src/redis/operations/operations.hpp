@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 using remote::key_purpose;
 using remote::release_guarantee;
@@ -101,4 +101,4 @@ enum class walk_purpose : unsigned char
 /// Returns nothing if `cursor` is not a valid cursor.
 [[nodiscard]] std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor);
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -120,4 +120,4 @@ operation_ptr make_release(
     return std::make_unique<release_operation>(owner, std::move(claim), std::move(done), guarantee);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// An operation that runs one script. Sends the digest first, and the whole script if the server does not know the
 /// digest.
@@ -49,4 +49,4 @@ private:
     script::form form_ = script::form::digest;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

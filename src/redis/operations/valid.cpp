@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -48,4 +48,4 @@ operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_out
     return std::make_unique<valid_operation>(owner, std::move(claim), std::move(done));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// A command argument other than a text or a number. It is written into the request directly, without a temporary
 /// string.
@@ -28,4 +28,4 @@ void boost_redis_to_bulk(std::string& to, const T& text)
     to += "\r\n";
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 void batched_script::clear() noexcept
 {
@@ -243,4 +243,4 @@ void batch::clear()
     refused_as_replica_ = false;
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

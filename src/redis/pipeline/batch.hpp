@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Configuration of every request.
 inline constexpr boost::redis::request::config request_config{
@@ -210,4 +210,4 @@ private:
     bool refused_as_replica_ = false;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

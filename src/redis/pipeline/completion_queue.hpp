@@ -7,7 +7,7 @@
 #include <deque>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Queue of answered batches whose operations have not ended yet. They end batch by batch, and the event loop can
 /// handle other events in between. Ending all of them at once would let replies to new requests arrive faster than they
@@ -55,4 +55,4 @@ private:
     std::size_t taken_ = 0;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

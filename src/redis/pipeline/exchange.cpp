@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -37,4 +37,4 @@ void exchange(const std::shared_ptr<server_connection>& on, std::function<void(b
         [on, sent = std::move(sent)](const error_code&, std::size_t) { sent->finish(nullptr); });
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

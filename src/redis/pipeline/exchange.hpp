@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Returns an adapter that reads the replies to a batch into it. `on` is the connection that the batch is sent on.
 [[nodiscard]] inline boost::redis::any_adapter reader_of(batch& reading, server_connection& on)
@@ -28,4 +28,4 @@ namespace colock::redis::detail {
 void exchange(const std::shared_ptr<server_connection>& on, std::function<void(boost::redis::request&)> writes,
     std::function<void(delivery, const reply_list&)> reads);
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

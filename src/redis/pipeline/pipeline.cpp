@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -64,10 +64,10 @@ void pipeline::send(batch_ptr next)
     const auto number = server_connection->number();
     next->set_connection(number);
     next->write_request(config_.fence_key, config_.probe_key);
-    auto* const reading = next.get();
-    in_flight_.push_back(reading);
-    operations_in_flight_ += reading->size();
-    server_connection->exec(reading->request(), reader_of(*reading, *server_connection),
+    auto* const sending = next.get();
+    in_flight_.push_back(sending);
+    operations_in_flight_ += sending->size();
+    server_connection->exec(sending->request(), reader_of(*sending, *server_connection),
         [self = owner_.keep(*this), on = server_connection, sent = std::move(next), number](const error_code& code,
             std::size_t) mutable { self->answered(std::move(sent), number, code ? on->translate_error(code) : code); });
 }
@@ -199,4 +199,4 @@ void pipeline::forked(const failure_ptr& why)
     unsent_.add(completions_.take_all(), why);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

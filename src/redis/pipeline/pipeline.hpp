@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Sends the batches of the send queue, a limited number at a time, completes answered operations, and ends operations
 /// that reach their deadlines.
@@ -65,4 +65,4 @@ private:
     bool is_overdue_check_posted_ = false;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

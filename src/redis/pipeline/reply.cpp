@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 const reply& reply::at(std::size_t index) const noexcept
 {
@@ -57,4 +57,4 @@ void reply::add(const boost::redis::resp3::node_view& node)
     target->text.assign(node.value);
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

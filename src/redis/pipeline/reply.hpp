@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// One reply of the server, of any shape. Reading never fails. The operation that has sent the request checks the
 /// shape.
@@ -45,4 +45,4 @@ struct reply
 /// Replies to the commands of an operation. Few operations have more than three.
 using reply_list = boost::container::small_vector<reply, 3>;
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

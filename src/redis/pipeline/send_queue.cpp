@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -132,4 +132,4 @@ std::deque<batch_ptr> send_queue::close() noexcept
     return std::exchange(batches_, {});
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 using batch_ptr = std::unique_ptr<batch>;
 
@@ -94,4 +94,4 @@ struct flush_hints
     std::atomic<bool> is_due{false};
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

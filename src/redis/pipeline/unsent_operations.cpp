@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 void unsent_operations::add(std::deque<batch_ptr> operations, const failure_ptr& why)
 {
@@ -43,4 +43,4 @@ void unsent_operations::end(batch_ptr unsent, const failure_ptr& why)
     send_queue_.recycle(std::move(unsent));
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -9,7 +9,7 @@
 
 #include <deque>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 using remote::max_per_handler;
 
@@ -44,4 +44,4 @@ private:
     std::deque<completion<woken>> waits_;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

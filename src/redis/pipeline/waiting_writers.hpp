@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// Remembers keys on which a reader has recently met a waiting writer. Without this, a reader acquires a free lock
 /// first and checks for waiting writers in the same request. A stream of such readers would keep the writer out.
@@ -42,4 +42,4 @@ private:
     std::array<std::atomic<lease_clock::rep>, 64> expiries_{};
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -205,4 +205,4 @@ std::optional<lease_clock::duration> subscriptions::max_wait() const
     return polls() ? std::optional<lease_clock::duration>(config_.poll_interval) : std::nullopt;
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// The connection for messages, and the channels that are subscribed to on it.
 ///
@@ -62,4 +62,4 @@ private:
     unsigned in_flight_ = 0;
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

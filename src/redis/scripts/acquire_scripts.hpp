@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace colock::redis::detail::lua {
+namespace colock::inline v0::redis::detail::lua {
 
 // Scripts that grant free locks. `acquire_all` grants all of several locks, or none.
 //
@@ -204,4 +204,4 @@ for i = 1, count do set(i) end
 return granted()
 )lua";
 
-} // namespace colock::redis::detail::lua
+} // namespace colock::inline v0::redis::detail::lua

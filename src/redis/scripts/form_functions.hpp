@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace colock::redis::detail::lua {
+namespace colock::inline v0::redis::detail::lua {
 
 // Other programs may have keys with the same prefix. A script acts only on values of the form that colock writes. All
 // other values are refused, like keys of another type, and never changed.
@@ -43,4 +43,4 @@ local function sweep(set, now, form)
 end
 )lua";
 
-} // namespace colock::redis::detail::lua
+} // namespace colock::inline v0::redis::detail::lua

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace colock::redis::detail::lua {
+namespace colock::inline v0::redis::detail::lua {
 
 // Functions that maintain the index of a group, and the script that acts on its holders. The index is a sorted set of
 // the holders. Each member is a token followed by the key of its lock. The index is written by the script that grants
@@ -118,4 +118,4 @@ if #extended > 0 then index_add(KEYS[1], unpack(extended)) end
 return found
 )lua";
 
-} // namespace colock::redis::detail::lua
+} // namespace colock::inline v0::redis::detail::lua

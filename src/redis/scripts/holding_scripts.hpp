@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace colock::redis::detail::lua {
+namespace colock::inline v0::redis::detail::lua {
 
 // Scripts by which a holder extends its lock, or asks whether the lock is still held.
 
@@ -67,4 +67,4 @@ local time = redis.call('TIME')
 return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
 )lua";
 
-} // namespace colock::redis::detail::lua
+} // namespace colock::inline v0::redis::detail::lua

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace colock::redis::detail::lua {
+namespace colock::inline v0::redis::detail::lua {
 
 // Scripts by which a holder releases its lock, or several holders release theirs.
 
@@ -107,4 +107,4 @@ redis.call('DEL', KEYS[2])
 return 0
 )lua";
 
-} // namespace colock::redis::detail::lua
+} // namespace colock::inline v0::redis::detail::lua

@@ -16,7 +16,7 @@
 #include <new>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 namespace {
 
@@ -74,4 +74,4 @@ const scripts& scripts::get()
     return all;
 }
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 
 /// A Lua script. It is sent by its digest, and as a whole if the server does not know the digest.
 ///
@@ -73,4 +73,4 @@ struct scripts
     [[nodiscard]] static const scripts& get();
 };
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

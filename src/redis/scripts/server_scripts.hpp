@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace colock::redis::detail::lua {
+namespace colock::inline v0::redis::detail::lua {
 
 // Scripts that examine or prepare the server. They concern no single lock.
 
@@ -61,4 +61,4 @@ end
 return 1
 )lua";
 
-} // namespace colock::redis::detail::lua
+} // namespace colock::inline v0::redis::detail::lua

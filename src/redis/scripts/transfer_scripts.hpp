@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace colock::redis::detail::lua {
+namespace colock::inline v0::redis::detail::lua {
 
 // Scripts that replace the holder of a held lock by another holder.
 
@@ -106,4 +106,4 @@ end
 return answers
 )lua";
 
-} // namespace colock::redis::detail::lua
+} // namespace colock::inline v0::redis::detail::lua

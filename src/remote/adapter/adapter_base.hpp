@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Base of the adapters of all servers. It owns a client, submits one client operation per adapter operation, and
 /// forwards the events that the client reports. An operation on a claim that was made by the parent of a fork completes
@@ -148,4 +148,4 @@ private:
     std::shared_ptr<Client> client_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Access to the state that an adapter stores in the slot of a claim.
 template <class State>
@@ -21,4 +21,4 @@ struct claim_slot
     }
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Default of `adapter::max_clock_lead` if no option sets it: a tenth of the ttl, at most 250 ms.
 [[nodiscard]] constexpr std::chrono::milliseconds default_clock_lead(std::chrono::milliseconds ttl) noexcept
@@ -12,4 +12,4 @@ namespace colock::remote {
     return std::min(std::chrono::milliseconds(250), ttl / 10);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// The guarantee of a release or an abandon that has succeeded.
 enum class release_guarantee : unsigned char
@@ -19,4 +19,4 @@ enum class key_purpose : unsigned char
     remove,
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

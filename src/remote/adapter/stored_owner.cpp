@@ -8,7 +8,7 @@
 #include <ctime>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -68,4 +68,4 @@ void fill(lock_status& status, stored_owner from)
     status.created = stored_time(from.created);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

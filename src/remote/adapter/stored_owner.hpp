@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// The data that a backend stores with a lock's token. They are for people and tools, and do not affect any decision.
 ///
@@ -31,4 +31,4 @@ void append_stored_owner(std::string& to, const owner_data& owner, std::int64_t 
 /// Copies the data to the fields of a status.
 void fill(lock_status& status, stored_owner from);
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Converts a stored time in milliseconds since 1970. A value outside of the range of `system_clock` is clamped to that
 /// range, because another program may have stored any value.
@@ -17,4 +17,4 @@ namespace colock::remote {
     return system_clock::time_point(std::clamp(std::chrono::milliseconds(milliseconds), earliest, latest));
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -22,4 +22,4 @@ lease_clock::duration backoff::next()
     return colock::detail::spread(first_delay * (1 << doublings), jitter);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -3,7 +3,7 @@
 
 #include <colock/clock.hpp>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Computes the delay between attempts to connect: about 100 ms at first, doubled after each failure up to about 1.6 s.
 /// The delays are randomized, so that the clients of a restarted server do not all reconnect at the same time.
@@ -19,4 +19,4 @@ private:
     unsigned failures_ = 0;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 connection_events::event connection_events::began() const noexcept
 {
@@ -42,4 +42,4 @@ connection_events::event connection_events::lost() noexcept
     return event::suspended;
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

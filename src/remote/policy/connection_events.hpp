@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Decides which events of a backend's connections are reported. Each change is reported once, whether the backend has
 /// one connection or several. The functions must be called when the named change occurs, and return the event to
@@ -47,4 +47,4 @@ private:
     bool is_lost_ = false;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

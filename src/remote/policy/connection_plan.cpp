@@ -4,21 +4,21 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Minimum idle time before a connection is closed "at once", because a caller that was just answered may send its next
+/// Minimum time for which an unused connection is kept, because a caller that was just answered may send its next
 /// request immediately.
-constexpr lease_clock::duration at_once = 10ms;
+constexpr lease_clock::duration min_idle_time = 10ms;
 /// How long an attempt to connect continues when no caller needs the connection any more.
 constexpr lease_clock::duration max_unneeded_connecting = 1s;
 /// Maximum delay of the timer. A longer delay would save nothing.
 constexpr lease_clock::duration max_timer_delay = 60s;
 
-constexpr bool keeps(lease_clock::duration idle_timeout)
+constexpr bool keeps_forever(lease_clock::duration idle_timeout)
 {
     return idle_timeout == lease_clock::duration::max();
 }
@@ -36,11 +36,11 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
         given_up_ = false;
         return {.what = action::kind::connect, .report = all_->began()};
     case event::opened:
-        return opened(now);
+        return on_opened(now);
     case event::failed:
         // A ZooKeeper session continues to connect by itself during the back-off, so an attempt may fail in that phase
         // too.
-        return phase_ == phase::connecting ? failed(by) : action{.report = all_->failed()};
+        return phase_ == phase::connecting ? on_failed(by) : action{.report = all_->failed()};
     case event::refused:
         // The client itself closes the connection, so this is not a loss.
         if (phase_ == phase::open)
@@ -48,9 +48,9 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
         return disconnect();
     case event::lost:
     case event::silent:
-        return lost(what, by);
+        return on_lost(what, by);
     case event::drained:
-        return phase_ == phase::ending ? again(by, connection_events::event::none) : action{};
+        return phase_ == phase::ending ? wait_or_disconnect(by, connection_events::event::none) : action{};
     case event::due:
         if (phase_ != phase::waiting)
             return {};
@@ -68,7 +68,7 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
     return {};
 }
 
-connection_plan::action connection_plan::opened(lease_clock::time_point now)
+connection_plan::action connection_plan::on_opened(lease_clock::time_point now)
 {
     phase_ = phase::open;
     used_ = now;
@@ -76,20 +76,20 @@ connection_plan::action connection_plan::opened(lease_clock::time_point now)
     return {.report = all_->opened()};
 }
 
-connection_plan::action connection_plan::failed(demand by)
+connection_plan::action connection_plan::on_failed(demand by)
 {
-    return again(by, all_->failed());
+    return wait_or_disconnect(by, all_->failed());
 }
 
-connection_plan::action connection_plan::lost(event how, demand by)
+connection_plan::action connection_plan::on_lost(event how, demand by)
 {
     if (phase_ == phase::connecting)
-        return failed(by);
+        return on_failed(by);
     if (phase_ != phase::open)
         return {};
     phase_ = phase::ending;
     // The silent period has already delayed the reconnection, so no back-off follows.
-    at_once_ = how == event::silent;
+    skips_delay_ = how == event::silent;
     // A connection that the client has given up is not a loss.
     auto report = connection_events::event::none;
     if (given_up_)
@@ -97,17 +97,17 @@ connection_plan::action connection_plan::lost(event how, demand by)
     else
         report = all_->lost();
     // The next connection is established only after all operations have been notified of the end of this one.
-    return by.has_in_flight ? action{.report = report} : again(by, report);
+    return by.has_in_flight ? action{.report = report} : wait_or_disconnect(by, report);
 }
 
-connection_plan::action connection_plan::again(demand by, connection_events::event report)
+connection_plan::action connection_plan::wait_or_disconnect(demand by, connection_events::event report)
 {
     if (!by.needed)
         return disconnect(report);
     phase_ = phase::waiting;
     return {.what = action::kind::wait,
         .report = report,
-        .delay = std::exchange(at_once_, false) ? lease_clock::duration::zero() : delays_.next()};
+        .delay = std::exchange(skips_delay_, false) ? lease_clock::duration::zero() : delays_.next()};
 }
 
 connection_plan::action connection_plan::disconnect(connection_events::event report) noexcept
@@ -132,7 +132,7 @@ connection_plan::action connection_plan::on_timer(lease_clock::time_point now, d
         return closes_ || retired_ || unused >= max_unneeded_connecting ? disconnect() : action{};
     case phase::open: {
         const bool is_due =
-            retired_ || closes_ || (!keeps(idle_timeout_) && unused >= std::max(idle_timeout_, at_once));
+            retired_ || closes_ || (!keeps_forever(idle_timeout_) && unused >= std::max(idle_timeout_, min_idle_time));
         if (!is_due)
             return {};
         all_->closed();
@@ -174,17 +174,18 @@ bool connection_plan::finish_close(lease_clock::time_point now, client_state cli
 }
 
 std::optional<lease_clock::duration> connection_plan::next_timer_in(
-    demand by, client_state client, lease_clock::duration pace) const noexcept
+    demand by, client_state client, lease_clock::duration check_interval) const noexcept
 {
     if (!by.needed && phase_ == phase::idle && !client.others_open && !client.closing)
         return std::nullopt;
     if (by.needed || closes_ || client.closing)
-        return pace;
+        return check_interval;
     if (phase_ != phase::open && phase_ != phase::idle)
         return max_unneeded_connecting;
     if (retired_)
-        return at_once;
-    return keeps(idle_timeout_) ? lease_clock::duration::max() : std::clamp(idle_timeout_, at_once, max_timer_delay);
+        return min_idle_time;
+    return keeps_forever(idle_timeout_) ? lease_clock::duration::max()
+                                        : std::clamp(idle_timeout_, min_idle_time, max_timer_delay);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// State machine that decides when a connection is established, established again, given up and closed, and what is
 /// reported about it. It performs no I/O and reads no clock: the caller passes in each event and executes the returned
@@ -135,15 +135,15 @@ public:
 
     /// Returns the delay until the owner's timer must fire again. Empty if no timer is needed, so that the event loop
     /// may run out of work. duration::max() if the timer may stay as it is.
-    /// \param pace the delay while operations must be checked
+    /// \param check_interval the delay while operations must be checked
     [[nodiscard]] std::optional<lease_clock::duration> next_timer_in(
-        demand by, client_state client, lease_clock::duration pace) const noexcept;
+        demand by, client_state client, lease_clock::duration check_interval) const noexcept;
 
 private:
-    [[nodiscard]] action opened(lease_clock::time_point now);
-    [[nodiscard]] action failed(demand by);
-    [[nodiscard]] action lost(event how, demand by);
-    [[nodiscard]] action again(demand by, connection_events::event report);
+    [[nodiscard]] action on_opened(lease_clock::time_point now);
+    [[nodiscard]] action on_failed(demand by);
+    [[nodiscard]] action on_lost(event how, demand by);
+    [[nodiscard]] action wait_or_disconnect(demand by, connection_events::event report);
     [[nodiscard]] action disconnect(connection_events::event report = connection_events::event::none) noexcept;
     [[nodiscard]] action on_timer(lease_clock::time_point now, demand by);
     void fork() noexcept;
@@ -153,7 +153,7 @@ private:
     phase phase_ = phase::idle;
     lease_clock::time_point used_{};
     backoff delays_;
-    bool at_once_ = false;
+    bool skips_delay_ = false;
     bool demoted_ = false;
     bool given_up_ = false;
     bool retired_ = false;
@@ -161,4 +161,4 @@ private:
     lease_clock::time_point close_by_ = lease_clock::time_point::max();
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

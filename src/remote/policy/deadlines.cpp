@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -34,4 +34,4 @@ failure_ptr deadlines::overdue_failure(delivery how, const failure_ptr& trouble)
     return make_failure(errc::unavailable, std::move(detail), trouble ? trouble->cause : error_code());
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

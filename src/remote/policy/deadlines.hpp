@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Maximum number of operations that are checked or ended in one handler. Between two handlers, the event loop can do
 /// other work.
@@ -55,4 +55,4 @@ private:
     lease_clock::duration timeout_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

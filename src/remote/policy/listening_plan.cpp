@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -17,13 +17,13 @@ listening_plan::action listening_plan::next(event what, view seen)
     using kind = action::kind;
     switch (what) {
     case event::wanted:
-        return wanted(seen);
+        return on_wanted(seen);
     case event::connected_here:
-        return connected(kind::listen);
+        return on_connected(kind::listen);
     case event::connected_elsewhere:
         if (wrong_server_count_++ < max_wrong_servers)
             return {kind::close};
-        return connected(kind::listen_elsewhere);
+        return on_connected(kind::listen_elsewhere);
     case event::confirmed:
         delays_.reset();
         return ready() ? action{kind::listen} : action{};
@@ -36,16 +36,16 @@ listening_plan::action listening_plan::next(event what, view seen)
         polls_ = what == event::denied;
         return {kind::close};
     case event::ended:
-        return ended(seen);
+        return on_ended(seen);
     case event::due:
         if (phase_ == phase::waiting)
             phase_ = phase::closed;
-        return wanted(seen);
+        return on_wanted(seen);
     case event::timer:
         return on_timer(seen);
     case event::requests_here:
     case event::requests_elsewhere:
-        return requests_moved(what);
+        return on_requests_moved(what);
     case event::forked:
         phase_ = phase::closed;
         return {};
@@ -53,7 +53,7 @@ listening_plan::action listening_plan::next(event what, view seen)
     return {};
 }
 
-listening_plan::action listening_plan::wanted(view seen)
+listening_plan::action listening_plan::on_wanted(view seen)
 {
     using kind = action::kind;
     if (polls_ || !seen.wanted || phase_ == phase::waiting)
@@ -68,13 +68,13 @@ listening_plan::action listening_plan::wanted(view seen)
     return {kind::connect};
 }
 
-listening_plan::action listening_plan::connected(action::kind listens) noexcept
+listening_plan::action listening_plan::on_connected(action::kind listens) noexcept
 {
     phase_ = phase::ready;
     return {listens};
 }
 
-listening_plan::action listening_plan::ended(view seen)
+listening_plan::action listening_plan::on_ended(view seen)
 {
     phase_ = phase::closed;
     if (polls_ || !seen.wanted)
@@ -93,7 +93,7 @@ listening_plan::action listening_plan::on_timer(view seen) noexcept
     return {action::kind::stop_waiting};
 }
 
-listening_plan::action listening_plan::requests_moved(event where) noexcept
+listening_plan::action listening_plan::on_requests_moved(event where) noexcept
 {
     wrong_server_count_ = 0;
     if (std::exchange(polls_, false))
@@ -101,4 +101,4 @@ listening_plan::action listening_plan::requests_moved(event where) noexcept
     return ready() && where == event::requests_elsewhere ? action{action::kind::close} : action{};
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

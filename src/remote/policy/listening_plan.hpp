@@ -6,7 +6,7 @@
 
 #include <colock/clock.hpp>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// State machine of a connection that only receives events (messages, a change stream), in addition to the connection
 /// for requests. Decides when it is established and closed, and when waiters must poll instead. After each new
@@ -92,11 +92,11 @@ private:
         closing,
         waiting,
     };
-    [[nodiscard]] action wanted(view seen);
-    [[nodiscard]] action connected(action::kind listens) noexcept;
-    [[nodiscard]] action ended(view seen);
+    [[nodiscard]] action on_wanted(view seen);
+    [[nodiscard]] action on_connected(action::kind listens) noexcept;
+    [[nodiscard]] action on_ended(view seen);
     [[nodiscard]] action on_timer(view seen) noexcept;
-    [[nodiscard]] action requests_moved(event where) noexcept;
+    [[nodiscard]] action on_requests_moved(event where) noexcept;
 
     phase phase_ = phase::closed;
     bool polls_ = false;
@@ -105,4 +105,4 @@ private:
     unsigned wrong_server_count_ = 0;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
-liveness::action liveness::turn(std::uint64_t received_count, bool awaits_answer) noexcept
+liveness::action liveness::check(std::uint64_t received_count, bool awaits_answer) noexcept
 {
     const bool has_received = received_count != 0;
     const bool has_new_data = std::exchange(last_received_count_, received_count) != received_count;
@@ -18,4 +18,4 @@ liveness::action liveness::turn(std::uint64_t received_count, bool awaits_answer
     return action::ask;
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Decides when a silent connection is given up.
 ///
@@ -35,7 +35,7 @@ public:
     /// \param received_count number of the received items; 0 until the first has arrived
     /// \param awaits_answer whether the server owes an answer. Before the first data, only timer events with an answer
     ///     due are counted, so that the time to connect does not count as silence.
-    [[nodiscard]] action turn(std::uint64_t received_count, bool awaits_answer) noexcept;
+    [[nodiscard]] action check(std::uint64_t received_count, bool awaits_answer) noexcept;
     void answered() noexcept { asked_ = false; }
 
 private:
@@ -46,4 +46,4 @@ private:
     bool asked_ = false;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -26,9 +26,9 @@ client_base::runtime::~runtime() = default;
 
 client_base::~client_base() = default;
 
-interest client_base::watch(const std::string& source)
+source_subscription client_base::watch(const std::string& source)
 {
-    interest made(std::shared_ptr<wait_sources>(keep(*this), &sources_), source);
+    source_subscription made(std::shared_ptr<wait_sources>(keep(*this), &sources_), source);
     listen_soon();
     return made;
 }
@@ -178,4 +178,4 @@ void client_base::context_shutdown() noexcept
     static_cast<void>(sources_.drop_all());
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

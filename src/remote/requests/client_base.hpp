@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 class connection_loop;
 
@@ -57,7 +57,7 @@ public:
 
     ~client_base() override;
 
-    [[nodiscard]] interest watch(const std::string& source);
+    [[nodiscard]] source_subscription watch(const std::string& source);
     /// Called when a caller continues to wait for the source after an event. If a subscription at this server delivers
     /// only one event, the client subscribes again.
     void watch_again(const std::string& source);
@@ -197,4 +197,4 @@ private:
     std::atomic<unsigned> posting_{0};
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 connection_loop::connection_loop(const asio::any_io_executor& strand, client_base& owner, event_reporter& reporter,
     lease_clock::duration idle_timeout)
@@ -18,7 +18,7 @@ void connection_loop::on(event what, const error_code& loss)
     demand.used = what == event::timer && std::exchange(used_, false);
     const auto decided = plan_.next(lease_clock::now(), what, demand);
     if (decided.report != connection_events::event::none)
-        reports_.tell(decided.report, loss, problem_, address());
+        reports_.report(decided.report, loss, problem_, address());
     switch (decided.what) {
     case kind::none:
         return;
@@ -78,4 +78,4 @@ void connection_loop::end_back_off()
     on(event::due);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

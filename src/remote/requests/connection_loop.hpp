@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// The connection for commands of one client. It is established on demand, established again after a back-off when it
 /// is lost, and closed when it is not needed. `connection_plan` decides; a derived class connects to its server.
@@ -84,4 +84,4 @@ private:
     failure_ptr problem_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

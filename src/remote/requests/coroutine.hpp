@@ -6,7 +6,7 @@
 #include <coroutine>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// A coroutine that is a part of an operation. It starts when it is awaited, or when its operation starts it, and is
 /// owned by the caller's frame or by the operation. It is destroyed with its owner, wherever it is suspended.
@@ -70,4 +70,4 @@ private:
     handle_type handle_ = nullptr;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote/requests/event_reporter.hpp"
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
-void event_reporter::tell(
+void event_reporter::report(
     connection_events::event what, const error_code& loss, const failure_ptr& problem, std::string_view address) const
 {
     using event = connection_events::event;
@@ -43,4 +43,4 @@ void event_reporter::warn_once(std::string message)
         events->on_warning(*kept);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

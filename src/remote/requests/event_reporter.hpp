@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Receives the events of the connections. Called on the client's strand.
 class client_events
@@ -39,7 +39,7 @@ public:
     /// \param loss the error of `suspended`
     /// \param problem the failure of `unreachable`
     /// \param address the address of `unreachable` and `connecting`
-    void tell(connection_events::event what, const error_code& loss, const failure_ptr& problem,
+    void report(connection_events::event what, const error_code& loss, const failure_ptr& problem,
         std::string_view address) const;
     void warn_once(std::string message);
 
@@ -48,4 +48,4 @@ private:
     std::set<std::string> warned_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 listening_loop::listening_loop(const asio::any_io_executor& strand, client_base& owner, connection_loop& requests,
     wait_sources& sources, lease_clock::duration linger)
@@ -101,4 +101,4 @@ bool listening_loop::end_due_waits()
     return more;
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

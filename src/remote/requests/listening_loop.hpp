@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Maintains the connection that receives the release events for waiters, or polls if events cannot be received. The
 /// connection is established while a caller waits, and established again after a back-off when it is lost.
@@ -77,4 +77,4 @@ private:
     bool is_sweeping_ = false;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

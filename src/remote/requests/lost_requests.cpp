@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -63,4 +63,4 @@ bool unsettled_requests::settle(connection_number answered, const lost_requests&
            unanswered_.empty();
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Identifies a connection or a session of this client. Counted from 1, and never used twice.
 using connection_number = std::uint64_t;
@@ -87,4 +87,4 @@ private:
     std::vector<connection_number> unanswered_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -11,7 +11,7 @@
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// An operation of an adapter: its requests and its completion. Used only on the client's strand after it was
 /// submitted.
@@ -42,4 +42,4 @@ public:
 };
 using operation_ptr = boost::intrusive_ptr<operation>;
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

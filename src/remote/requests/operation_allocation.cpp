@@ -5,7 +5,7 @@
 
 #include <new>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -28,4 +28,4 @@ void operation_allocation::operator delete(void* memory, std::size_t size) noexc
         ::operator delete(memory);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// Base of the operations of a backend. Objects that are allocated for every lock reuse the memory of objects that were
 /// freed on the same thread. Asio's recycling allocator takes three times as long, and works only on threads that run a
@@ -14,4 +14,4 @@ struct operation_allocation
     static void operator delete(void* memory, std::size_t size) noexcept;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -221,4 +221,4 @@ void operation_queue::drop_all() noexcept
     given_up_.clear();
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -12,7 +12,7 @@
 #include <deque>
 #include <mutex>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// The operations of a client: the operations that wait to be started, and the operations that wait for an answer. A
 /// hundred thousand operations may end at the same moment; they are then ended in several handlers.
@@ -94,4 +94,4 @@ private:
     std::deque<given_up_batch> given_up_;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 namespace {
 
@@ -181,4 +181,4 @@ client_base::usage request_queue::current_usage() const noexcept
         .timer_interval = deadlines_.check_interval()};
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// The request queue of a client. Operations are started in order, as soon as possible, and end one by one. The client
 /// owns the queue, and informs it about changes of the connection.
@@ -89,4 +89,4 @@ private:
     bool ending_ = false;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

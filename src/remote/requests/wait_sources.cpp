@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 std::pair<wait_sources::source_ptr, std::uint64_t> wait_sources::add_user(const std::string& name)
 {
@@ -62,17 +62,17 @@ std::uint64_t wait_sources::revision(const wait_source& watched) const noexcept
 }
 
 bool wait_sources::wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
-    lease_clock::time_point now, connection_number checked_in, completion<woken>& done)
+    lease_clock::time_point now, connection_number checked_on, completion<woken>& done)
 {
     const std::lock_guard guard(mutex_);
     const auto changes = watched->changes.load(std::memory_order_acquire);
     const bool was_confirmed =
-        checked_in != 0 && checked_in == watched->confirmed_in && changes == watched->confirmed && changes == seen + 1;
+        checked_on != 0 && checked_on == watched->confirmed_in && changes == watched->confirmed && changes == seen + 1;
     if (changes != seen && !was_confirmed)
         return false;
     if (polls_)
         waits_.push_back({now, watched});
-    watched->waiters.push_back({&waiting_claim, std::move(done), now, checked_in});
+    watched->waiters.push_back({&waiting_claim, std::move(done), now, checked_on});
     return true;
 }
 
@@ -137,15 +137,15 @@ wait_sources::completions wait_sources::activate(const std::vector<source_ptr>& 
     return ended;
 }
 
-wait_sources::completions wait_sources::activate_unchanged(const source_ptr& asked, connection_number checked_in)
+wait_sources::completions wait_sources::activate_unchanged(const source_ptr& asked, connection_number checked_on)
 {
     const std::lock_guard guard(mutex_);
     completions ended;
     asked->active_round = round_;
     asked->confirmed = asked->changes.fetch_add(1, std::memory_order_acq_rel) + 1;
-    asked->confirmed_in = checked_in;
+    asked->confirmed_in = checked_on;
     std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
-        if (each.checked_in == checked_in)
+        if (each.checked_on == checked_on)
             return false;
         ended.push_back(std::move(each.done));
         return true;
@@ -153,7 +153,7 @@ wait_sources::completions wait_sources::activate_unchanged(const source_ptr& ask
     return ended;
 }
 
-wait_sources::completions wait_sources::activate_for(const source_ptr& asked, connection_number checked_in,
+wait_sources::completions wait_sources::activate_for(const source_ptr& asked, connection_number checked_on,
     std::uint64_t revision, const std::function<bool(const claim&)>& concerns)
 {
     const std::lock_guard guard(mutex_);
@@ -162,7 +162,7 @@ wait_sources::completions wait_sources::activate_for(const source_ptr& asked, co
     asked->revision = revision;
     asked->changes.fetch_add(1, std::memory_order_acq_rel);
     std::erase_if(asked->waiters, [&](wait_source::waiter& each) {
-        if (each.checked_in == checked_in && !concerns(*each.waiting_claim))
+        if (each.checked_on == checked_on && !concerns(*each.waiting_claim))
             return false;
         ended.push_back(std::move(each.done));
         return true;
@@ -314,20 +314,21 @@ wait_sources::completions wait_sources::drop_all() noexcept
     return dropped;
 }
 
-interest::interest(std::shared_ptr<wait_sources> of, const std::string& name) : sources_(std::move(of))
+source_subscription::source_subscription(std::shared_ptr<wait_sources> of, const std::string& name)
+    : sources_(std::move(of))
 {
     std::tie(watched_, seen_) = sources_->add_user(name);
 }
 
-interest::~interest()
+source_subscription::~source_subscription()
 {
     if (sources_)
         sources_->remove_user(*watched_, lease_clock::now());
 }
 
-bool interest::wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_in)
+bool source_subscription::wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_on)
 {
-    return sources_->wait(watched_, waiting_claim, seen_, lease_clock::now(), checked_in, done);
+    return sources_->wait(watched_, waiting_claim, seen_, lease_clock::now(), checked_on, done);
 }
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::remote {
+namespace colock::inline v0::remote {
 
 /// The event source of one key (a channel, a watch, a change stream) and its waiters.
 ///
@@ -35,7 +35,7 @@ struct wait_source
         const claim* waiting_claim;
         completion<woken> done;
         lease_clock::time_point since;
-        connection_number checked_in;
+        connection_number checked_on;
     };
     const std::string name;
     /// Incremented by every event, and whenever the subscription becomes active again: the key may have changed since
@@ -82,9 +82,9 @@ public:
     /// Removes a user of a source. `now` starts the time after which an unused source is removed.
     void remove_user(wait_source& watched, lease_clock::time_point now) noexcept;
     /// Stores `done` until the event counter differs from `seen`. Returns false if it already does.
-    /// \param checked_in the connection or session in which the caller checked the key; 0: unspecified
+    /// \param checked_on the connection or session in which the caller checked the key; 0: unspecified
     [[nodiscard]] bool wait(const source_ptr& watched, const claim& waiting_claim, std::uint64_t seen,
-        lease_clock::time_point now, connection_number checked_in, completion<woken>& done);
+        lease_clock::time_point now, connection_number checked_on, completion<woken>& done);
     /// Cancels a wait. Returns false if the claim was not waiting.
     bool cancel_wait(const wait_source& watched, const claim& waiting_claim) noexcept;
     /// Returns whether the subscription of the source is active.
@@ -104,11 +104,11 @@ public:
     [[nodiscard]] completions activate(const std::vector<source_ptr>& asked);
     /// Like `activate`, if the server has confirmed that the key has not changed since it was checked in that
     /// connection or session. Only the other waiters must check again.
-    [[nodiscard]] completions activate_unchanged(const source_ptr& asked, connection_number checked_in);
+    [[nodiscard]] completions activate_unchanged(const source_ptr& asked, connection_number checked_on);
     /// Like `activate`, if the server has reported the state of the key. A waiter that had checked the key in that
     /// connection or session must check again only if `concerns` returns true for its claim. All other waiters must
     /// check again, and so must a caller that checked before this call and waits after it.
-    [[nodiscard]] completions activate_for(const source_ptr& asked, connection_number checked_in,
+    [[nodiscard]] completions activate_for(const source_ptr& asked, connection_number checked_on,
         std::uint64_t revision, const std::function<bool(const claim&)>& concerns);
     /// Returns the completions of the waiters of these sources.
     [[nodiscard]] completions wake(const std::vector<source_ptr>& which);
@@ -171,20 +171,20 @@ inline void wake_all(wait_sources::completions ended)
         each(woken{});
 }
 
-/// A use of an event source, which lasts as long as this object.
-class interest
+/// A subscription to an event source, which lasts as long as this object.
+class source_subscription
 {
 public:
     /// \param of kept alive by this object
-    interest(std::shared_ptr<wait_sources> of, const std::string& name);
-    interest(interest&&) noexcept = default;
-    interest& operator=(interest&&) = delete;
-    ~interest();
+    source_subscription(std::shared_ptr<wait_sources> of, const std::string& name);
+    source_subscription(source_subscription&&) noexcept = default;
+    source_subscription& operator=(source_subscription&&) = delete;
+    ~source_subscription();
 
     /// Marks all changes until now as seen. Call this before the lock is checked.
-    void look() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
-    /// Starts a wait. Returns false if the key has changed since `look`; `done` is then unchanged.
-    [[nodiscard]] bool wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_in = 0);
+    void mark_as_seen() noexcept { seen_ = watched_->changes.load(std::memory_order_acquire); }
+    /// Starts a wait. Returns false if the key has changed since `mark_as_seen`; `done` is then unchanged.
+    [[nodiscard]] bool wait(const claim& waiting_claim, completion<woken>& done, connection_number checked_on = 0);
     /// Cancels a wait. Returns false if an event had already ended it.
     bool cancel_wait(const claim& waiting_claim) const noexcept
     {
@@ -199,4 +199,4 @@ private:
     std::uint64_t seen_ = 0;
 };
 
-} // namespace colock::remote
+} // namespace colock::inline v0::remote

@@ -3,7 +3,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 status status_of(int code) noexcept
 {
@@ -68,4 +68,4 @@ int mode_of(node_kind lifetime) noexcept
     return ZOO_PERSISTENT;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -5,7 +5,7 @@
 
 struct Stat;
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Returns what one of the driver's error codes means for a request.
 [[nodiscard]] status status_of(int code) noexcept;
@@ -13,4 +13,4 @@ namespace colock::zookeeper::detail {
 /// Returns the driver's code for the lifetime of a node.
 [[nodiscard]] int mode_of(node_kind lifetime) noexcept;
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Waits for the driver's socket, with at most one wait for each direction. Holds back written data, so that everything
 /// that is written in one event-loop iteration is sent together.
@@ -75,4 +75,4 @@ private:
     bool corked_ = false;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

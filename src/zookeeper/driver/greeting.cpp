@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -73,4 +73,4 @@ void reject_greeting(socket_waiter& socket) noexcept
     }
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

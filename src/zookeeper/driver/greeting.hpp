@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// The server's reply to the driver's handshake. The driver does not validate the reply: a malformed one makes the
 /// driver end the process, wait for more data, or never try another server. So the driver may read only replies that
@@ -33,4 +33,4 @@ inline constexpr std::size_t max_greeting_size = 41;
 /// Shuts the connection down, and discards the data that has arrived, which the driver would still read.
 void reject_greeting(socket_waiter& socket) noexcept;
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

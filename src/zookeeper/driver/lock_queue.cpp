@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -95,4 +95,4 @@ std::vector<std::string> made_for(std::string_view prefix, std::span<const std::
     return found;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Position of a node in the lock queue of a key.
 struct queue_position
@@ -71,4 +71,4 @@ private:
 /// Returns the names that begin with the prefix of a claim.
 [[nodiscard]] std::vector<std::string> made_for(std::string_view prefix, std::span<const std::string> names);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Outcome of a request. The order matters: a write with an outcome up to `bad_version` was processed by the leader,
 /// and from `unsent` on, the outcome says nothing about the node.
@@ -141,4 +141,4 @@ struct change
     node_kind lifetime = node_kind::persistent;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -77,4 +77,4 @@ session_closer::progress session_closer::read_rest(socket_waiter& socket)
     }
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

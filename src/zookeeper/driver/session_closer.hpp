@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Closes a session at the server without blocking: sends the queued requests, sends the request that closes the
 /// session, and reads the reply. The driver's own close function does the same, but blocks.
@@ -36,4 +36,4 @@ private:
     std::array<std::byte, 20> tail_{};
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -97,4 +97,4 @@ int session_event_dispatcher::deliver_some(session_events* to)
     return delivered;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

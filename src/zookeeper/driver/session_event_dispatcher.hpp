@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Queues what a session has to report and delivers it in parts: session events, changes of watched nodes, and replies.
 ///
@@ -62,4 +62,4 @@ private:
     bool was_shut_down_ = false;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -9,11 +9,11 @@
 #include <optional>
 #include <span>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Waits for the driver's socket with Asio. Uses duplicates of the driver's descriptor, because the driver closes its
 /// own one, and the driver's next socket gets the same number.
@@ -93,4 +93,4 @@ private:
     std::size_t low_watermark_ = 1;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

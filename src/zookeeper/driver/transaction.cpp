@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 transaction::transaction(request& replaced, const std::vector<change>& changes, const ACL_vector& access)
     : request(std::move(replaced.done), true), operations_(changes.size()), results_(changes.size()),
@@ -51,4 +51,4 @@ void transaction::take_results()
     }
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

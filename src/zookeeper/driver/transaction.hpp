@@ -8,7 +8,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// A transaction in the driver's form, with the memory that the driver writes the results to.
 class transaction final : public request
@@ -32,4 +32,4 @@ private:
     std::vector<Stat> stats_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <charconv>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::optional<trouble> read_trouble(std::string_view log_line, bool was_shut_dow
     return found(cause.message(), cause);
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

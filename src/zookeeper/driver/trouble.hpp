@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Reason why there is no connection.
 struct trouble
@@ -22,4 +22,4 @@ struct trouble
 /// \param was_shut_down whether this client has shut down a silent connection, which the driver does not know
 [[nodiscard]] std::optional<trouble> read_trouble(std::string_view log_line, bool was_shut_down = false);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

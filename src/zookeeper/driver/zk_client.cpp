@@ -13,7 +13,7 @@
 #include <sys/time.h>
 #include <zookeeper/zookeeper.h>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -383,4 +383,4 @@ void zk_client::on_answer(request& which) noexcept
     reports_.push_back(which);
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -20,7 +20,7 @@
 
 struct _zhandle;
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Base of the items that the driver reports, which are kept in the order of the reports.
 struct driver_report : remote::operation_allocation, boost::intrusive::slist_base_hook<>
@@ -170,4 +170,4 @@ private:
     std::vector<std::string> log_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

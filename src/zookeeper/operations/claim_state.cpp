@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/claim_state.hpp"
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 void claim_state::use_session(sessions& all)
 {
@@ -37,4 +37,4 @@ void settle_creations(const sessions& all, claim& of)
         of.clear_in_doubt();
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// State that the adapter keeps for a claim.
 struct claim_state
@@ -37,7 +37,7 @@ struct claim_state
     /// Event source that `source` refers to.
     std::string watched{};
     /// Interest of the claim in the events of `watched`.
-    std::optional<remote::interest> source{};
+    std::optional<remote::source_subscription> source{};
     /// The last wait ended without an event, so the next attempt only checks whether anything has changed.
     bool only_polls = false;
 
@@ -64,4 +64,4 @@ struct claim_state
 /// each node in the list is known or removed.
 void settle_creations(const sessions& all, claim& of);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 using remote::coroutine;
 
@@ -125,4 +125,4 @@ private:
     coroutine frame_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -53,13 +53,13 @@ private:
         const bool is_poll = std::exchange(state.only_polls, false) && state.watched == state.predecessor;
         // The replies to the requests below contain every change until now, so only later events end the next wait.
         if (state.source)
-            state.source->look();
+            state.source->mark_as_seen();
         if (!state.creates.empty())
             co_await find_own_node();
         else if (is_poll && is_watch_active())
             co_await poll();
 
-        progress so_far{.needs_folder = active_sessions().folders().recall(folder_) == folder_state::unknown};
+        progress so_far{.needs_folder = active_sessions().folders().find(folder_) == folder_state::unknown};
         pending_reply indexed(*this);
         for (;;) {
             pending_reply listed(*this);
@@ -151,7 +151,7 @@ private:
     }
     [[nodiscard]] bool is_contended() const noexcept
     {
-        return active_sessions().folders().recall(folder_) == folder_state::contended;
+        return active_sessions().folders().find(folder_) == folder_state::contended;
     }
     [[nodiscard]] bool is_ours(const reply& node) const noexcept
     {
@@ -437,4 +437,4 @@ operation_ptr make_create(client& owner, claim_ptr claim, completion<create_outc
     return operation_ptr(new create_operation(owner, std::move(claim), std::move(done)));
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -61,4 +61,4 @@ operation_ptr make_extend(
     return operation_ptr(new extend_operation(owner, std::move(claim), ttl, std::move(done)));
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

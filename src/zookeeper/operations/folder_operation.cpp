@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -21,7 +21,7 @@ void folder_operation::make_folders(requests& sender, const std::string& folder)
 
 void folder_operation::make_folder(requests& sender, const std::string& folder)
 {
-    if (active_sessions().folders().recall(folder) != folder_state::unknown)
+    if (active_sessions().folders().find(folder) != folder_state::unknown)
         return;
     sender.create(folder, {}, node_kind::persistent, then(&folder_operation::on_folder_reply, folder));
     active_sessions().folders().note(folder, folder_state::uncontended);
@@ -40,7 +40,7 @@ void folder_operation::on_folder_reply(const reply& got, const std::string& fold
     // neither.
     const bool exists = got.ok() || got.what == status::node_exists || got.what == status::access_denied;
     folders.note(folder, exists ? folder_state::uncontended : folder_state::unknown);
-    // Any of its parents may be missing.
+    // Any parent of the folder may be missing.
     for (auto end = folder.rfind('/'); got.what == status::no_node && end != 0 && end != std::string::npos;
         end = folder.rfind('/', end - 1))
         folders.note(folder.substr(0, end), folder_state::unknown);
@@ -50,4 +50,4 @@ void folder_operation::on_folder_reply(const reply& got, const std::string& fold
         folder_failure_ = got;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

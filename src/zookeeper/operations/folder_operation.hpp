@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// An operation that creates the folders of its nodes.
 class folder_operation : public coroutine_operation
@@ -38,4 +38,4 @@ private:
     reply folder_failure_{.what = status::no_node};
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -385,4 +385,4 @@ operation_ptr make_purge(client& owner, completion<list_outcome> done)
     return operation_ptr(new purge_operation(owner, std::move(done)));
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

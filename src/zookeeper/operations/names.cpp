@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 std::string child_path(std::string_view folder, std::string_view name)
 {
@@ -82,4 +82,4 @@ std::optional<node_data> parse_node_data(std::string_view text)
     return parsed;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

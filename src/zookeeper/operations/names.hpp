@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Returns the folder that contains the folder of the key.
 [[nodiscard]] std::string bucket_folder(const settings& config, std::string_view key);
@@ -47,4 +47,4 @@ struct node_data
 /// Returns nullopt if the data was not written by this library.
 [[nodiscard]] std::optional<node_data> parse_node_data(std::string_view text);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

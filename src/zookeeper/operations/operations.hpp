@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 using remote::key_purpose;
 using remote::operation_ptr;
@@ -61,4 +61,4 @@ struct page_start
 /// Removes nothing, because nothing expires at the server. Fails if the server does not answer.
 [[nodiscard]] operation_ptr make_purge(client& owner, completion<list_outcome> done);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -151,4 +151,4 @@ operation_ptr make_release(
     return operation_ptr(new release_operation(owner, std::move(claim), std::move(done), guarantee));
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

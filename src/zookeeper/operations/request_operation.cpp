@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 failure_ptr failure_of(const reply& answer)
 {
@@ -23,4 +23,4 @@ failure_ptr failure_of(const reply& answer)
     }
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

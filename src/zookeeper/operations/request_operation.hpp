@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 using remote::delivery;
 using remote::operation_ptr;
@@ -109,4 +109,4 @@ private:
     bool has_ended_ = false;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -58,4 +58,4 @@ operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_out
     return operation_ptr(new valid_operation(owner, std::move(claim), std::move(done)));
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

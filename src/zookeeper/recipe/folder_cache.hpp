@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Caches the state in which folders were last seen. Entries get lost, a folder may get the entry of another folder
 /// with the same hash, and folders change. A wrong entry costs at most an additional request.
@@ -32,7 +32,7 @@ public:
         const auto hash = std::hash<std::string_view>()(folder);
         table_[hash % size] = sign_of(hash) | static_cast<std::uint32_t>(how);
     }
-    [[nodiscard]] state recall(std::string_view folder) const noexcept
+    [[nodiscard]] state find(std::string_view folder) const noexcept
     {
         if (table_.empty())
             return state::unknown;
@@ -53,4 +53,4 @@ private:
     std::vector<std::uint32_t> table_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

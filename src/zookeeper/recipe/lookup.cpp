@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -93,4 +93,4 @@ void lookup::find_others(const std::vector<endpoint>& hosts, completion<result> 
     });
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

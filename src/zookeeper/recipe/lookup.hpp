@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Resolves the addresses of servers.
 ///
@@ -48,4 +48,4 @@ private:
     asio::ip::basic_resolver<asio::ip::tcp, asio::any_io_executor> resolver_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -1,18 +1,26 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/recipe/names.hpp"
 
-#include <boost/hash2/fnv1a.hpp>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
+
+/// The hash FNV-1a of 64 bits. Boost has it only since 1.88, in Boost.Hash2.
+constexpr std::uint64_t fnv1a(std::string_view text)
+{
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : text)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return hash;
+}
 
 constexpr std::string_view hex_digits = "0123456789ABCDEF";
 /// The alphabet of base64url, which consists of the characters that are not percent-encoded.
@@ -163,9 +171,7 @@ std::optional<std::string> decode_key(std::string_view component)
 
 std::string bucket_of(std::string_view key)
 {
-    boost::hash2::fnv1a_64 hash;
-    hash.update(key.data(), key.size());
-    const auto low = hash.result() & 255;
+    const auto low = fnv1a(key) & 255;
     constexpr std::string_view digits = "0123456789abcdef";
     return {digits[low >> 4], digits[low & 15]};
 }
@@ -213,4 +219,4 @@ bool is_before(place one, place other) noexcept
     return one.wants == role::exclusive && other.wants == role::shared;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

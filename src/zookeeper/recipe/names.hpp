@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Encodes a key as one component of a path: percent-encoded, or, if this is longer, as '~' and base64url. All
 /// characters but letters, digits, '_' and '-' are encoded, so that no node of ours that begins with a '.' is taken for
@@ -61,4 +61,4 @@ struct place
 /// writer read under the number of its write.
 [[nodiscard]] bool is_before(place one, place other) noexcept;
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
-/// The driver's code for the members of a failed transaction that follow the culprit (ZRUNTIMEINCONSISTENCY).
+/// The driver's code for the members of a failed transaction that follow the failed_member (ZRUNTIMEINCONSISTENCY).
 constexpr int runtime_inconsistency = -2;
 
 /// The transaction that is being filled.
@@ -76,10 +76,10 @@ multi_outcome outcome_of(int code, std::span<const int> codes)
         return {.done = true};
     const auto at = std::ranges::find_if(codes, [](int each) { return each != 0 && each != runtime_inconsistency; });
     // If the whole call has failed, for example with its connection, all members have its code, and none is the
-    // culprit.
+    // failed_member.
     if (at == codes.end() || std::ranges::count(codes, *at) > 1)
         return {.done = false};
-    return {.done = false, .culprit = static_cast<std::size_t>(at - codes.begin())};
+    return {.done = false, .failed_member = static_cast<std::size_t>(at - codes.begin())};
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

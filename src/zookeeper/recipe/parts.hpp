@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// A request that can share a transaction with others: the creation of a node together with the write to its folder, or
 /// the removal of a node.
@@ -40,12 +40,12 @@ struct multi_outcome
 {
     bool done;
     /// Index of the member that has failed, if it is known.
-    std::optional<std::size_t> culprit{};
+    std::optional<std::size_t> failed_member{};
 };
 /// \param code code of the call. If it is not 0, no member has taken effect, whatever its own code is: members before
-/// the culprit have the code of success although they were rolled back, and members after it have the code of an
+/// the failed_member have the code of success although they were rolled back, and members after it have the code of an
 /// inconsistency.
 /// \param codes codes of the members; 0 is success
 [[nodiscard]] multi_outcome outcome_of(int code, std::span<const int> codes);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

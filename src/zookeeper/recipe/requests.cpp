@@ -10,7 +10,7 @@
 #include <iterator>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -98,11 +98,11 @@ private:
         std::vector<int> codes;
         for (const auto& each : got.members)
             codes.push_back(each.code);
-        const auto culprit = outcome_of(got.code, codes).culprit;
+        const auto failed_member = outcome_of(got.code, codes).failed_member;
         for (std::size_t i = 0; i < members_.size(); ++i) {
             const auto end = i + 1 < members_.size() ? members_[i + 1].first : codes.size();
-            if (culprit && *culprit >= members_[i].first && *culprit < end)
-                complete(members_[i], outcome_only(got.members[*culprit]));
+            if (failed_member && *failed_member >= members_[i].first && *failed_member < end)
+                complete(members_[i], outcome_only(got.members[*failed_member]));
             else if (members_.size() == 1)
                 complete(members_[i], outcome_only(got));
             else
@@ -406,4 +406,4 @@ void make_nodes(requests& by, const std::string& path)
     make(path);
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

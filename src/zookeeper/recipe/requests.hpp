@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Whether a request may share a transaction with other requests. Its status is `batch_aborted` if another request of
 /// the transaction fails.
@@ -140,4 +140,4 @@ private:
 /// Creates a node and its parents, as far as they do not exist. Reports nothing.
 void make_nodes(requests& by, const std::string& path);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Tracks whether any claim has, or may have, a node in the current session, and which nodes hold a lock.
 ///
@@ -61,4 +61,4 @@ private:
     std::deque<std::set<std::string>> lost_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

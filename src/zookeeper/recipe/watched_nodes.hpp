@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// The nodes that the driver watches. On another connection the driver sets all of its watches again in one packet, and
 /// the server closes the connection if the packet is too large.
@@ -49,4 +49,4 @@ private:
     std::size_t size_ = 0;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

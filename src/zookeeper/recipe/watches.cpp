@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 using remote::max_per_handler;
 
@@ -104,4 +104,4 @@ void watches::forget_unused()
     static_cast<void>(sources_.forget_unused(lease_clock::now(), lease_clock::duration::zero(), max_per_handler));
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

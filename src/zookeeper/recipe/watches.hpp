@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// The nodes that claims wait for, and the server's watches of them, each of which fires once.
 ///
@@ -61,4 +61,4 @@ private:
     std::deque<completion<woken>> ended_waits_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

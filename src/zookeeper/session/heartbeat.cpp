@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -18,16 +18,13 @@ constexpr int beats_per_timeout = 6;
 constexpr remote::liveness::limits beat_limits{.before_first_data = checks_per_timeout / 6,
     .silence = checks_per_timeout / beats_per_timeout + checks_per_timeout / 3};
 
-/// Maximum number of writes that are recorded in half a tick.
-constexpr int writes_per_half_tick = 8;
-
 } // namespace
 
-heartbeat::heartbeat(terms agreed) noexcept : agreed_(agreed), liveness_(beat_limits) {}
+heartbeat::heartbeat(session_terms agreed) noexcept : expiry_(agreed), liveness_(beat_limits) {}
 
 heartbeat::duration heartbeat::check_interval() const noexcept
 {
-    return std::max<duration>(agreed_.session_timeout / checks_per_timeout, 1ms);
+    return std::max<duration>(expiry_.agreed().timeout / checks_per_timeout, 1ms);
 }
 
 void heartbeat::on_connecting() noexcept
@@ -37,51 +34,39 @@ void heartbeat::on_connecting() noexcept
     reply_count_ = 0;
 }
 
-void heartbeat::on_connected(time_point sent, terms agreed)
+void heartbeat::on_connected(time_point sent, session_terms agreed)
 {
-    // With a shorter timeout or a longer tick, the same replies prove less, so the old result is not valid any more.
-    if (agreed.session_timeout < agreed_.session_timeout || agreed.server_tick > agreed_.server_tick)
-        valid_until_ = time_point::min();
-    agreed_ = agreed;
     phase_ = phase::open;
     liveness_ = remote::liveness(beat_limits);
     reply_count_ = 1;
     is_beat_in_flight_ = false;
     next_beat_ = time_point::min();
-    unconfirmed_.clear();
-    // The handshake is a request to the leader, which restarts the session's timeout.
-    prove(sent);
+    expiry_.on_connected(sent, agreed);
 }
 
 void heartbeat::on_disconnected() noexcept
 {
     phase_ = phase::closed;
-    unconfirmed_.clear();
+    expiry_.on_disconnected();
 }
 
 void heartbeat::on_write_answered(time_point sent, time_point now)
 {
     ++reply_count_;
-    const auto until_ping = agreed_.server_tick / 2;
-    while (!unconfirmed_.empty() && unconfirmed_.front().answered + until_ping <= sent) {
-        prove(unconfirmed_.front().sent);
-        unconfirmed_.pop_front();
-    }
-    if (unconfirmed_.empty() || sent - unconfirmed_.back().sent >= until_ping / writes_per_half_tick)
-        unconfirmed_.push_back({sent, now});
+    expiry_.on_write_answered(sent, now);
 }
 
 void heartbeat::on_beat_ended(time_point now) noexcept
 {
     is_beat_in_flight_ = false;
-    next_beat_ = now + agreed_.session_timeout / beats_per_timeout;
+    next_beat_ = now + expiry_.agreed().timeout / beats_per_timeout;
 }
 
 heartbeat::action heartbeat::check(time_point now) noexcept
 {
     if (phase_ == phase::closed)
         return action::none;
-    if (liveness_.turn(reply_count_, true) == remote::liveness::action::give_up)
+    if (liveness_.check(reply_count_, true) == remote::liveness::action::give_up)
         return action::disconnect;
     if (phase_ == phase::opening || is_beat_in_flight_ || now < next_beat_)
         return action::none;
@@ -89,10 +74,4 @@ heartbeat::action heartbeat::check(time_point now) noexcept
     return action::beat;
 }
 
-void heartbeat::prove(time_point sent) noexcept
-{
-    const auto margin = agreed_.session_timeout / 100 + 2ms;
-    valid_until_ = std::max(valid_until_, sent + agreed_.session_timeout - agreed_.server_tick / 2 - margin);
-}
-
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 std::shared_ptr<history_probe> history_probe::start(
     const asio::any_io_executor& strand, const session_settings& settings, completion<std::int64_t> done)
@@ -51,4 +51,4 @@ void history_probe::report(std::int64_t transaction)
         std::exchange(done_, {})(transaction);
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
-/// Opens a separate session, writes `.clock` in it, and reports the number of this transaction.
+/// Opens a separate session, writes to the node `.clock` in it, and reports the number of this transaction.
 ///
 /// A server refuses a session that has seen later transactions than the server has, by closing its connection. A
 /// follower that lags behind and a server without a leader close connections, too, so a refusal proves nothing. A new
@@ -56,4 +56,4 @@ private:
     bool is_repeated_ = false;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

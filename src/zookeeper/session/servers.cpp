@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 std::string server_list(const std::vector<asio::ip::tcp::endpoint>& servers)
 {
@@ -17,4 +17,4 @@ std::string server_list(const std::vector<asio::ip::tcp::endpoint>& servers)
     return list;
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-namespace colock {
+namespace colock::inline v0 {
 namespace asio = boost::asio;
 }
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Returns the list of servers for the C client. After a failure the C client advances by two entries. So the list has
 /// an odd number of entries, one of them twice if needed, so that no server is left out forever.
 [[nodiscard]] std::string server_list(const std::vector<asio::ip::tcp::endpoint>& servers);
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

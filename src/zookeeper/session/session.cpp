@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -388,4 +388,4 @@ void session::complete_later(std::unique_ptr<request> answered)
         post_step();
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

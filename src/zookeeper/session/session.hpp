@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 struct session_settings
 {
@@ -124,4 +124,4 @@ private:
     requests requests_{*this};
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

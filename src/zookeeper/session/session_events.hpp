@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Events that a session reports to its owner, on the strand of the session.
 class session_events
@@ -34,4 +34,4 @@ protected:
     ~session_events() = default;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 using namespace std::chrono_literals;
 
@@ -32,18 +32,18 @@ std::chrono::milliseconds session_life::counted_timeout() const noexcept
     return std::min(timeout_, smallest_timeout_.value_or(timeout_));
 }
 
-heartbeat::terms session_life::terms() const noexcept
+session_terms session_life::terms() const noexcept
 {
-    const heartbeat::duration timeout = counted_timeout();
-    const auto otherwise = std::min<heartbeat::duration>(2s, timeout / 2);
-    return {.session_timeout = timeout, .server_tick = server_tick_ ? heartbeat::duration(*server_tick_) : otherwise};
+    const lease_clock::duration timeout = counted_timeout();
+    const auto otherwise = std::min<lease_clock::duration>(2s, timeout / 2);
+    return {.timeout = timeout, .server_tick = server_tick_ ? lease_clock::duration(*server_tick_) : otherwise};
 }
 
 bool session_life::has_few_ticks() const noexcept
 {
     constexpr int min_ticks = 4;
     const auto agreed = terms();
-    return agreed.session_timeout < min_ticks * agreed.server_tick;
+    return agreed.timeout < min_ticks * agreed.server_tick;
 }
 
 session_life::change session_life::note_phase(zk_client::phase current, time_point before) noexcept
@@ -109,4 +109,4 @@ void session_life::end() noexcept
         bound_->end();
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

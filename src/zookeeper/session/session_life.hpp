@@ -12,10 +12,10 @@
 #include <memory>
 #include <optional>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
-/// State of one session: its id, the state of its connection, and the bound that its leases are tied to. `heartbeat`
-/// decides until when the session certainly lives. Performs no I/O and reads no clock.
+/// State of one session: its id, the state of its connection, and the bound that its leases are tied to.
+/// `session_expiry` computes until when the session certainly lives. Performs no I/O and reads no clock.
 ///
 /// Thread safety: none.
 class session_life
@@ -63,7 +63,7 @@ public:
     void end() noexcept;
 
 private:
-    [[nodiscard]] heartbeat::terms terms() const noexcept;
+    [[nodiscard]] session_terms terms() const noexcept;
     [[nodiscard]] bool extend_bound();
 
     const std::optional<std::chrono::milliseconds> server_tick_;
@@ -78,4 +78,4 @@ private:
     std::shared_ptr<session_bound> bound_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -12,7 +12,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// Asio objects and other state, destroyed when the execution context shuts down.
 struct session::runtime
@@ -48,4 +48,4 @@ struct session::runtime
     bool is_proven = false;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

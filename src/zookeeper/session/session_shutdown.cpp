@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// The end of a session: closed at the server, abandoned, or gone with its context or in the child of a fork.
+// The end of a session: it is closed at the server, abandoned, or dropped with its context or in the child of a fork.
 #include "zookeeper/session/session.hpp"
 #include "zookeeper/session/session_runtime.hpp"
 
@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 void session::close(lease_clock::duration deadline, completion<bool> done)
 {
@@ -116,4 +116,4 @@ void session::context_forked() noexcept
     deliver_rest();
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

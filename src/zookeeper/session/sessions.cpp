@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
@@ -359,4 +359,4 @@ void sessions::drop_after_fork()
     on(event::forked);
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 /// The sessions of a client with an ensemble, one after the other. A session is created when it is needed, replaced by
 /// another one when it has expired, and closed when no claim uses it. The connection of the loop is the connection to a
@@ -113,4 +113,4 @@ private:
     std::optional<std::chrono::milliseconds> smallest_timeout_;
 };
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

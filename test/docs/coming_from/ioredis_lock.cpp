@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "redis_scene.hpp"
+#include "redis_fixture.hpp"
 
 #include "../../integration/redis/server.hpp"
 
@@ -11,7 +11,7 @@
 
 BOOST_AUTO_TEST_SUITE(from_ioredis_lock)
 
-COLOCK_SCENE(memory_scene, create_lock_becomes_options)
+COLOCK_FIXTURE(memory_fixture, create_lock_becomes_options)
 {
     colock::lock busy = co_await other.acquire("app:feature:lock");
     const colock::acquire_options options{.ttl = 20s, .retry = colock::retry_policy::fixed(100ms).times(3)};
@@ -23,7 +23,7 @@ COLOCK_SCENE(memory_scene, create_lock_becomes_options)
     }
 }
 
-COLOCK_SCENE(memory_scene, acquire)
+COLOCK_FIXTURE(memory_fixture, acquire)
 {
     colock::lock lock = co_await locker.acquire("app:lock", {.ttl = 10s, .retry = colock::retry_policy::never()});
     BOOST_TEST(lock.held());
@@ -31,7 +31,7 @@ COLOCK_SCENE(memory_scene, acquire)
                     other.acquire("app:lock", {.retry = colock::retry_policy::never()})) == errc::retry_exhausted));
 }
 
-COLOCK_SCENE(memory_scene, with_a_callback)
+COLOCK_FIXTURE(memory_fixture, with_a_callback)
 {
     colock::error_code ended = errc::lost;
     locker.async_acquire("app:lock", [&](colock::error_code failed, colock::lock) { ended = failed; });
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(with_a_future)
     pool.join();
 }
 
-COLOCK_SCENE(memory_scene, release_tells_of_an_expiry)
+COLOCK_FIXTURE(memory_fixture, release_reports_an_expiry)
 {
     colock::lock lock = co_await locker.acquire("app:lock", {.ttl = 10s});
     co_await pass(20s);
@@ -63,7 +63,7 @@ COLOCK_SCENE(memory_scene, release_tells_of_an_expiry)
     }
 }
 
-COLOCK_SCENE(memory_scene, extend_tells_of_an_expiry)
+COLOCK_FIXTURE(memory_fixture, extend_reports_an_expiry)
 {
     colock::lock lock = co_await locker.acquire("app:lock", {.ttl = 10s});
     co_await lock.extend(20s);
@@ -73,7 +73,7 @@ COLOCK_SCENE(memory_scene, extend_tells_of_an_expiry)
     BOOST_TEST((co_await code_of<colock::extend_error>(lock.extend(20s)) == errc::not_held));
 }
 
-COLOCK_SCENE(memory_scene, held_locks_are_told_and_released_by_key)
+COLOCK_FIXTURE(memory_fixture, held_locks_are_listed_and_released_by_key)
 {
     colock::lock first = co_await locker.acquire("app:lock1");
     colock::lock second = co_await locker.acquire("app:lock2");
@@ -88,7 +88,7 @@ COLOCK_SCENE(memory_scene, held_locks_are_told_and_released_by_key)
     BOOST_TEST(others.held());
 }
 
-COLOCK_SCENE(memory_scene, held_locks_are_released_at_the_end)
+COLOCK_FIXTURE(memory_fixture, held_locks_are_released_at_the_end)
 {
     colock::lock first = co_await locker.acquire("app:lock1");
     colock::lock others = co_await other.acquire("app:lock3");
@@ -98,7 +98,7 @@ COLOCK_SCENE(memory_scene, held_locks_are_released_at_the_end)
     BOOST_TEST(co_await others.is_locked());
 }
 
-COLOCK_SCENE(memory_scene, a_handle_is_one_grant)
+COLOCK_FIXTURE(memory_fixture, a_handle_is_one_grant)
 {
     colock::lock lock = co_await locker.acquire("app:lock");
     std::optional<colock::lock> again = co_await locker.try_acquire("app:lock");
@@ -108,7 +108,7 @@ COLOCK_SCENE(memory_scene, a_handle_is_one_grant)
     BOOST_TEST(lock.held());
 }
 
-COLOCK_SCENE(memory_scene, an_id_is_a_random_token)
+COLOCK_FIXTURE(memory_fixture, an_id_is_a_random_token)
 {
     colock::lock lock = co_await locker.acquire("app:lock");
     std::string id = lock.token().hex();
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_redis, *is_served("COLOCK_TEST_REDIS"))
 
-COLOCK_SCENE(redis_scene, the_plain_layout_is_theirs)
+COLOCK_FIXTURE(redis_fixture, the_plain_layout_is_theirs)
 {
     const auto plain =
         colock::redis::make_adapter(io.get_executor(), {.url = url, .layout = colock::redis::layout::plain});

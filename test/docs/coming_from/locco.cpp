@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongodb_scene.hpp"
-#include "redis_scene.hpp"
+#include "mongodb_fixture.hpp"
+#include "redis_fixture.hpp"
 
 BOOST_AUTO_TEST_SUITE(from_locco)
 
-COLOCK_SCENE(memory_scene, a_locker_has_an_adapter_and_a_retry_policy)
+COLOCK_FIXTURE(memory_fixture, a_locker_has_an_adapter_and_a_retry_policy)
 {
     colock::locker jobs(backend, {.retry = colock::retry_policy::fixed(200ms).jitter(0).times(9)});
     colock::lock busy = co_await other.acquire("user:123");
@@ -17,7 +17,7 @@ COLOCK_SCENE(memory_scene, a_locker_has_an_adapter_and_a_retry_policy)
     }
 }
 
-COLOCK_SCENE(memory_scene, options_are_kept_instead_of_a_lock_that_is_not_acquired)
+COLOCK_FIXTURE(memory_fixture, options_are_kept_instead_of_a_lock_that_is_not_acquired)
 {
     const colock::acquire_options patient{.ttl = 5s, .retry = colock::retry_policy::fixed(100ms).times(49)};
     colock::lock lock = co_await locker.acquire("orders:456", patient);
@@ -25,7 +25,7 @@ COLOCK_SCENE(memory_scene, options_are_kept_instead_of_a_lock_that_is_not_acquir
     BOOST_TEST((lock.ttl() == 5s));
 }
 
-COLOCK_SCENE(memory_scene, acquire_and_release)
+COLOCK_FIXTURE(memory_fixture, acquire_and_release)
 {
     colock::lock lock = co_await locker.acquire("user:123", {.ttl = 3s});
     BOOST_TEST(co_await other.is_locked("user:123"));
@@ -33,7 +33,7 @@ COLOCK_SCENE(memory_scene, acquire_and_release)
     BOOST_TEST(!co_await other.is_locked("user:123"));
 }
 
-COLOCK_SCENE(memory_scene, a_body_is_given_the_lock)
+COLOCK_FIXTURE(memory_fixture, a_body_is_given_the_lock)
 {
     int result = co_await locker.with_lock("user:123", {.ttl = 3s}, [](colock::lock& lock) -> asio::awaitable<int> {
         co_await lock.extend(2s);
@@ -49,7 +49,7 @@ COLOCK_SCENE(memory_scene, a_body_is_given_the_lock)
     BOOST_TEST(!co_await other.is_locked("user:123"));
 }
 
-COLOCK_SCENE(memory_scene, a_quiet_release_hides_an_expiry)
+COLOCK_FIXTURE(memory_fixture, a_quiet_release_hides_an_expiry)
 {
     colock::lock lock = co_await locker.acquire("user:123", {.ttl = 3s});
     co_await pass(4s);
@@ -58,7 +58,7 @@ COLOCK_SCENE(memory_scene, a_quiet_release_hides_an_expiry)
     BOOST_TEST(co_await next.is_locked());
 }
 
-COLOCK_SCENE(memory_scene, a_release_can_raise)
+COLOCK_FIXTURE(memory_fixture, a_release_can_raise)
 {
     colock::lock lock = co_await locker.acquire("user:123", {.ttl = 3s});
     co_await pass(4s);
@@ -70,7 +70,7 @@ COLOCK_SCENE(memory_scene, a_release_can_raise)
     }
 }
 
-COLOCK_SCENE(memory_scene, extend_counts_from_now)
+COLOCK_FIXTURE(memory_fixture, extend_counts_from_now)
 {
     colock::lock lock = co_await locker.acquire("user:123", {.ttl = 3s});
     co_await pass(2s);
@@ -83,7 +83,7 @@ COLOCK_SCENE(memory_scene, extend_counts_from_now)
     BOOST_TEST(!co_await other.is_locked("user:123"));
 }
 
-COLOCK_SCENE(memory_scene, is_locked_asks_the_backend)
+COLOCK_FIXTURE(memory_fixture, is_locked_asks_the_backend)
 {
     colock::lock lock = co_await locker.acquire("user:123", {.ttl = 3s});
     bool still = co_await lock.is_locked();
@@ -92,7 +92,7 @@ COLOCK_SCENE(memory_scene, is_locked_asks_the_backend)
     BOOST_TEST(!co_await lock.is_locked());
 }
 
-COLOCK_SCENE(memory_scene, a_retry_policy_of_one_call)
+COLOCK_FIXTURE(memory_fixture, a_retry_policy_of_one_call)
 {
     colock::lock busy = co_await other.acquire("key", {.ttl = 4s});
     colock::lock lock =
@@ -101,7 +101,7 @@ COLOCK_SCENE(memory_scene, a_retry_policy_of_one_call)
     BOOST_TEST(!locker.defaults().retry.finite());
 }
 
-COLOCK_SCENE(memory_scene, the_policy_is_read_from_the_locker)
+COLOCK_FIXTURE(memory_fixture, the_policy_is_read_from_the_locker)
 {
     colock::locker jobs(backend, {.retry = colock::retry_policy::fixed(200ms).times(9)});
     const colock::retry_policy policy = jobs.defaults().retry;
@@ -109,7 +109,7 @@ COLOCK_SCENE(memory_scene, the_policy_is_read_from_the_locker)
     co_return;
 }
 
-COLOCK_SCENE(memory_scene, properties)
+COLOCK_FIXTURE(memory_fixture, properties)
 {
     colock::lock lock = co_await locker.acquire("key", {.ttl = 3s});
     BOOST_TEST(lock.key() == "key");
@@ -123,7 +123,7 @@ COLOCK_SCENE(memory_scene, properties)
     BOOST_TEST(lock.token().hex() != unique_value);
 }
 
-COLOCK_SCENE(memory_scene, a_total_time)
+COLOCK_FIXTURE(memory_fixture, a_total_time)
 {
     colock::lock busy = co_await other.acquire("key");
     const auto policy = colock::retry_policy::fixed(200ms).times(99).total_time(1s);
@@ -132,7 +132,7 @@ COLOCK_SCENE(memory_scene, a_total_time)
     BOOST_TEST((locker.stats().waited_longest < 2s));
 }
 
-COLOCK_SCENE(memory_scene, a_delay_function)
+COLOCK_FIXTURE(memory_fixture, a_delay_function)
 {
     colock::lock busy = co_await other.acquire("key");
     std::vector<colock::retry_attempt> seen;
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_redis, *is_served("COLOCK_TEST_REDIS"))
 
-COLOCK_SCENE(redis_scene, an_adapter_is_made_from_an_url)
+COLOCK_FIXTURE(redis_fixture, adapter_is_made_from_a_url)
 {
     const auto adapter = colock::redis::make_adapter(io.get_executor(), {.url = url, .prefix = mine + ":"});
     colock::locker locker(adapter);
@@ -174,7 +174,7 @@ COLOCK_SCENE(redis_scene, an_adapter_is_made_from_an_url)
     co_await locker.shutdown();
 }
 
-COLOCK_SCENE(redis_scene, a_lock_that_has_expired_is_not_extended)
+COLOCK_FIXTURE(redis_fixture, a_lock_that_has_expired_is_not_extended)
 {
     co_await never_recreates(locker, other);
 }
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_mongodb, *is_served("COLOCK_TEST_MONGODB"))
 
-COLOCK_SCENE(mongodb_scene, an_adapter_is_made_from_an_url)
+COLOCK_FIXTURE(mongodb_fixture, adapter_is_made_from_a_url)
 {
     const auto adapter =
         colock::mongo::make_adapter(io.get_executor(), {.url = url, .database = "colock", .collection = mine});
@@ -195,7 +195,7 @@ COLOCK_SCENE(mongodb_scene, an_adapter_is_made_from_an_url)
     co_await locker.shutdown();
 }
 
-COLOCK_SCENE(mongodb_scene, a_lock_that_has_expired_is_not_extended)
+COLOCK_FIXTURE(mongodb_fixture, a_lock_that_has_expired_is_not_extended)
 {
     co_await never_recreates(locker, other);
 }

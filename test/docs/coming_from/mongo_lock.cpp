@@ -1,14 +1,14 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "mongodb_scene.hpp"
-#include "redis_scene.hpp"
-#include "zookeeper_scene.hpp"
+#include "mongodb_fixture.hpp"
+#include "redis_fixture.hpp"
+#include "zookeeper_fixture.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancel_after.hpp>
 
 BOOST_AUTO_TEST_SUITE(from_mongo_lock)
 
-COLOCK_SCENE(memory_scene, an_exclusive_lock_is_tried_once)
+COLOCK_FIXTURE(memory_fixture, an_exclusive_lock_is_tried_once)
 {
     std::optional<colock::lock> lock = co_await locker.try_acquire("resource1", {.ttl = 0ms});
     BOOST_TEST(lock.has_value());
@@ -16,7 +16,7 @@ COLOCK_SCENE(memory_scene, an_exclusive_lock_is_tried_once)
     BOOST_TEST((lock->expires_at() == colock::lease_clock::time_point::max()));
 }
 
-COLOCK_SCENE(memory_scene, shared_locks)
+COLOCK_FIXTURE(memory_fixture, shared_locks)
 {
     colock::lock first = co_await locker.acquire("resource2", {.mode = colock::lock_mode::shared});
     colock::lock second = co_await other.acquire("resource2", {.mode = colock::lock_mode::shared});
@@ -24,7 +24,7 @@ COLOCK_SCENE(memory_scene, shared_locks)
     BOOST_TEST(second.held());
 }
 
-COLOCK_SCENE(memory_scene, a_limited_number_of_shared_locks)
+COLOCK_FIXTURE(memory_fixture, a_limited_number_of_shared_locks)
 {
     const colock::acquire_options at_most_two{.mode = colock::lock_mode::shared, .max_holders = 2};
     colock::lock first = co_await locker.acquire("resource2", at_most_two);
@@ -34,7 +34,7 @@ COLOCK_SCENE(memory_scene, a_limited_number_of_shared_locks)
     BOOST_TEST(!!co_await locker.try_acquire("resource2", {.mode = colock::lock_mode::shared, .max_holders = 3}));
 }
 
-COLOCK_SCENE(memory_scene, a_lock_id_is_a_group)
+COLOCK_FIXTURE(memory_fixture, a_lock_id_is_a_group)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1", {.ttl = 0ms, .retry = colock::retry_policy::never()});
@@ -46,7 +46,7 @@ COLOCK_SCENE(memory_scene, a_lock_id_is_a_group)
     BOOST_TEST((co_await other.list({.group = "abcd1234"})).size() == 3U);
 }
 
-COLOCK_SCENE(memory_scene, a_generated_id)
+COLOCK_FIXTURE(memory_fixture, a_generated_id)
 {
     colock::lock_group group = locker.group();
     co_await group.acquire("resource1");
@@ -54,7 +54,7 @@ COLOCK_SCENE(memory_scene, a_generated_id)
     BOOST_TEST((co_await other.list({.group = group.id()})).size() == 1U);
 }
 
-COLOCK_SCENE(memory_scene, one_key_once_in_a_group)
+COLOCK_FIXTURE(memory_fixture, one_key_once_in_a_group)
 {
     colock::lock_group group = locker.group();
     co_await group.acquire("resource2", {.mode = colock::lock_mode::shared});
@@ -62,7 +62,7 @@ COLOCK_SCENE(memory_scene, one_key_once_in_a_group)
                     group.acquire("resource2", {.mode = colock::lock_mode::shared})) == errc::invalid_options));
 }
 
-COLOCK_SCENE(memory_scene, unlock)
+COLOCK_FIXTURE(memory_fixture, unlock)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1");
@@ -77,7 +77,7 @@ COLOCK_SCENE(memory_scene, unlock)
     BOOST_TEST((co_await other.group("abcd1234").release()).empty());
 }
 
-COLOCK_SCENE(memory_scene, renew)
+COLOCK_FIXTURE(memory_fixture, renew)
 {
     colock::lock_group group = locker.group();
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -90,7 +90,7 @@ COLOCK_SCENE(memory_scene, renew)
     BOOST_TEST(group.held());
 }
 
-COLOCK_SCENE(memory_scene, a_part_that_was_not_renewed_is_told)
+COLOCK_FIXTURE(memory_fixture, lock_that_was_not_renewed_is_reported)
 {
     colock::lock_group group = locker.group();
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -103,7 +103,7 @@ COLOCK_SCENE(memory_scene, a_part_that_was_not_renewed_is_told)
     BOOST_TEST(!group.held());
 }
 
-COLOCK_SCENE(memory_scene, a_lock_without_ttl_is_not_renewed)
+COLOCK_FIXTURE(memory_fixture, a_lock_without_ttl_is_not_renewed)
 {
     colock::lock_group group = locker.group();
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -112,7 +112,7 @@ COLOCK_SCENE(memory_scene, a_lock_without_ttl_is_not_renewed)
     BOOST_TEST((group.locks().front().ttl() == 10s));
 }
 
-COLOCK_SCENE(memory_scene, renew_by_id)
+COLOCK_FIXTURE(memory_fixture, renew_by_id)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -120,7 +120,7 @@ COLOCK_SCENE(memory_scene, renew_by_id)
     BOOST_TEST((co_await code_of<colock::extend_error>(other.group("unknown").extend(60s)) == errc::not_held));
 }
 
-COLOCK_SCENE(memory_scene, details)
+COLOCK_FIXTURE(memory_fixture, details)
 {
     colock::lock lock =
         co_await locker.acquire("resource1", {.ttl = 10s, .owner = "john", .comment = "rebuild", .host = "host.name"});
@@ -132,7 +132,7 @@ COLOCK_SCENE(memory_scene, details)
     BOOST_TEST(!locker.defaults().host.empty());
 }
 
-COLOCK_SCENE(memory_scene, status)
+COLOCK_FIXTURE(memory_fixture, status)
 {
     colock::lock lock = co_await locker.acquire("resource1", {.ttl = 10s, .owner = "john"});
     co_await pass(1s);
@@ -147,7 +147,7 @@ COLOCK_SCENE(memory_scene, status)
     BOOST_TEST((co_await other.list({.owner = "jane"})).empty());
 }
 
-COLOCK_SCENE(memory_scene, filters)
+COLOCK_FIXTURE(memory_fixture, filters)
 {
     const auto before = std::chrono::system_clock::now() - 1h;
     colock::lock five = co_await locker.acquire("resource1", {.ttl = 5s});
@@ -172,7 +172,7 @@ COLOCK_SCENE(memory_scene, filters)
     BOOST_TEST((co_await found({.remaining_at_least = 60s}) == longer));
 }
 
-COLOCK_SCENE(memory_scene, the_newest_first)
+COLOCK_FIXTURE(memory_fixture, the_newest_first)
 {
     std::vector<colock::lock> locks;
     for (const char* const key : {"1", "2", "3", "4", "5", "6", "7"}) {
@@ -183,7 +183,7 @@ COLOCK_SCENE(memory_scene, the_newest_first)
     BOOST_TEST((keys_of(all) == std::vector<std::string>{"7", "6", "5", "4", "3", "2", "1"}));
 }
 
-COLOCK_SCENE(memory_scene, in_pages)
+COLOCK_FIXTURE(memory_fixture, in_pages)
 {
     std::vector<colock::lock> locks;
     for (int i = 0; i < 1000; ++i)
@@ -197,7 +197,7 @@ COLOCK_SCENE(memory_scene, in_pages)
     BOOST_TEST(seen == 1000U);
 }
 
-COLOCK_SCENE(memory_scene, expired_locks_are_told_by_purge)
+COLOCK_FIXTURE(memory_fixture, purge_returns_expired_locks)
 {
     colock::lock expired = co_await locker.acquire("resource1", {.ttl = 10s, .owner = "john"});
     colock::lock live = co_await locker.acquire("resource2");
@@ -209,7 +209,7 @@ COLOCK_SCENE(memory_scene, expired_locks_are_told_by_purge)
     BOOST_TEST(live.held());
 }
 
-COLOCK_SCENE(memory_scene, purge_with_the_rest_of_each_group)
+COLOCK_FIXTURE(memory_fixture, purge_with_the_rest_of_each_group)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -223,7 +223,7 @@ COLOCK_SCENE(memory_scene, purge_with_the_rest_of_each_group)
     BOOST_TEST(!co_await other.is_locked("resource2"));
 }
 
-COLOCK_SCENE(memory_scene, purge_takes_no_live_lock)
+COLOCK_FIXTURE(memory_fixture, purge_takes_no_live_lock)
 {
     colock::lock_group group = locker.group();
     co_await group.acquire("resource1", {.ttl = 10s});
@@ -234,7 +234,7 @@ COLOCK_SCENE(memory_scene, purge_takes_no_live_lock)
     BOOST_TEST(co_await other.is_locked("resource2"));
 }
 
-COLOCK_SCENE(memory_scene, a_deadline_is_a_context)
+COLOCK_FIXTURE(memory_fixture, a_deadline_is_a_context)
 {
     colock::lock busy = co_await other.acquire("resource1", {.ttl = 0ms});
     auto [failed, lock] = co_await locker.async_acquire("resource1", asio::cancel_after(10ms, asio::as_tuple));
@@ -244,7 +244,7 @@ COLOCK_SCENE(memory_scene, a_deadline_is_a_context)
     BOOST_TEST(!co_await other.is_locked("resource1"));
 }
 
-COLOCK_SCENE(memory_scene, a_purge_loop)
+COLOCK_FIXTURE(memory_fixture, a_purge_loop)
 {
     colock::locker locks(backend, {.purge = colock::background_purge{.interval = 1min, .limit = 1000}});
     colock::lock expired = co_await other.acquire("resource1", {.ttl = 10s});
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_mongodb, *is_served("COLOCK_TEST_MONGODB"))
 
-COLOCK_SCENE(mongodb_scene, indexes)
+COLOCK_FIXTURE(mongodb_fixture, indexes)
 {
     const auto adapter = make();
     co_await colock::mongo::create_indexes(adapter);
@@ -264,7 +264,7 @@ COLOCK_SCENE(mongodb_scene, indexes)
     BOOST_TEST((co_await code_of(colock::mongo::create_indexes(adapter)) == colock::error_code()));
 }
 
-COLOCK_SCENE(mongodb_scene, locks_of_both_kinds_and_their_status)
+COLOCK_FIXTURE(mongodb_fixture, locks_of_both_kinds_and_their_status)
 {
     colock::lock exclusive = co_await locker.acquire("resource1", {.ttl = 0ms, .owner = "john"});
     colock::lock shared = co_await locker.acquire("resource2", {.ttl = 10s, .mode = colock::lock_mode::shared});
@@ -277,7 +277,7 @@ COLOCK_SCENE(mongodb_scene, locks_of_both_kinds_and_their_status)
     BOOST_TEST(found.front().fence == exclusive.fence());
 }
 
-COLOCK_SCENE(mongodb_scene, unlock)
+COLOCK_FIXTURE(mongodb_fixture, unlock)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1");
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_redis, *is_served("COLOCK_TEST_REDIS"))
 
-COLOCK_SCENE(redis_scene, status)
+COLOCK_FIXTURE(redis_fixture, status)
 {
     colock::lock lock = co_await locker.acquire("resource1", {.ttl = 10s, .owner = "john"});
     co_await lock.extend(20s);
@@ -305,7 +305,7 @@ COLOCK_SCENE(redis_scene, status)
     BOOST_TEST(lock.fence() != 0U);
 }
 
-COLOCK_SCENE(redis_scene, unlock)
+COLOCK_FIXTURE(redis_fixture, unlock)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1");
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_zookeeper, *is_served("COLOCK_TEST_ZOOKEEPER"))
 
-COLOCK_SCENE(zookeeper_scene, unlock)
+COLOCK_FIXTURE(zookeeper_fixture, unlock)
 {
     colock::lock_group group = locker.group("abcd1234");
     co_await group.acquire("resource1");

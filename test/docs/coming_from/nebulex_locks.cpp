@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "scene.hpp"
+#include "fixture.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -8,7 +8,7 @@
 
 BOOST_AUTO_TEST_SUITE(from_nebulex_locks)
 
-COLOCK_SCENE(memory_scene, a_locker_is_passed_on_instead_of_a_name)
+COLOCK_FIXTURE(memory_fixture, a_locker_is_passed_on_instead_of_a_name)
 {
     colock::locker locks(colock::memory::make_adapter(io.get_executor()));
     colock::locker same = locks;
@@ -17,7 +17,7 @@ COLOCK_SCENE(memory_scene, a_locker_is_passed_on_instead_of_a_name)
     BOOST_TEST(same.held_locks().size() == 2U);
 }
 
-COLOCK_SCENE(memory_scene, shutdown_instead_of_a_supervisor)
+COLOCK_FIXTURE(memory_fixture, shutdown_instead_of_a_supervisor)
 {
     colock::lock held = co_await locker.acquire("key1");
     colock::shutdown_report report = co_await locker.shutdown(5s);
@@ -26,7 +26,7 @@ COLOCK_SCENE(memory_scene, shutdown_instead_of_a_supervisor)
     BOOST_TEST((co_await code_of(locker.acquire("key1")) == errc::shutting_down));
 }
 
-COLOCK_SCENE(memory_scene, several_keys_at_once)
+COLOCK_FIXTURE(memory_fixture, several_keys_at_once)
 {
     colock::lock busy = co_await other.acquire("key2", {.ttl = 50s});
     BOOST_TEST((co_await code_of<colock::retry_error>(locker.acquire_all({"key2", "key1"},
@@ -40,7 +40,7 @@ COLOCK_SCENE(memory_scene, several_keys_at_once)
     BOOST_TEST(!co_await other.is_locked("key2"));
 }
 
-COLOCK_SCENE(memory_scene, keys_that_are_read_and_keys_that_are_written)
+COLOCK_FIXTURE(memory_fixture, keys_that_are_read_and_keys_that_are_written)
 {
     colock::lock_group held = co_await locker.acquire_all({"key1", {"key2", colock::lock_mode::shared}});
     colock::lock reading = co_await other.acquire("key2", {.mode = colock::lock_mode::shared});
@@ -49,7 +49,7 @@ COLOCK_SCENE(memory_scene, keys_that_are_read_and_keys_that_are_written)
                     locker.acquire_all({"a", {"a", colock::lock_mode::shared}})) == errc::invalid_options));
 }
 
-COLOCK_SCENE(memory_scene, the_global_lock)
+COLOCK_FIXTURE(memory_fixture, the_global_lock)
 {
     colock::lock_group held = co_await locker.acquire_global();
     BOOST_TEST((co_await code_of<colock::retry_error>(other.acquire_global({.retry = colock::retry_policy::never()})) ==
@@ -61,7 +61,7 @@ COLOCK_SCENE(memory_scene, the_global_lock)
     BOOST_TEST(key.held());
 }
 
-COLOCK_SCENE(memory_scene, an_exception_releases)
+COLOCK_FIXTURE(memory_fixture, an_exception_releases)
 {
     BOOST_TEST((co_await code_of(locker.with_lock("key1", [] { throw boost::system::system_error(errc::lost); })) ==
                 errc::lost));
@@ -76,7 +76,7 @@ COLOCK_SCENE(memory_scene, an_exception_releases)
     BOOST_TEST(!co_await other.is_locked("key2"));
 }
 
-COLOCK_SCENE(memory_scene, a_release_needs_the_handle)
+COLOCK_FIXTURE(memory_fixture, a_release_needs_the_handle)
 {
     colock::lock_group held = co_await locker.acquire_all({"key1", "key2"});
     std::vector<colock::lock_report> reports = co_await held.release();
@@ -85,7 +85,7 @@ COLOCK_SCENE(memory_scene, a_release_needs_the_handle)
         BOOST_TEST(!each.status);
 }
 
-COLOCK_SCENE(memory_scene, an_administrator_releases_by_key)
+COLOCK_FIXTURE(memory_fixture, an_administrator_releases_by_key)
 {
     colock::lock held = co_await locker.acquire("key1");
     std::vector<colock::lock_status> removed = co_await other.break_lock("key1");
@@ -93,7 +93,7 @@ COLOCK_SCENE(memory_scene, an_administrator_releases_by_key)
     BOOST_TEST(!co_await held.is_locked());
 }
 
-COLOCK_SCENE(memory_scene, whoever_knows_the_id_releases_a_group)
+COLOCK_FIXTURE(memory_fixture, caller_that_knows_the_id_releases_a_group)
 {
     colock::lock_group held = co_await locker.acquire_all({"key1", "key2"});
     std::vector<colock::lock_report> reports = co_await other.group(held.id()).release();
@@ -101,7 +101,7 @@ COLOCK_SCENE(memory_scene, whoever_knows_the_id_releases_a_group)
     BOOST_TEST(!co_await other.is_locked("key1"));
 }
 
-COLOCK_SCENE(memory_scene, an_old_handle_cannot_release_anothers_lock)
+COLOCK_FIXTURE(memory_fixture, an_old_handle_cannot_release_anothers_lock)
 {
     colock::lock old = co_await locker.acquire("key1", {.ttl = 1s});
     co_await pass(2s);
@@ -110,7 +110,7 @@ COLOCK_SCENE(memory_scene, an_old_handle_cannot_release_anothers_lock)
     BOOST_TEST(co_await next.is_locked());
 }
 
-COLOCK_SCENE(memory_scene, a_lock_timeout)
+COLOCK_FIXTURE(memory_fixture, a_lock_timeout)
 {
     colock::lock stale = co_await other.acquire("key1", {.ttl = 30s});
     colock::lock lock = co_await locker.acquire("key1");
@@ -118,24 +118,24 @@ COLOCK_SCENE(memory_scene, a_lock_timeout)
     BOOST_TEST((locker.stats().waited_longest > 29s));
 }
 
-COLOCK_SCENE(memory_scene, a_coroutine_that_is_destroyed_releases)
+COLOCK_FIXTURE(memory_fixture, a_coroutine_that_is_destroyed_releases)
 {
-    asio::any_completion_handler<void()> dies;
+    asio::any_completion_handler<void()> pending;
     const auto work = [&](colock::locker locks) -> asio::awaitable<void> {
         colock::lock lock = co_await locks.acquire("key1", {.ttl = 0ms});
         co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
-            [&](auto handler) { dies = std::move(handler); }, asio::use_awaitable);
+            [&](auto handler) { pending = std::move(handler); }, asio::use_awaitable);
         BOOST_ERROR("was to be destroyed");
     };
     asio::co_spawn(io, work(locker), asio::detached);
     co_await pass(1s);
     BOOST_TEST(co_await other.is_locked("key1"));
-    dies = nullptr;
+    pending = nullptr;
     colock::lock next = co_await other.acquire("key1");
     BOOST_TEST((other.stats().waited_longest < 1s));
 }
 
-COLOCK_SCENE(memory_scene, a_stale_lock_in_the_way_goes)
+COLOCK_FIXTURE(memory_fixture, expired_lock_does_not_block_the_next_acquire)
 {
     colock::lock stale = co_await other.acquire("key1", {.ttl = 1s});
     co_await pass(2s);
@@ -143,7 +143,7 @@ COLOCK_SCENE(memory_scene, a_stale_lock_in_the_way_goes)
     BOOST_TEST(lock.has_value());
 }
 
-COLOCK_SCENE(memory_scene, memory_sweeps_stale_locks)
+COLOCK_FIXTURE(memory_fixture, memory_sweeps_stale_locks)
 {
     const auto swept = colock::memory::make_adapter(io.get_executor(), {.sweep_interval = 5min, .sweep_batch = 100});
     colock::locker locks(swept);
@@ -156,7 +156,7 @@ COLOCK_SCENE(memory_scene, memory_sweeps_stale_locks)
     BOOST_TEST((co_await locks.purge()).empty());
 }
 
-COLOCK_SCENE(memory_scene, a_purge_in_the_background)
+COLOCK_FIXTURE(memory_fixture, a_purge_in_the_background)
 {
     colock::locker locks(backend, {.purge = colock::background_purge{.interval = 5min, .limit = 100}});
     colock::lock stale = co_await other.acquire("key1", {.ttl = 1s});
@@ -164,20 +164,20 @@ COLOCK_SCENE(memory_scene, a_purge_in_the_background)
     BOOST_TEST((co_await other.purge()).empty());
 }
 
-COLOCK_SCENE(memory_scene, a_callback_after_start_up)
+COLOCK_FIXTURE(memory_fixture, a_callback_after_start_up)
 {
     struct watcher : colock::observer
     {
         void ready(std::string_view backend) noexcept override { seen = backend; }
         std::string seen;
     };
-    const auto told = std::make_shared<watcher>();
-    colock::locker locks(colock::memory::make_adapter(io.get_executor()), {.observer = told});
-    BOOST_TEST(told->seen == "memory");
+    const auto listener = std::make_shared<watcher>();
+    colock::locker locks(colock::memory::make_adapter(io.get_executor()), {.observer = listener});
+    BOOST_TEST(listener->seen == "memory");
     co_return;
 }
 
-COLOCK_SCENE(memory_scene, who_holds_what)
+COLOCK_FIXTURE(memory_fixture, who_holds_what)
 {
     colock::lock held = co_await other.acquire("key1", {.owner = "worker 7"});
     std::vector<colock::lock_status> entries = co_await locker.list();
@@ -188,7 +188,7 @@ COLOCK_SCENE(memory_scene, who_holds_what)
     BOOST_TEST((entries.front().remaining > 29s));
 }
 
-COLOCK_SCENE(memory_scene, waiters_are_served_in_turn)
+COLOCK_FIXTURE(memory_fixture, waiters_are_served_in_turn)
 {
     colock::lock held = co_await locker.acquire("key1");
     std::string order;
@@ -203,7 +203,7 @@ COLOCK_SCENE(memory_scene, waiters_are_served_in_turn)
     BOOST_TEST(order == "abc");
 }
 
-COLOCK_SCENE(memory_scene, a_key_is_text)
+COLOCK_FIXTURE(memory_fixture, a_key_is_text)
 {
     colock::lock lock = co_await locker.acquire("user:" + std::to_string(42));
     BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("")) == errc::invalid_key));

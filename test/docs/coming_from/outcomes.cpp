@@ -2,8 +2,8 @@
 //
 // Errors, events, moved locks and guarded resources of all backends.
 
-#include "mongodb_scene.hpp"
-#include "redis_scene.hpp"
+#include "mongodb_fixture.hpp"
+#include "redis_fixture.hpp"
 
 #include "support/scripted_adapter.hpp"
 
@@ -15,8 +15,8 @@ namespace {
 using colock::testing::operation;
 using colock::testing::step;
 
-/// A scene whose backend fails as the test says.
-struct faulty_scene : memory_scene
+/// A fixture whose backend fails as the test says.
+struct faulty_fixture : memory_fixture
 {
     std::shared_ptr<colock::testing::scripted_adapter> script =
         std::make_shared<colock::testing::scripted_adapter>(backend);
@@ -55,14 +55,14 @@ public:
 
 BOOST_AUTO_TEST_SUITE(errors)
 
-COLOCK_SCENE(memory_scene, busy_is_an_answer)
+COLOCK_FIXTURE(memory_fixture, busy_is_an_answer)
 {
     colock::lock busy = co_await other.acquire("k");
     std::optional<colock::lock> maybe = co_await locker.try_acquire("k");
     BOOST_TEST(!maybe);
 }
 
-COLOCK_SCENE(memory_scene, retries_have_ended)
+COLOCK_FIXTURE(memory_fixture, retries_have_ended)
 {
     colock::lock busy = co_await other.acquire("k");
     try {
@@ -74,7 +74,7 @@ COLOCK_SCENE(memory_scene, retries_have_ended)
     }
 }
 
-COLOCK_SCENE(faulty_scene, the_backend_has_failed)
+COLOCK_FIXTURE(faulty_fixture, the_backend_has_failed)
 {
     script->always(operation::create, step::fail(errc::unavailable, "nobody listens"));
     try {
@@ -87,7 +87,7 @@ COLOCK_SCENE(faulty_scene, the_backend_has_failed)
     BOOST_TEST(!!co_await code_of<colock::create_error>(remote.try_acquire("k")));
 }
 
-COLOCK_SCENE(faulty_scene, the_drivers_own_code_is_kept)
+COLOCK_FIXTURE(faulty_fixture, the_drivers_own_code_is_kept)
 {
     const auto refused = make_error_code(boost::system::errc::connection_refused);
     script->always(operation::create, step::fail(errc::unavailable, "nobody listens", refused));
@@ -99,7 +99,7 @@ COLOCK_SCENE(faulty_scene, the_drivers_own_code_is_kept)
     }
 }
 
-COLOCK_SCENE(faulty_scene, no_answer_is_not_busy)
+COLOCK_FIXTURE(faulty_fixture, no_answer_is_not_busy)
 {
     script->next(operation::create, step::lose_reply());
     BOOST_TEST((co_await code_of<colock::create_error>(remote.acquire("k")) == errc::outcome_unknown));
@@ -109,7 +109,7 @@ COLOCK_SCENE(faulty_scene, no_answer_is_not_busy)
     BOOST_TEST(remote.stats().settled == 1U);
 }
 
-COLOCK_SCENE(memory_scene, not_held_any_more)
+COLOCK_FIXTURE(memory_fixture, not_held_any_more)
 {
     colock::lock lock = co_await locker.acquire("k", {.ttl = 1s});
     co_await pass(2s);
@@ -117,7 +117,7 @@ COLOCK_SCENE(memory_scene, not_held_any_more)
     BOOST_TEST((co_await code_of<colock::extend_error>(lock.extend(1s)) == errc::not_held));
 }
 
-COLOCK_SCENE(faulty_scene, a_release_without_an_answer)
+COLOCK_FIXTURE(faulty_fixture, a_release_without_an_answer)
 {
     colock::lock lock = co_await remote.acquire("k");
     script->next(operation::release, step::lose_reply());
@@ -127,7 +127,7 @@ COLOCK_SCENE(faulty_scene, a_release_without_an_answer)
     BOOST_TEST(!co_await other.is_locked("k"));
 }
 
-COLOCK_SCENE(memory_scene, a_second_release_is_none)
+COLOCK_FIXTURE(memory_fixture, a_second_release_is_none)
 {
     colock::lock lock = co_await locker.acquire("k");
     co_await lock.release();
@@ -136,21 +136,21 @@ COLOCK_SCENE(memory_scene, a_second_release_is_none)
     BOOST_TEST(co_await next.is_locked());
 }
 
-COLOCK_SCENE(memory_scene, a_released_lock_is_not_extended)
+COLOCK_FIXTURE(memory_fixture, a_released_lock_is_not_extended)
 {
     colock::lock lock = co_await locker.acquire("k");
     co_await lock.release();
     BOOST_TEST((co_await code_of<colock::extend_error>(lock.extend(1s)) == errc::not_held));
 }
 
-COLOCK_SCENE(memory_scene, an_empty_handle)
+COLOCK_FIXTURE(memory_fixture, an_empty_handle)
 {
     colock::lock lock;
     BOOST_TEST(!lock);
     BOOST_TEST((co_await code_of<colock::validation_error>(lock.extend(1s)) == errc::invalid_options));
 }
 
-COLOCK_SCENE(memory_scene, bad_input)
+COLOCK_FIXTURE(memory_fixture, bad_input)
 {
     BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("")) == errc::invalid_key));
     BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("k", {.ttl = -1ms})) == errc::invalid_ttl));
@@ -161,7 +161,7 @@ COLOCK_SCENE(memory_scene, bad_input)
         (co_await code_of<colock::validation_error>(locker.acquire("k", {.max_holders = 2})) == errc::invalid_options));
 }
 
-COLOCK_SCENE(memory_scene, all_have_one_base)
+COLOCK_FIXTURE(memory_fixture, all_have_one_base)
 {
     colock::lock busy = co_await other.acquire("k");
     try {
@@ -173,7 +173,7 @@ COLOCK_SCENE(memory_scene, all_have_one_base)
     }
 }
 
-COLOCK_SCENE(memory_scene, a_cancelled_call)
+COLOCK_FIXTURE(memory_fixture, a_cancelled_call)
 {
     colock::lock busy = co_await other.acquire("k");
     asio::cancellation_signal cancel;
@@ -188,7 +188,7 @@ COLOCK_SCENE(memory_scene, a_cancelled_call)
     BOOST_TEST(!co_await other.is_locked("k"));
 }
 
-COLOCK_SCENE(memory_scene, lost_in_the_middle_of_the_work)
+COLOCK_FIXTURE(memory_fixture, lost_in_the_middle_of_the_work)
 {
     const auto body = [&]() -> asio::awaitable<void> {
         co_await other.break_lock("k");
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(events)
 
-COLOCK_SCENE(memory_scene, of_a_lock_that_is_waited_for_and_released)
+COLOCK_FIXTURE(memory_fixture, of_a_lock_that_is_waited_for_and_released)
 {
     const auto events = std::make_shared<timeline>();
     colock::locker locks(backend, {.observer = events});
@@ -216,7 +216,7 @@ COLOCK_SCENE(memory_scene, of_a_lock_that_is_waited_for_and_released)
     BOOST_TEST(second->held());
 }
 
-COLOCK_SCENE(memory_scene, of_a_lock_that_is_renewed)
+COLOCK_FIXTURE(memory_fixture, of_a_lock_that_is_renewed)
 {
     const auto events = std::make_shared<timeline>();
     colock::locker locks(backend, {.observer = events});
@@ -225,7 +225,7 @@ COLOCK_SCENE(memory_scene, of_a_lock_that_is_renewed)
     BOOST_TEST(events->all == "ready granted renewed ");
 }
 
-COLOCK_SCENE(memory_scene, of_a_lock_that_expires)
+COLOCK_FIXTURE(memory_fixture, of_a_lock_that_expires)
 {
     const auto events = std::make_shared<timeline>();
     colock::locker locks(backend, {.observer = events});
@@ -235,7 +235,7 @@ COLOCK_SCENE(memory_scene, of_a_lock_that_expires)
     BOOST_TEST(events->contains("lost:expired"));
 }
 
-COLOCK_SCENE(memory_scene, of_a_lock_that_is_broken)
+COLOCK_FIXTURE(memory_fixture, of_a_lock_that_is_broken)
 {
     const auto events = std::make_shared<timeline>();
     colock::locker locks(backend, {.observer = events});
@@ -246,7 +246,7 @@ COLOCK_SCENE(memory_scene, of_a_lock_that_is_broken)
     BOOST_TEST((co_await lock.lost() == colock::lost_reason::broken));
 }
 
-COLOCK_SCENE(faulty_scene, of_a_connection)
+COLOCK_FIXTURE(faulty_fixture, of_a_connection)
 {
     const auto events = std::make_shared<timeline>();
     colock::locker locks(script, {.observer = events});
@@ -260,7 +260,7 @@ COLOCK_SCENE(faulty_scene, of_a_connection)
     co_return;
 }
 
-COLOCK_SCENE(faulty_scene, of_a_session_that_ends)
+COLOCK_FIXTURE(faulty_fixture, of_a_session_that_ends)
 {
     const auto events = std::make_shared<timeline>();
     script->open_session(colock::lease_clock::now() + 10s);
@@ -273,7 +273,7 @@ COLOCK_SCENE(faulty_scene, of_a_session_that_ends)
     BOOST_TEST(!lock.held());
 }
 
-COLOCK_SCENE(faulty_scene, of_an_acquire_without_an_answer)
+COLOCK_FIXTURE(faulty_fixture, of_an_acquire_without_an_answer)
 {
     const auto events = std::make_shared<timeline>();
     colock::locker locks(script, {.retry = colock::retry_policy::never(), .observer = events});
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(moving)
 
-COLOCK_SCENE(memory_scene, detach_and_adopt)
+COLOCK_FIXTURE(memory_fixture, detach_and_adopt)
 {
     colock::lock lock = co_await locker.acquire("k", {.ttl = 10s});
     std::string ticket = co_await lock.detach();
@@ -300,7 +300,7 @@ COLOCK_SCENE(memory_scene, detach_and_adopt)
     BOOST_TEST((moved.ttl() == 10s));
 }
 
-COLOCK_SCENE(memory_scene, a_ticket_works_once)
+COLOCK_FIXTURE(memory_fixture, a_ticket_works_once)
 {
     colock::lock lock = co_await locker.acquire("k");
     std::string ticket = co_await lock.detach();
@@ -309,7 +309,7 @@ COLOCK_SCENE(memory_scene, a_ticket_works_once)
     BOOST_TEST(co_await moved.is_locked());
 }
 
-COLOCK_SCENE(memory_scene, the_ttl_runs_in_between)
+COLOCK_FIXTURE(memory_fixture, the_ttl_runs_in_between)
 {
     colock::lock lock = co_await locker.acquire("k", {.ttl = 10s, .renewal = colock::renewal::automatic});
     std::string ticket = co_await lock.detach();
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_redis)
 
-COLOCK_SCENE(redis_scene, a_lock_moves)
+COLOCK_FIXTURE(redis_fixture, a_lock_moves)
 {
     colock::lock lock = co_await locker.acquire("k", {.ttl = 10s});
     std::string ticket = co_await lock.detach();
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_mongodb)
 
-COLOCK_SCENE(mongodb_scene, a_lock_moves)
+COLOCK_FIXTURE(mongodb_fixture, a_lock_moves)
 {
     colock::lock lock = co_await locker.acquire("k", {.ttl = 10s});
     std::string ticket = co_await lock.detach();

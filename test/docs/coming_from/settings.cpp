@@ -2,11 +2,11 @@
 //
 // Defaults, differences and retries of all libraries.
 
-#include "scene.hpp"
+#include "fixture.hpp"
 
 BOOST_AUTO_TEST_SUITE(defaults)
 
-COLOCK_SCENE(memory_scene, ours)
+COLOCK_FIXTURE(memory_fixture, ours)
 {
     const colock::locker_options ours = locker.defaults();
     BOOST_TEST((ours.ttl == 30s));
@@ -21,7 +21,7 @@ COLOCK_SCENE(memory_scene, ours)
     BOOST_TEST(!lock.held());
 }
 
-COLOCK_SCENE(memory_scene, of_ioredis_lock)
+COLOCK_FIXTURE(memory_fixture, of_ioredis_lock)
 {
     colock::locker locks(backend, {.ttl = 10s, .retry = colock::retry_policy::never()});
     colock::lock lock = co_await locks.acquire("k");
@@ -30,7 +30,7 @@ COLOCK_SCENE(memory_scene, of_ioredis_lock)
     BOOST_TEST(locks.stats().attempts == 2U);
 }
 
-COLOCK_SCENE(memory_scene, of_ioredis_lock_6)
+COLOCK_FIXTURE(memory_fixture, of_ioredis_lock_6)
 {
     colock::locker locks(backend, {.ttl = 10s, .retry = colock::retry_policy::fixed(55ms).jitter(0.09).times(6)});
     colock::lock lock = co_await locks.acquire("k");
@@ -38,7 +38,7 @@ COLOCK_SCENE(memory_scene, of_ioredis_lock_6)
     BOOST_TEST(locks.stats().attempts == 8U);
 }
 
-COLOCK_SCENE(memory_scene, of_nebulex_locks)
+COLOCK_FIXTURE(memory_fixture, of_nebulex_locks)
 {
     colock::locker locks(backend, {.ttl = 30s, .retry = colock::retry_policy::fixed(10ms).jitter(0.2).times(3)});
     colock::lock lock = co_await locks.acquire("k");
@@ -47,7 +47,7 @@ COLOCK_SCENE(memory_scene, of_nebulex_locks)
     BOOST_TEST(locks.stats().attempts == 5U);
 }
 
-COLOCK_SCENE(memory_scene, of_mongo_lock)
+COLOCK_FIXTURE(memory_fixture, of_mongo_lock)
 {
     colock::locker locks(backend, {.ttl = 0ms, .retry = colock::retry_policy::never()});
     colock::lock lock = co_await locks.acquire("k");
@@ -55,7 +55,7 @@ COLOCK_SCENE(memory_scene, of_mongo_lock)
     BOOST_TEST((co_await code_of<colock::retry_error>(locks.acquire("k")) == errc::retry_exhausted));
 }
 
-COLOCK_SCENE(memory_scene, of_zookeeper_node_shared_lock)
+COLOCK_FIXTURE(memory_fixture, of_zookeeper_node_shared_lock)
 {
     colock::locker locks(backend, {.ttl = 0ms, .retry = colock::retry_policy::forever()});
     colock::lock lock = co_await locks.acquire("k");
@@ -63,7 +63,7 @@ COLOCK_SCENE(memory_scene, of_zookeeper_node_shared_lock)
     BOOST_TEST(!locks.defaults().retry.finite());
 }
 
-COLOCK_SCENE(memory_scene, of_locco)
+COLOCK_FIXTURE(memory_fixture, of_locco)
 {
     // locco has no default settings: the key, the TTL and the retry settings have to be given.
     colock::lock busy = co_await other.acquire("k");
@@ -76,14 +76,14 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(differences)
 
-COLOCK_SCENE(memory_scene, a_ttl_of_100_ms_at_least)
+COLOCK_FIXTURE(memory_fixture, a_ttl_of_100_ms_at_least)
 {
     BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("k", {.ttl = 99ms})) == errc::invalid_ttl));
     colock::lock lock = co_await locker.acquire("k", {.ttl = 100ms});
     BOOST_TEST(lock.held());
 }
 
-COLOCK_SCENE(memory_scene, no_limit_is_zero)
+COLOCK_FIXTURE(memory_fixture, no_limit_is_zero)
 {
     const colock::acquire_options any{.mode = colock::lock_mode::shared, .max_holders = 0};
     colock::lock first = co_await locker.acquire("k", any);
@@ -91,7 +91,7 @@ COLOCK_SCENE(memory_scene, no_limit_is_zero)
     BOOST_TEST(second.held());
 }
 
-COLOCK_SCENE(memory_scene, not_reentrant)
+COLOCK_FIXTURE(memory_fixture, not_reentrant)
 {
     colock::lock lock = co_await locker.acquire("k", {.ttl = 5s});
     colock::lock again = co_await locker.acquire("k");
@@ -99,14 +99,14 @@ COLOCK_SCENE(memory_scene, not_reentrant)
     BOOST_TEST((locker.stats().waited_longest > 4s));
 }
 
-COLOCK_SCENE(memory_scene, for_ever)
+COLOCK_FIXTURE(memory_fixture, acquire_without_a_policy_waits_forever)
 {
     colock::lock busy = co_await other.acquire("k", {.ttl = 20min});
     colock::lock lock = co_await locker.acquire("k");
     BOOST_TEST((locker.stats().waited_longest > 19min));
 }
 
-COLOCK_SCENE(memory_scene, a_handle_releases)
+COLOCK_FIXTURE(memory_fixture, a_handle_releases)
 {
     {
         colock::lock lock = co_await locker.acquire("k", {.ttl = 0ms});
@@ -115,7 +115,7 @@ COLOCK_SCENE(memory_scene, a_handle_releases)
     BOOST_TEST((other.stats().waited_longest < 1s));
 }
 
-COLOCK_SCENE(memory_scene, times_are_retries)
+COLOCK_FIXTURE(memory_fixture, times_are_retries)
 {
     colock::lock busy = co_await other.acquire("k");
     const auto policy = colock::retry_policy::fixed(10ms).times(3);

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper_scene.hpp"
+#include "zookeeper_fixture.hpp"
 
 #include "support/notes.hpp"
 
 BOOST_AUTO_TEST_SUITE(from_zookeeper_node_shared_lock)
 
-COLOCK_SCENE(memory_scene, a_time_to_wait_at_most)
+COLOCK_FIXTURE(memory_fixture, a_time_to_wait_at_most)
 {
     colock::lock busy = co_await other.acquire("resource1", {.ttl = 0ms});
     const auto policy = colock::retry_policy::exponential(100ms, 2.0, 10s).total_time(5s);
@@ -14,7 +14,7 @@ COLOCK_SCENE(memory_scene, a_time_to_wait_at_most)
     BOOST_TEST((locker.stats().waited_longest < 6s));
 }
 
-COLOCK_SCENE(memory_scene, no_time_is_for_ever)
+COLOCK_FIXTURE(memory_fixture, acquire_without_limits_waits_and_holds_forever)
 {
     colock::lock busy = co_await other.acquire("resource1", {.ttl = 10min});
     colock::lock lock = co_await locker.acquire("resource1", {.ttl = 0ms});
@@ -23,7 +23,7 @@ COLOCK_SCENE(memory_scene, no_time_is_for_ever)
     BOOST_TEST(lock.held());
 }
 
-COLOCK_SCENE(memory_scene, one_waiter_wakes_at_each_release)
+COLOCK_FIXTURE(memory_fixture, one_waiter_wakes_at_each_release)
 {
     colock::lock lock = co_await other.acquire("resource1", {.ttl = 0ms});
     const auto granted = std::make_shared<std::vector<colock::lock>>();
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(on_zookeeper, *is_served("COLOCK_TEST_ZOOKEEPER"))
 
-COLOCK_SCENE(zookeeper_scene, a_service_for_a_resource_name)
+COLOCK_FIXTURE(zookeeper_fixture, a_service_for_a_resource_name)
 {
     // url: zookeeper://localhost:2181/my_global_resource
     const auto adapter = colock::zookeeper::make_adapter(io.get_executor(), {.url = url});
@@ -52,25 +52,25 @@ COLOCK_SCENE(zookeeper_scene, a_service_for_a_resource_name)
     BOOST_TEST(!co_await other.is_locked("resource1"));
 }
 
-COLOCK_SCENE(zookeeper_scene, ready_is_told_and_need_not_be_waited_for)
+COLOCK_FIXTURE(zookeeper_fixture, ready_is_reported_and_need_not_be_awaited)
 {
-    const auto told = std::make_shared<colock::testing::notes>();
-    colock::locker locks(make(), {.observer = told});
-    BOOST_TEST(told->readies == 0);
+    const auto listener = std::make_shared<colock::testing::notes>();
+    colock::locker locks(make(), {.observer = listener});
+    BOOST_TEST(listener->readies == 0);
     colock::lock lock = co_await locks.acquire("resource1");
-    BOOST_TEST(told->readies == 1);
+    BOOST_TEST(listener->readies == 1);
 }
 
-COLOCK_SCENE(zookeeper_scene, waiters_of_all_processes_stand_in_one_line)
+COLOCK_FIXTURE(zookeeper_fixture, waiters_of_all_processes_share_one_queue)
 {
     colock::lock first = co_await locker.acquire("resource1", {.ttl = 0ms});
     colock::locker third(make());
     std::string order;
-    const auto wait = [&](colock::locker& whose, char name) -> asio::awaitable<void> {
-        whose.async_acquire(
+    const auto wait = [&](colock::locker& by, char name) -> asio::awaitable<void> {
+        by.async_acquire(
             "resource1", {.ttl = 0ms}, [&order, name](colock::error_code, colock::lock) { order += name; });
-        // The claim is in the queue as soon as its locker has been told that the key is busy.
-        while (whose.stats().busy == 0)
+        // The claim is in the queue as soon as its locker has received the answer that the key is busy.
+        while (by.stats().busy == 0)
             co_await pass(1ms);
     };
     co_await wait(third, 'a');
@@ -81,7 +81,7 @@ COLOCK_SCENE(zookeeper_scene, waiters_of_all_processes_stand_in_one_line)
     BOOST_TEST(order == "ab");
 }
 
-COLOCK_SCENE(zookeeper_scene, a_status_has_no_remaining_time)
+COLOCK_FIXTURE(zookeeper_fixture, a_status_has_no_remaining_time)
 {
     colock::lock lock = co_await locker.acquire("resource1", {.ttl = 10s, .owner = "john"});
     std::vector<colock::lock_status> found = co_await other.list({.owner = "john"});
@@ -91,7 +91,7 @@ COLOCK_SCENE(zookeeper_scene, a_status_has_no_remaining_time)
     BOOST_TEST((lock.expires_at() - colock::lease_clock::now() < 10s));
 }
 
-COLOCK_SCENE(zookeeper_scene, a_lock_cannot_be_moved)
+COLOCK_FIXTURE(zookeeper_fixture, a_lock_cannot_be_moved)
 {
     colock::lock lock = co_await locker.acquire("resource1");
     BOOST_TEST((co_await code_of<colock::validation_error>(lock.detach()) == errc::unsupported));
@@ -101,12 +101,12 @@ COLOCK_SCENE(zookeeper_scene, a_lock_cannot_be_moved)
     BOOST_TEST(next.fence() > lock.fence());
 }
 
-COLOCK_SCENE(zookeeper_scene, a_lock_that_has_expired_is_not_extended)
+COLOCK_FIXTURE(zookeeper_fixture, a_lock_that_has_expired_is_not_extended)
 {
     co_await never_recreates(locker, other);
 }
 
-COLOCK_SCENE(zookeeper_scene, a_group_is_extended_through_its_own_handle)
+COLOCK_FIXTURE(zookeeper_fixture, a_group_is_extended_through_its_own_handle)
 {
     colock::lock_group group = locker.group();
     co_await group.acquire("resource1", {.ttl = 10s});

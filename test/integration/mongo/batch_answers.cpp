@@ -2,7 +2,7 @@
 #include "batch_fixture.hpp"
 #include "intercepting_proxy.hpp"
 #include "support/driver.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -29,9 +29,9 @@ document update_reply(std::int64_t done, const std::string& more)
 }
 
 /// The server carries out all commands, but the replies are changed.
-struct joined_answers : batch_fixture
+struct changed_replies_fixture : batch_fixture
 {
-    joined_answers()
+    changed_replies_fixture()
     {
         link.lead_to(interceptor.port());
         link.refuse(true);
@@ -61,17 +61,17 @@ struct joined_answers : batch_fixture
             BOOST_TEST(count_unknown(std::move(asked)) >= key_count - 1);
             auto held = take_all({.mode = mode});
             change_update_replies(instead);
-            auto given = give_back(held);
-            until([&] { return std::ranges::all_of(given, [](const auto& each) { return each.done(); }); });
+            auto releasing = release_held(held);
+            until([&] { return std::ranges::all_of(releasing, [](const auto& each) { return each.done(); }); });
             interceptor.forward_all();
-            BOOST_TEST(count_failed(std::move(given)) >= key_count - 1);
+            BOOST_TEST(count_failed(std::move(releasing)) >= key_count - 1);
             check_all_are_free();
         }
     }
-    std::size_t count_failed(std::vector<running<void>> given)
+    std::size_t count_failed(std::vector<running<void>> releasing)
     {
         std::size_t failed = 0;
-        for (auto& each : given) {
+        for (auto& each : releasing) {
             try {
                 each.get(io);
             } catch (const release_error& error) {
@@ -100,7 +100,7 @@ struct joined_answers : batch_fixture
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_batch_answers, joined_answers, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_batch_answers, changed_replies_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(failed_batch_is_unknown_to_all)
 {
@@ -126,11 +126,11 @@ BOOST_AUTO_TEST_CASE(batch_without_permission_changes_nothing)
 
 BOOST_AUTO_TEST_CASE(a_group_that_was_extended_before_a_failure_is_unknown)
 {
-    const driver some(io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port()))));
+    const driver by(io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port()))));
     auto members = theirs.group("g");
     run(members.acquire("k"));
     // After this command, the check of the server has ended.
-    BOOST_TEST(some.list().size() == 1U);
+    BOOST_TEST(by.list().size() == 1U);
     bool extended = false;
     interceptor.on_command([&](const intercepting_proxy::request& what) {
         const auto refused = [](int code) {
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_was_extended_before_a_failure_is_unknown)
         extended = true;
         return refused(112);
     });
-    const auto outcome = some.group("g", group_action::extend, 1h);
+    const auto outcome = by.group("g", group_action::extend, 1h);
     interceptor.forward_all();
     BOOST_TEST(extended);
     BOOST_TEST_REQUIRE(!!outcome.error);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(batch_refused_by_a_former_primary_is_sent_again)
     BOOST_TEST(count_unknown(ask_for_all({.retry = retry_policy::never()})) < key_count - 1);
     auto held = take_all();
     update_count = 0;
-    BOOST_TEST(count_failed(give_back(held)) < key_count - 1);
+    BOOST_TEST(count_failed(release_held(held)) < key_count - 1);
     BOOST_TEST(update_count > 1);
     check_all_are_free();
 }
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(exclusive_grant_needs_no_read_of_the_document)
     interceptor.forward_all();
 }
 
-/// Otherwise the locker would pass the lock among its own claims forever.
+/// Without this read, the locker would hand over the lock among its own claims forever.
 BOOST_AUTO_TEST_CASE(release_with_local_waiters_reads_whether_others_wait)
 {
     constexpr int rounds = 40;
@@ -296,7 +296,8 @@ BOOST_AUTO_TEST_CASE(fence_is_greater_than_the_last)
     }
 }
 
-/// After more time, the fence might not be valid: a higher fence may have been granted, and its document purged.
+/// After a long time, the fence of a statement might not be valid: a higher fence may have been granted, and its
+/// document purged.
 BOOST_AUTO_TEST_CASE(statement_with_a_fence_is_refused_after_half_a_minute)
 {
     auto how = options(mongodb_url(interceptor.port()));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mongo_fixture.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -13,20 +13,20 @@
 namespace colock::testing {
 
 inline constexpr std::size_t key_count = 6;
-/// Start of the statements in a batched update, and of the `find` that follows.
+/// Bytes at the start of the statements in a batched update, and at the start of the `find` command that follows.
 inline const std::string statements_start = std::string("\x04updates\0", 9);
 inline const std::string find_start = std::string("\x02"
                                                   "find\0",
     6);
 
-/// A locker behind a relay, and one without. The operations that `ours` starts in one handler are sent in batches of
+/// A locker behind a proxy, and one without. The operations that `ours` starts in one handler are sent in batches of
 /// several operations.
 struct batch_fixture : mongo_fixture
 {
     batch_fixture() { run(run(ours.acquire("warm")).release(on_failure::raise)); }
 
-    /// Adds a locker that is connected through the relay.
-    locker add_impatient(std::chrono::milliseconds operation_timeout, std::size_t connections = 8)
+    /// Adds a locker with this operation timeout, which is connected through the proxy.
+    locker add_with_timeout(std::chrono::milliseconds operation_timeout, std::size_t connections = 8)
     {
         auto how = options(mongodb_url(link.port()));
         how.operation_timeout = operation_timeout;
@@ -56,16 +56,16 @@ struct batch_fixture : mongo_fixture
             held.push_back(each.get(io));
         return held;
     }
-    std::vector<running<void>> give_back(std::vector<lock>& held)
+    std::vector<running<void>> release_held(std::vector<lock>& held)
     {
-        std::vector<running<void>> given;
+        std::vector<running<void>> releases;
         for (auto& each : held)
-            given.push_back(start(io, each.release(on_failure::raise)));
-        return given;
+            releases.push_back(start(io, each.release(on_failure::raise)));
+        return releases;
     }
     void release_all(std::vector<lock>& held)
     {
-        for (auto& each : give_back(held))
+        for (auto& each : release_held(held))
             each.get(io);
     }
     /// Returns the number of acquires with an unknown outcome, after they are settled. The others are granted and
@@ -100,7 +100,7 @@ struct batch_fixture : mongo_fixture
         }
     }
 
-    relay link{server->port()};
+    faulty_proxy link{server->port()};
     const locker ours = add(options(mongodb_url(link.port())));
     const locker theirs = add();
 };

@@ -2,7 +2,7 @@
 #include "batch_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/process.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/testing/remote_contract.hpp>
 
@@ -30,14 +30,14 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_fails_alone_in_its_batch)
         static_cast<void>(ask(R"({"delete":"locks","deletes":[{"q":{"_id":"3"},"limit":1}]})"));
         const int before = link.cuts();
         link.cut_at_bytes(statements_start, loss::time);
-        auto given = give_back(held);
+        auto releases = release_held(held);
         until([&] { return link.cuts() > before; });
         link.deliver_replies();
         for (std::size_t i = 0; i < key_count; ++i) {
             if (i == 2 || i == 3)
-                COLOCK_THROWS(release_error, errc::not_held, given[i].get(io));
+                COLOCK_THROWS(release_error, errc::not_held, releases[i].get(io));
             else
-                given[i].get(io);
+                releases[i].get(io);
         }
         check_all_are_free();
     }
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_releases_is_settled)
     auto held = take_all();
     link.cut_at_bytes(statements_start, loss::reply);
     std::size_t failed = 0;
-    for (auto& each : give_back(held)) {
+    for (auto& each : release_held(held)) {
         try {
             each.get(io);
         } catch (const release_error&) {
@@ -185,33 +185,33 @@ BOOST_AUTO_TEST_CASE(cancelled_acquire_in_a_batch_holds_nothing)
 
 BOOST_AUTO_TEST_CASE(operation_of_a_batch_ends_at_its_timeout)
 {
-    const auto impatient = add_impatient(1s);
+    const auto ours_with_timeout = add_with_timeout(1s);
     link.cut_at_bytes(statements_start, loss::time);
     std::vector<running<lock>> asked;
     for (const auto& key : keys())
-        asked.push_back(start(io, impatient.acquire(key, {.retry = retry_policy::never()})));
+        asked.push_back(start(io, ours_with_timeout.acquire(key, {.retry = retry_policy::never()})));
     until([&] { return std::ranges::all_of(asked, [](const auto& each) { return each.done(); }); });
     link.deliver_replies();
-    BOOST_TEST(count_unknown(std::move(asked), impatient) >= 2U);
+    BOOST_TEST(count_unknown(std::move(asked), ours_with_timeout) >= 2U);
     check_all_are_free();
 }
 
 BOOST_AUTO_TEST_CASE(batch_without_operations_frees_its_connection)
 {
-    const auto impatient = add_impatient(1s, 1);
+    const auto ours_with_timeout = add_with_timeout(1s, 1);
     link.cut_at_bytes(statements_start, loss::time);
     std::vector<running<lock>> asked;
     for (const auto& key : keys())
-        asked.push_back(start(io, impatient.acquire(key, {.retry = retry_policy::never()})));
+        asked.push_back(start(io, ours_with_timeout.acquire(key, {.retry = retry_policy::never()})));
     for (auto& each : asked)
         BOOST_CHECK_THROW(static_cast<void>(each.get(io)), create_error);
     BOOST_TEST(link.cuts() == 1);
-    run(run(impatient.acquire("warm")).release(on_failure::raise));
-    until([&] { return impatient.stats().settling == 0; });
+    run(run(ours_with_timeout.acquire("warm")).release(on_failure::raise));
+    until([&] { return ours_with_timeout.stats().settling == 0; });
     check_all_are_free();
 }
 
-BOOST_AUTO_TEST_CASE(batch_after_its_withdrawal_leaves_nothing)
+BOOST_AUTO_TEST_CASE(batch_that_arrives_after_its_abandon_leaves_nothing)
 {
     link.hold();
     auto asked = ask_for_all({.ttl = 1h, .retry = retry_policy::never()});
@@ -227,13 +227,13 @@ BOOST_AUTO_TEST_CASE(batch_after_its_withdrawal_leaves_nothing)
 
 BOOST_AUTO_TEST_CASE(late_batch_leaves_nothing)
 {
-    const auto impatient = add_impatient(500ms);
-    const driver speak(io, last);
+    const auto ours_with_timeout = add_with_timeout(500ms);
+    const driver by(io, last);
     link.hold();
     std::vector<running<create_outcome>> asked;
     for (const auto& key : keys()) {
-        asked.push_back(start(io, speak.backend().create(sent_now(driver::exclusive(key)))));
-        asked.push_back(start(io, speak.backend().create(sent_now(driver::shared(key)))));
+        asked.push_back(start(io, by.backend().create(sent_now(driver::exclusive(key)))));
+        asked.push_back(start(io, by.backend().create(sent_now(driver::shared(key)))));
     }
     until([&] { return link.keeps("updates"); });
     for (auto& each : asked)
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(unsent_batch_is_sent_again)
 
 BOOST_AUTO_TEST_CASE(claims_of_one_key_in_a_batch_are_granted_in_turn)
 {
-    const driver speak(io, last);
+    const driver by(io, last);
     const auto make = [](const std::string& key, lock_mode mode) {
         return mode == lock_mode::exclusive ? driver::exclusive(key) : driver::shared(key, 1);
     };
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(claims_of_one_key_in_a_batch_are_granted_in_turn)
             std::vector<running<std::uint64_t>> asked;
             for (const auto& key : keys()) {
                 for (const auto mode : {first, second})
-                    asked.push_back(speak.start_acquire(claims.emplace_back(make(key, mode))));
+                    asked.push_back(by.start_acquire(claims.emplace_back(make(key, mode))));
             }
             const auto is_done = [&](std::size_t which) { return asked[which].done(); };
             until([&] {
@@ -292,9 +292,9 @@ BOOST_AUTO_TEST_CASE(claims_of_one_key_in_a_batch_are_granted_in_turn)
                 const auto holder = is_done(i) ? i : i + 1;
                 const auto waiter = is_done(i) ? i + 1 : i;
                 const auto fence = asked[holder].get(io);
-                speak.give_back(claims[holder]);
+                by.release_held(claims[holder]);
                 BOOST_TEST(asked[waiter].get(io) > fence);
-                speak.give_back(claims[waiter]);
+                by.release_held(claims[waiter]);
             }
             check_all_are_free();
         }

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "intercepting_proxy.hpp"
 #include "mongo_fixture.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "two_members.hpp"
 
 #include <colock/retry.hpp>

@@ -3,7 +3,7 @@
 #include "mongo/commands/callback_command.hpp"
 #include "pool_fixture.hpp"
 #include "server.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 #include "support/sockets.hpp"
 
 #include <boost/asio/error.hpp>
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_command_is_answered)
 
 BOOST_AUTO_TEST_CASE(dated_hello_excludes_the_time_to_connect)
 {
-    relay slow(shared_mongodb());
+    faulty_proxy slow(shared_mongodb());
     slow.silence(true);
     pool_fixture test(slow.port());
     std::optional<lease_clock::time_point> asked;
@@ -118,13 +118,13 @@ BOOST_AUTO_TEST_CASE(refused_command_keeps_its_connection)
 
 BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 3);
     open_connections(test, 3);
     BOOST_TEST(test.all().open_count() == 3u);
     link.refuse(true);
     {
-        // When the relay refuses another connection, it has closed the existing ones.
+        // When the proxy refuses another connection, it has closed the existing ones.
         pool_fixture other(link.port());
         BOOST_TEST(other.say(ping).what == kind::unsent);
     }
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
 
 BOOST_AUTO_TEST_CASE(free_connections_are_closed)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 3);
     open_connections(test, 3);
     link.silence(true);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(command_to_a_closed_port_is_unsent)
 
 BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     link.silence(true);
     pool_fixture test(link.port());
     const auto asked = test.ask(ping, 200ms);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
 
 BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
     BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
     link.cut_at_bytes("findAndModify", loss::reply);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
 
 BOOST_AUTO_TEST_CASE(a_command_that_is_lost_has_an_unknown_outcome)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
     BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
     link.cut_at_bytes("findAndModify", loss::request);
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_lost_has_an_unknown_outcome)
 
 BOOST_AUTO_TEST_CASE(silent_connection_is_given_up_at_the_deadline)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
     BOOST_TEST(test.say(ping).what == kind::done);
     link.silence(true);
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(driver_makes_no_second_connection)
         std::vector<kind> got;
         bool done = false;
     };
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port());
     link.cut_at_bytes("findAndModify", loss::reply);
     const auto asked = std::make_shared<persistent>();
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(driver_makes_no_second_connection)
 
 BOOST_AUTO_TEST_CASE(commands_in_flight_end_when_the_pool_is_closed)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 2);
     BOOST_TEST(test.say(ping).what == kind::done);
     link.silence(true);
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(commands_in_flight_end_when_the_pool_is_closed)
 
 BOOST_AUTO_TEST_CASE(destroyed_context_drops_the_commands_in_flight)
 {
-    relay link(shared_mongodb());
+    faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 2);
     BOOST_TEST(test.say(ping).what == kind::done);
     link.silence(true);

@@ -2,7 +2,7 @@
 #include "guarded_server.hpp"
 #include "loop_time.hpp"
 #include "mongo_fixture.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@ constexpr auto lease_time = 6s;
 std::string not_primary()
 {
     const auto body = document::from_json(R"({"ok": 0, "code": 10107, "errmsg": "not primary"})");
-    const auto text = [](std::int32_t number) {
+    const auto to_bytes = [](std::int32_t number) {
         std::string made;
         for (int shift = 0; shift < 32; shift += 8)
             made += static_cast<char>(static_cast<std::uint32_t>(number) >> shift & 0xff);
@@ -28,7 +28,7 @@ std::string not_primary()
     };
     constexpr std::int32_t op_msg = 2013;
     const auto size = static_cast<std::int32_t>(body.get()->len);
-    return text(21 + size) + text(1) + text(0) + text(op_msg) + std::string(5, '\0') +
+    return to_bytes(21 + size) + to_bytes(1) + to_bytes(0) + to_bytes(op_msg) + std::string(5, '\0') +
            std::string(reinterpret_cast<const char*>(bson_get_data(body.get())), body.get()->len);
 }
 
@@ -84,7 +84,7 @@ struct busy_fixture : mongo_fixture
     }
 
     const guarded_server guarded{};
-    relay link{guarded.running.port()};
+    faulty_proxy link{guarded.running.port()};
     const locker ours = add(options("mongodb://me:secret%2C%20%3D@127.0.0.1:" + std::to_string(link.port())));
     const locker theirs = add();
     std::vector<running<void>> busy;
@@ -111,10 +111,10 @@ BOOST_AUTO_TEST_CASE(renewed_lease_survives_a_fail_over)
 {
     auto leases = take_leases(lease_time);
     for (int i = 0; i < 3; ++i) {
-        const auto met = event_log->reconnections;
+        const auto reconnections_before = event_log->reconnections;
         link.answer_at_bytes("findAndModify", not_primary());
         check_no_loss(leases, extensions);
-        BOOST_TEST(event_log->reconnections > met);
+        BOOST_TEST(event_log->reconnections > reconnections_before);
     }
     stop();
 }

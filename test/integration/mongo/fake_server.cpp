@@ -50,8 +50,8 @@ mongo::detail::document document_at(std::string_view message, std::size_t where)
 
 } // namespace
 
-fake_server::fake_server(asio::io_context& io, answers say)
-    : say_(std::move(say)), acceptor_(io, {asio::ip::address_v4::loopback(), 0})
+fake_server::fake_server(asio::io_context& io, command_handler on_command)
+    : on_command_(std::move(on_command)), acceptor_(io, {asio::ip::address_v4::loopback(), 0})
 {
     asio::co_spawn(io, listen(), asio::detached);
 }
@@ -59,26 +59,26 @@ fake_server::fake_server(asio::io_context& io, answers say)
 asio::awaitable<void> fake_server::listen()
 {
     for (;;) {
-        auto [failed, with] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
+        auto [failed, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
         if (failed)
             co_return;
-        asio::co_spawn(acceptor_.get_executor(), serve(std::move(with)), asio::detached);
+        asio::co_spawn(acceptor_.get_executor(), serve(std::move(socket)), asio::detached);
     }
 }
 
-asio::awaitable<void> fake_server::serve(asio::ip::tcp::socket with)
+asio::awaitable<void> fake_server::serve(asio::ip::tcp::socket socket)
 {
     const auto number = ++connections_;
     // Ends with the exception of the read that fails when the client disconnects.
     for (;;) {
         std::string message(header_size, '\0');
-        co_await asio::async_read(with, asio::buffer(message), asio::use_awaitable);
+        co_await asio::async_read(socket, asio::buffer(message), asio::use_awaitable);
         const auto size = static_cast<std::size_t>(number_at(message, 0));
         message.resize(size);
-        co_await asio::async_read(with, asio::buffer(message) + header_size, asio::use_awaitable);
+        co_await asio::async_read(socket, asio::buffer(message) + header_size, asio::use_awaitable);
         connection_ = number;
         const auto reply = answer_to(message);
-        co_await asio::async_write(with, asio::buffer(reply), asio::use_awaitable);
+        co_await asio::async_write(socket, asio::buffer(reply), asio::use_awaitable);
     }
 }
 
@@ -91,10 +91,10 @@ std::string fake_server::answer_to(std::string_view message)
     bson_iter_t first;
     bson_iter_init(&first, asked.get());
     bson_iter_next(&first);
-    const auto said = say_(bson_iter_key(&first), asked);
+    const auto reply = on_command_(bson_iter_key(&first), asked);
     std::string body = code == op_query ? to_bytes(0) + std::string(8, '\0') + to_bytes(0) + to_bytes(1)
                                         : to_bytes(0) + std::string(1, '\0');
-    body.append(reinterpret_cast<const char*>(bson_get_data(said.get())), said.get()->len);
+    body.append(reinterpret_cast<const char*>(bson_get_data(reply.get())), reply.get()->len);
     return to_bytes(static_cast<std::int32_t>(header_size + body.size())) + to_bytes(1) +
            to_bytes(number_at(message, 4)) + to_bytes(code == op_query ? op_reply : op_msg) + body;
 }

@@ -24,9 +24,9 @@ class fake_server
 public:
     using document = mongo::detail::document;
     /// Returns the reply to a command. The first parameter is the name of the command.
-    using answers = std::function<document(std::string_view command, const document& asked)>;
+    using command_handler = std::function<document(std::string_view command, const document& asked)>;
 
-    fake_server(asio::io_context& io, answers say);
+    fake_server(asio::io_context& io, command_handler on_command);
 
     [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
     /// Number of the connection whose command is being answered.
@@ -34,10 +34,10 @@ public:
 
 private:
     asio::awaitable<void> listen();
-    asio::awaitable<void> serve(asio::ip::tcp::socket with);
+    asio::awaitable<void> serve(asio::ip::tcp::socket socket);
     [[nodiscard]] std::string answer_to(std::string_view message);
 
-    const answers say_;
+    const command_handler on_command_;
     int connections_ = 0;
     int connection_ = 0;
     asio::ip::tcp::acceptor acceptor_;

@@ -4,7 +4,7 @@
 #include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -138,12 +138,12 @@ BOOST_AUTO_TEST_CASE(break_of_a_foreign_document_is_refused)
 
 BOOST_AUTO_TEST_CASE(settling_an_unanswered_acquire_of_a_foreign_document_leaves_it)
 {
-    const driver speak(io, (static_cast<void>(add()), last));
+    const driver by(io, (static_cast<void>(add()), last));
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto claimed = driver::exclusive(key(i), 1min);
         // As if a request of the claim had not been answered.
         mongo::detail::state_of(*claimed).mark_in_doubt(1);
-        check_refused(speak.abandon(claimed).error);
+        check_refused(by.abandon(claimed).error);
     }
     BOOST_TEST((all() == inserted));
 }

@@ -2,8 +2,8 @@
 #include "intercepting_proxy.hpp"
 #include "mongo_fixture.hpp"
 #include "support/driver.hpp"
+#include "support/faulty_proxy.hpp"
 #include "support/print.hpp"
-#include "support/relay.hpp"
 
 #include <colock/testing/remote_contract.hpp>
 
@@ -14,7 +14,7 @@
 namespace colock::testing {
 namespace {
 
-/// A client whose requests a relay can hold back until long after the client's connection was closed.
+/// A client whose requests a proxy can hold back until long after the client's connection was closed.
 struct late_client
 {
     explicit late_client(
@@ -23,14 +23,14 @@ struct late_client
     {
         const auto warm = driver::exclusive("warm");
         speak.grant(warm);
-        speak.give_back(warm);
+        speak.release_held(warm);
     }
 
     [[nodiscard]] mongo::options how(std::chrono::milliseconds operation_timeout) const
     {
         return {.url = mongodb_url(link.port()), .operation_timeout = operation_timeout, .idle_timeout = 10min};
     }
-    /// Sends a create, and closes the connection while the relay holds the request back.
+    /// Sends a create, and closes the connection while the proxy holds the request back.
     void send_late(const plain_claim_ptr& claim)
     {
         link.hold();
@@ -42,7 +42,7 @@ struct late_client
         BOOST_TEST(ended.error->code == errc::outcome_unknown);
     }
 
-    relay link;
+    faulty_proxy link;
     driver speak;
 };
 
@@ -86,9 +86,9 @@ BOOST_AUTO_TEST_CASE(late_create_leaves_no_mark_of_a_waiter)
         if (held->mode() == lock_mode::shared) {
             const auto beside = driver::shared("k");
             direct.grant(beside);
-            direct.give_back(beside);
+            direct.release_held(beside);
         }
-        direct.give_back(held);
+        direct.release_held(held);
     }
 }
 
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_granted_after_its_read)
         bool was_late = false;
         interceptor.on_command([&](const intercepting_proxy::request& what) {
             if (what.command == "findAndModify" && !std::exchange(was_late, true)) {
-                others.give_back(seen);
+                others.release_held(seen);
                 others.grant(later);
             }
             return what.carry_out();
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(late_break_removes_only_the_readers_of_its_read)
     bool was_late = false;
     interceptor.on_command([&](const intercepting_proxy::request& what) {
         if (what.command == "findAndModify" && !std::exchange(was_late, true)) {
-            others.give_back(first);
+            others.release_held(first);
             others.grant(later);
         }
         return what.carry_out();
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(late_break_removes_only_the_readers_of_its_read)
     interceptor.forward_all();
     others.check_not_held(second);
     others.check_held(later);
-    others.give_back(later);
+    others.release_held(later);
 }
 
 BOOST_AUTO_TEST_CASE(break_with_an_unanswered_read_is_unavailable)

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo_fixture.hpp"
 #include "support/driver.hpp"
-#include "support/link_faults.hpp"
-#include "support/proxy.hpp"
-#include "support/relay.hpp"
-#include "support/rig.hpp"
+#include "support/faulty_proxy.hpp"
+#include "support/toxiproxy.hpp"
+#include "support/toxiproxy_faults.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -33,7 +33,7 @@ struct failing_link : mongo_fixture
     /// Starts an operation that is carried out, but whose reply is lost. Returns when the link works again.
     template <class T>
     running<T> lose_reply(
-        proxy& link, const std::function<running<T>()>& begin, const std::function<bool()>& is_carried_out)
+        toxiproxy& link, const std::function<running<T>()>& begin, const std::function<bool()>& is_carried_out)
     {
         link.add("lost", "timeout", "downstream", R"({"timeout":0})");
         auto under_way = begin();
@@ -63,7 +63,7 @@ BOOST_FIXTURE_TEST_SUITE(mongo_links, failing_link, *boost::unit_test::precondit
 
 BOOST_AUTO_TEST_CASE(an_operation_whose_reply_is_lost_has_an_unknown_outcome_and_is_settled)
 {
-    proxy link(server->port());
+    toxiproxy link(server->port());
     const auto ours = add_linked(link.port());
     {
         auto acquiring = lose_reply<lock>(
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(an_operation_whose_reply_is_lost_has_an_unknown_outcome_and
 
 BOOST_AUTO_TEST_CASE(only_commands_for_locks_are_sent_after_connecting)
 {
-    relay link(server->port());
+    faulty_proxy link(server->port());
     const auto ours = add_linked(link.port());
     link.cut_at_any({"ping", "hello", "isMaster"}, loss::reply);
     for (int i = 0; i < 3; ++i)
@@ -99,10 +99,10 @@ BOOST_AUTO_TEST_CASE(only_commands_for_locks_are_sent_after_connecting)
 
 BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
 {
-    for (const auto& each : link_faults) {
+    for (const auto& each : toxiproxy_faults) {
         BOOST_TEST_CONTEXT(each.name)
         {
-            proxy link(server->port());
+            toxiproxy link(server->port());
             const auto ours = add_linked(link.port(), 1s), theirs = add();
             auto held = run(ours.acquire("k", {.ttl = 1h}));
             auto waiting = start(io, theirs.acquire("k", {.retry = retry_policy::fixed(1h)}));
@@ -131,10 +131,10 @@ BOOST_AUTO_TEST_CASE(a_lock_outlives_a_fault_that_is_shorter_than_its_lease)
 
 BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
 {
-    for (const auto& each : link_faults) {
+    for (const auto& each : toxiproxy_faults) {
         BOOST_TEST_CONTEXT(each.name)
         {
-            proxy link(server->port());
+            toxiproxy link(server->port());
             const auto ours = add_linked(link.port(), 1s), theirs = add();
             auto held = run(ours.acquire("k", {.ttl = 2s}));
             auto losing = start(io, held.lost());
@@ -156,10 +156,10 @@ BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_lease)
 
 BOOST_AUTO_TEST_CASE(a_waiter_behind_a_fault_is_granted_what_is_released_meanwhile)
 {
-    for (const auto& each : link_faults) {
+    for (const auto& each : toxiproxy_faults) {
         BOOST_TEST_CONTEXT(each.name)
         {
-            proxy link(server->port());
+            toxiproxy link(server->port());
             const auto ours = add_linked(link.port(), 500ms), theirs = add();
             auto held = run(theirs.acquire("k", {.ttl = 1h}));
             auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(slow_replies_reach_their_operations)
     {
         BOOST_TEST_CONTEXT(each.type)
         {
-            proxy link(server->port());
+            toxiproxy link(server->port());
             for (const auto* const stream : {"upstream", "downstream"})
                 link.add(stream, each.type, stream, each.attributes);
             // The connection is also made over the slow link.
@@ -222,12 +222,12 @@ BOOST_AUTO_TEST_CASE(slow_replies_reach_their_operations)
 
 namespace {
 
-/// Two routes to one server. On one of them all requests arrive late. The relay decides for each connection which route
+/// Two routes to one server. On one of them all requests arrive late. The proxy decides for each connection which route
 /// it takes.
 struct slow_route_fixture : failing_link
 {
-    proxy slow_proxy{server->port()};
-    relay router{slow_proxy.port()};
+    toxiproxy slow_proxy{server->port()};
+    faulty_proxy router{slow_proxy.port()};
     const locker observer = add_linked(slow_proxy.port(), 60s);
 
     /// Waits until a request that was sent later on the slow route has been carried out.

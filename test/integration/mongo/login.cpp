@@ -6,7 +6,7 @@
 #include "mongo/driver/failures.hpp"
 #include "pool_fixture.hpp"
 #include "server.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(plain_sends_the_password_itself)
 BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
 {
     const guarded_server server;
-    relay link(server.running.port());
+    faulty_proxy link(server.running.port());
     auto who = me;
     // Without a mechanism, the driver asks for SCRAM-SHA-256 in its handshake, and continues with saslContinue.
     for (const auto* const mechanism : {"", "SCRAM-SHA-1"}) {
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
 BOOST_AUTO_TEST_CASE(login_that_hangs_is_given_up_at_the_deadline_and_at_the_end)
 {
     const guarded_server server;
-    relay link(server.running.port());
+    faulty_proxy link(server.running.port());
     authenticated_pool some(link.port(), me, 2);
     link.cut_at_bytes("saslContinue", loss::time);
     BOOST_TEST(some.test.say(ping, 500ms).what == kind::unsent);
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(login_that_hangs_is_given_up_at_the_deadline_and_at_the_end
 BOOST_AUTO_TEST_CASE(login_that_hangs_does_not_keep_other_connections_from_their_work)
 {
     const guarded_server server;
-    relay link(server.running.port());
+    faulty_proxy link(server.running.port());
     authenticated_pool some(link.port(), me, 2);
     BOOST_TEST(some.test.say(ping).what == kind::done);
     link.cut_at_bytes("speculativeAuthenticate", loss::time);

@@ -19,14 +19,14 @@
 #include <string_view>
 #include <utility>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 inline std::ostream& operator<<(std::ostream& to, answer::kind what)
 {
     return to << static_cast<int>(what);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail
 
 namespace colock::testing {
 

@@ -18,8 +18,8 @@ struct race
 {
     static constexpr int rounds = 20;
 
-    std::array<news, 10> for_runner{};
-    news for_starter{};
+    std::array<shared_event, 10> for_runner{};
+    shared_event for_starter{};
     std::atomic<int> round{-1};
     std::atomic<int> done{0};
     std::array<std::atomic<int>, rounds> grants{};
@@ -33,7 +33,7 @@ void run_race(const mongo::options& options, race& shared, std::size_t self)
     std::vector<lock> held;
     for (int round = 0;; ++round) {
         ++shared.done;
-        shared.for_starter.tell();
+        shared.for_starter.notify();
         if (!shared.for_runner.at(self).wait_until([&] { return shared.round >= round; }))
             throw std::runtime_error("nobody gave the start");
         if (round == race::rounds)
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(many_processes_create_the_same_new_key_at_once_and_one_is_g
         BOOST_TEST(shared->for_starter.wait_until([&] { return shared->done >= all * (round + 1); }));
         shared->round = round;
         for (auto& each : shared->for_runner)
-            each.tell();
+            each.notify();
     }
     for (const auto each : children)
         BOOST_TEST(wait_for(each) == 0);

@@ -3,7 +3,7 @@
 #include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/testing/remote_contract.hpp>
 
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_howev
     for (const auto& each : {gone, stays, released})
         some.grant(each);
     some.abandon(gone);
-    some.give_back(released);
+    some.release_held(released);
 
     const auto shortened = driver::shared("shortened", 0, 1h), beside = driver::shared("shortened", 0, 1h);
     some.grant(shortened);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_howev
         }
     }
     for (const auto& each : {extended, first, stays, shortened})
-        some.give_back(each);
+        some.release_held(each);
     for (const auto* const key : {"extended", "followed", "left", "shortened"})
         other.grant(driver::one_attempt(key));
 }
@@ -100,15 +100,15 @@ BOOST_AUTO_TEST_CASE(a_writer_that_waits_keeps_new_readers_out_until_it_was_let_
         if (gives_up) {
             some.abandon(writer);
         } else {
-            some.give_back(reader);
+            some.release_held(reader);
             some.grant(writer);
-            some.give_back(writer);
+            some.release_held(writer);
         }
         BOOST_TEST(writer_of("k").empty());
         other.grant(late);
-        other.give_back(late);
+        other.release_held(late);
         if (gives_up)
-            some.give_back(reader);
+            some.release_held(reader);
     }
 }
 
@@ -125,11 +125,11 @@ BOOST_AUTO_TEST_CASE(a_writer_does_not_put_itself_in_the_place_of_one_that_waits
         BOOST_TEST(writer_of("k") == first->token().hex());
         if (gives_up) {
             some.abandon(first);
-            some.give_back(reader);
+            some.release_held(reader);
         } else {
-            some.give_back(reader);
+            some.release_held(reader);
             some.grant(first);
-            some.give_back(first);
+            some.release_held(first);
         }
         BOOST_TEST(writer_of("k").empty());
     }

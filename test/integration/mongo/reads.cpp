@@ -3,7 +3,7 @@
 #include "mongo_fixture.hpp"
 #include "support/driver.hpp"
 #include "support/print.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 #include "two_members.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
-#include "support/behind_relay.hpp"
+#include "support/behind_faulty_proxy.hpp"
 
 #include <colock/mongo/adapter.hpp>
 #include <colock/testing/remote_contract.hpp>
@@ -35,10 +35,10 @@ std::vector<std::string> all_keys()
     return all;
 }
 
-class mongo_behind_link final : public testing::behind_relay<testing::mongodb_server>
+class mongo_behind_link final : public testing::behind_faulty_proxy<testing::mongodb_server>
 {
 public:
-    using behind_relay::behind_relay;
+    using behind_faulty_proxy::behind_faulty_proxy;
 
     void cut(lost_part what) override { between().cut_at_any(all_keys(), loss_of(what)); }
     bool holds() override { return between().keeps(in_bson('k')); }

@@ -95,10 +95,10 @@ std::vector<std::string> holders_at(std::uint16_t port, std::chrono::millisecond
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count() +
         lasting.count());
-    const auto lives = R"({"$gt":{"$numberLong":")" + until + "\"}}";
+    const auto is_later = R"({"$gt":{"$numberLong":")" + until + "\"}}";
     const auto found = ask_mongodb(port, "colock",
-        R"({"find":"locks","filter":{"_id":{"$not":{"$type":"object"}},"$or":[{"x":)" + lives + R"(},{"h.x":)" + lives +
-            R"(},{"wx":)" + lives + "}]}}");
+        R"({"find":"locks","filter":{"_id":{"$not":{"$type":"object"}},"$or":[{"x":)" + is_later + R"(},{"h.x":)" +
+            is_later + R"(},{"wx":)" + is_later + "}]}}");
     std::vector<std::string> keys;
     mongo::detail::for_each_document(
         found, [&](const bson_iter_t& each) { keys.push_back(mongo::detail::key_of(each)); });

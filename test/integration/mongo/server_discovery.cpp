@@ -4,7 +4,7 @@
 #include "fake_server.hpp"
 #include "pool_fixture.hpp"
 #include "server.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 #include "support/sockets.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -85,7 +85,7 @@ std::string member_of(const std::string& set, const std::string& more)
 }
 
 /// Returns the behaviour of a server that sends this reply to every command.
-fake_server::answers says(std::string reply)
+fake_server::command_handler says(std::string reply)
 {
     return [reply = std::move(reply)](std::string_view, const document&) { return document::from_json(reply); };
 }
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_misconfigured)
 
 BOOST_AUTO_TEST_CASE(unresponsive_dead_and_unknown_hosts_cause_no_delay)
 {
-    relay mute(shared_mongodb());
+    faulty_proxy mute(shared_mongodb());
     mute.silence(true);
     discovery_fixture some;
     const auto begun = lease_clock::now();
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(unresponsive_dead_and_unknown_hosts_cause_no_delay)
 
 BOOST_AUTO_TEST_CASE(failed_discovery_has_a_reason_for_each_host)
 {
-    relay mute(shared_mongodb());
+    faulty_proxy mute(shared_mongodb());
     mute.silence(true);
     const auto dead = local(free_port());
     discovery_fixture some;
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(number_of_named_hosts_is_limited)
 
 BOOST_AUTO_TEST_CASE(time_to_connect_does_not_count_as_server_time)
 {
-    relay slow(shared_mongodb());
+    faulty_proxy slow(shared_mongodb());
     slow.silence(true);
     discovery_fixture some;
     some.send({.hosts = {local(slow.port())}});
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(time_to_connect_does_not_count_as_server_time)
 
 BOOST_AUTO_TEST_CASE(closed_discovery_does_not_call_its_handler)
 {
-    relay mute(shared_mongodb());
+    faulty_proxy mute(shared_mongodb());
     mute.silence(true);
     discovery_fixture some;
     some.send({.hosts = {local(mute.port())}});

@@ -2,9 +2,9 @@
 #include "guarded_server.hpp"
 #include "loop_time.hpp"
 #include "mongo_fixture.hpp"
-#include "support/relay.hpp"
-#include "support/rig.hpp"
+#include "support/faulty_proxy.hpp"
 #include "support/sockets.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(login_blocks_the_loop_for_one_hash_of_the_password_at_a_tim
 BOOST_AUTO_TEST_CASE(the_loop_goes_on_while_the_server_is_away)
 {
     check([&] {
-        relay link(server->port());
+        faulty_proxy link(server->port());
         const auto ours = add(impatient(link.port()));
         auto held = run(ours.acquire("held", {.ttl = 1h}));
         link.silence(true);

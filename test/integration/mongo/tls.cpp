@@ -6,8 +6,8 @@
 #include "pool_fixture.hpp"
 #include "server.hpp"
 #include "support/certificates.hpp"
-#include "support/relay.hpp"
-#include "support/rig.hpp"
+#include "support/faulty_proxy.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/ssl/error.hpp>
 #include <boost/test/unit_test.hpp>
@@ -120,14 +120,14 @@ BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
 {
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
-    relay link(server.port());
+    faulty_proxy link(server.port());
     tls_pool some(link.port(), known.file("ca.pem"));
     BOOST_TEST(some.test.say(ping).what == kind::done);
     BOOST_TEST(some.test.say(ping).what == kind::done);
     BOOST_TEST(some.test.all().open_count() == 1u);
     link.refuse(true);
     {
-        // When the relay refuses another connection, it has closed the existing one.
+        // When the proxy refuses another connection, it has closed the existing one.
         pool_fixture other(link.port());
         BOOST_TEST(other.say(ping).what == kind::unsent);
     }
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
 {
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
-    relay link(server.port());
+    faulty_proxy link(server.port());
     tls_pool some(link.port(), known.file("ca.pem"));
     BOOST_TEST(some.test.say(ping).what == kind::done);
     link.silence(true);

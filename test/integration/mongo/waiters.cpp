@@ -3,8 +3,8 @@
 #include "mongo/commands/query.hpp"
 #include "mongo_fixture.hpp"
 #include "support/driver.hpp"
+#include "support/faulty_proxy.hpp"
 #include "support/print.hpp"
-#include "support/relay.hpp"
 
 #include <map>
 #include <string>
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(
 
 BOOST_AUTO_TEST_CASE(silent_change_stream_is_given_up)
 {
-    relay link(server->port());
+    faulty_proxy link(server->port());
     auto how = options(mongodb_url(link.port()));
     how.operation_timeout = 500ms;
     const auto ours = add(how);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(release_without_a_change_stream_is_noticed_after_it_opens)
     bool was_notified = false;
     // A claim that has waited for ten seconds checks by itself, so such an attempt proves nothing.
     for (int attempts = 0; attempts < 3 && !was_notified; ++attempts) {
-        relay link(server->port());
+        faulty_proxy link(server->port());
         const auto ours = add(options(mongodb_url(link.port()))), theirs = add();
         auto held = run(theirs.acquire("k", {.ttl = 1h}));
         const auto begun = lease_clock::now();
@@ -273,7 +273,7 @@ BOOST_FIXTURE_TEST_CASE(waiters_are_notified_when_a_lock_becomes_free_early, not
         };
         const auto released = claim("released"), abandoned = claim("abandoned"), broken = claim("broken"),
                    shortened = claim("shortened"), lengthened = claim("lengthened");
-        check_notified(released, true, [&] { some.give_back(released); });
+        check_notified(released, true, [&] { some.release_held(released); });
         check_notified(
             abandoned, true, [&] { BOOST_TEST((some.abandon(abandoned).status == release_status::released)); });
         check_notified(broken, true, [&] { BOOST_TEST(other.break_key(std::string(broken->key())).size() == 1U); });

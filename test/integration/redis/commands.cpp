@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
     BOOST_TEST(held[0].created.has_value());
     BOOST_TEST(held[0].remaining.has_value());
 
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
 }
 
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_repeated_create_finds_its_own_grant_and_gets_a_higher_fen
     const auto first = f.speak->grant(claim);
     const auto second = f.speak->grant(claim);
     BOOST_TEST(second > first);
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
     BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
 }
 
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(no_thread_is_started_for_a_numeric_address)
     const auto claim = driver::exclusive("k");
     f.speak->grant(claim);
     BOOST_TEST(threads() == before);
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(a_name_is_resolved, *boost::unit_test::precondition(knows_localhost))
@@ -176,14 +176,14 @@ BOOST_AUTO_TEST_CASE(no_ttl_means_until_released)
     BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
     BOOST_TEST((f.speak->refuse(driver::exclusive("k")).retry_after == 0ns));
     BOOST_TEST(!f.speak->inspect("k").at(0).remaining.has_value());
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
 
     const auto reader = driver::shared("s", 0, 0ms);
     f.speak->grant(reader);
     BOOST_TEST(f.raw({"PTTL", "{colock}:s"}) == "-1");
     f.speak->grant(driver::shared("s", 0, 10s));
     BOOST_TEST(f.raw({"PTTL", "{colock}:s"}) == "-1");
-    f.speak->give_back(reader);
+    f.speak->release_held(reader);
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:s"})) > 5'000);
 }
 
@@ -215,9 +215,9 @@ BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter)
     auto waiting = f.speak->start_acquire(waiter);
     run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     BOOST_TEST(!waiting.done());
-    f.speak->give_back(holder);
+    f.speak->release_held(holder);
     BOOST_TEST(waiting.get(f.io) > 0u);
-    f.speak->give_back(waiter);
+    f.speak->release_held(waiter);
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_subscriber_looks_again)
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_on_every_path)
     flush();
     BOOST_TEST((f.speak->hand_over(claim, other).created.status == create_status::granted));
     flush();
-    f.speak->give_back(other);
+    f.speak->release_held(other);
     flush();
     const auto reader = driver::shared("s", 3, 60s);
     f.speak->grant(reader);
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_on_every_path)
     flush();
     BOOST_TEST((f.speak->abandon(writer).status == release_status::not_held));
     flush();
-    f.speak->give_back(reader);
+    f.speak->release_held(reader);
     flush();
     BOOST_TEST(f.speak->purge().empty());
     flush();
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(run_returns_when_nothing_is_left_to_do)
     served f({.idle_timeout = 0ms});
     const auto claim = driver::exclusive("k");
     f.speak->grant(claim);
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
     const auto begin = std::chrono::steady_clock::now();
     f.io.restart();
     f.io.run();
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(run_returns_when_nothing_is_left_to_do)
     // The adapter reconnects when a connection is needed.
     f.io.restart();
     f.speak->grant(claim);
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
     BOOST_TEST(f.speak->backend().reconnects() == 0u);
 }
 
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(a_closed_adapter_stays_usable)
     f.io.restart();
     f.io.run();
     f.io.restart();
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(the_last_owner_closes_the_connection)

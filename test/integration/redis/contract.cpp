@@ -21,7 +21,7 @@ testing::redis_server& shared_server(std::size_t number = 0)
 
 using maker = std::shared_ptr<adapter> (*)(const asio::any_io_executor&);
 
-std::function<std::unique_ptr<environment>(asio::io_context&)> around(maker make)
+std::function<std::unique_ptr<environment>(asio::io_context&)> make_environments(maker make)
 {
     return in_real_time([make](asio::io_context& io) -> adapter_maker {
         for (std::size_t i = 0; i < 3; ++i)
@@ -33,7 +33,7 @@ std::function<std::unique_ptr<environment>(asio::io_context&)> around(maker make
 const registration redis_backend({
     .name = "redis",
     .able = testing::redis_abilities,
-    .make_environment = around([](const asio::any_io_executor& executor) {
+    .make_environment = make_environments([](const asio::any_io_executor& executor) {
         return redis::make_adapter(
             executor, {.url = shared_server().url(), .operation_timeout = 10s, .idle_timeout = 100ms});
     }),
@@ -42,7 +42,7 @@ const registration redis_backend({
 const registration quorum_backend({
     .name = "redis_quorum",
     .able = {.list = true, .tickets = true},
-    .make_environment = around([](const asio::any_io_executor& executor) {
+    .make_environment = make_environments([](const asio::any_io_executor& executor) {
         return redis::make_quorum(executor, {shared_server(0).url(), shared_server(1).url(), shared_server(2).url()},
             {.operation_timeout = 10s, .idle_timeout = 100ms, .poll_interval = 50ms});
     }),

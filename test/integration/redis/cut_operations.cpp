@@ -9,72 +9,74 @@ namespace colock::testing {
 std::vector<cut_operation> cut_operations()
 {
     using kind = cut_operation::kind;
-    using arm = scene::action;
-    const auto locked = [](scene& on) { return on.has(lock_name); };
-    const auto free = [](scene& on) { return !on.has(lock_name); };
-    const auto extended = [](scene& on) { return std::stoll(on.server({"PTTL", lock_name})) > 100'000; };
-    const auto two = [](scene& on) { return on.server({"ZCARD", lock_name}) == "2"; };
-    const auto swept = [](scene& on) { return !on.has("{colock}:old"); };
+    using action = fixture::action;
+    const auto locked = [](fixture& on) { return on.has(lock_name); };
+    const auto free = [](fixture& on) { return !on.has(lock_name); };
+    const auto extended = [](fixture& on) { return std::stoll(on.server({"PTTL", lock_name})) > 100'000; };
+    const auto two = [](fixture& on) { return on.server({"ZCARD", lock_name}) == "2"; };
+    const auto swept = [](fixture& on) { return !on.has("{colock}:old"); };
 
     const auto create = [](plain_claim_ptr (*make)()) {
-        return [make](scene& on, const arm& cut) {
+        return [make](fixture& on, const action& start_cut) {
             const auto claim = on.ours(make());
-            cut();
+            start_cut();
             return on.create(claim);
         };
     };
     const auto exclusive = [] { return driver::exclusive("k", 60s); };
-    const auto for_ever = [] { return driver::exclusive("k", 0s); };
+    const auto without_ttl = [] { return driver::exclusive("k", 0s); };
     const auto shared = [] { return driver::shared("k", 0, 60s); };
     const auto semaphore = [] { return driver::shared("k", 3, 60s); };
-    const auto second_attempt = [](scene& on, const arm& cut) {
+    const auto second_attempt = [](fixture& on, const action& start_cut) {
         const auto holder = on.their_grant(driver::exclusive("k"));
         const auto claim = on.ours(driver::exclusive("k", 60s));
         on.speak().refuse(claim);
-        on.direct->give_back(holder);
-        cut();
+        on.direct->release_held(holder);
+        start_cut();
         return on.create(claim);
     };
     const auto busy = [](plain_claim_ptr (*theirs)()) {
-        return [theirs](scene& on, const arm& cut) {
+        return [theirs](fixture& on, const action& start_cut) {
             on.their_grant(theirs());
             const auto claim = on.ours(driver::exclusive("k", 60s));
-            cut();
+            start_cut();
             return on.create(claim);
         };
     };
-    const auto beside = [](plain_claim_ptr (*make)()) {
-        return [make](scene& on, const arm& cut) {
+    const auto next_to = [](plain_claim_ptr (*make)()) {
+        return [make](fixture& on, const action& start_cut) {
             on.their_grant(make());
             const auto claim = on.ours(make());
-            cut();
+            start_cut();
             return on.create(claim);
         };
     };
-    const auto held = [](plain_claim_ptr (*make)(), running<ending> (*act)(scene&, const plain_claim_ptr&)) {
-        return [make, act](scene& on, const arm& cut) {
+    const auto held = [](plain_claim_ptr (*make)(), running<ending> (*act)(fixture&, const plain_claim_ptr&)) {
+        return [make, act](fixture& on, const action& start_cut) {
             const auto claim = on.our_grant(make());
-            cut();
+            start_cut();
             return act(on, claim);
         };
     };
-    const auto release = [](scene& on, const plain_claim_ptr& claim) { return on.begin(on.backend().release(claim)); };
-    const auto extend = [](scene& on, const plain_claim_ptr& claim) {
+    const auto release = [](fixture& on, const plain_claim_ptr& claim) {
+        return on.begin(on.backend().release(claim));
+    };
+    const auto extend = [](fixture& on, const plain_claim_ptr& claim) {
         claim->set_sent(lease_clock::now());
         return on.begin(on.backend().extend(claim, 300s));
     };
-    const auto valid = [](scene& on, const plain_claim_ptr& claim) { return on.begin(on.backend().is_valid(claim)); };
+    const auto valid = [](fixture& on, const plain_claim_ptr& claim) { return on.begin(on.backend().is_valid(claim)); };
     const auto of_all = [](asio::awaitable<list_outcome> (*walk)(adapter&)) {
-        return [walk](scene& on, const arm& cut) {
+        return [walk](fixture& on, const action& start_cut) {
             on.their_grant(driver::exclusive("k"));
             on.server({"ZADD", "{colock}:old", "1", stored_holder('a', true)});
             on.repair = [&on] { on.server({"DEL", "{colock}:old"}); };
-            cut();
+            start_cut();
             return on.begin(walk(on.backend()));
         };
     };
     /// Starts a first operation, which is sent alone. The operations after it are sent in one batch.
-    const auto occupied = [](scene& on) { on.batch_mates.push_back(on.begin(on.backend().purge(0))); };
+    const auto start_first_operation = [](fixture& on) { on.batch_mates.push_back(on.begin(on.backend().purge(0))); };
     const auto list = [](adapter& backend) { return backend.list({}); };
     const auto purge = [](adapter& backend) { return backend.purge(0); };
     const auto inspect = [](adapter& backend) { return backend.inspect("k"); };
@@ -82,91 +84,91 @@ std::vector<cut_operation> cut_operations()
     return {
         {"create", kind::one_request, "SET", create(exclusive), locked},
         {"create, cut at its second command", kind::one_request, "INCRBY", create(exclusive), locked},
-        {"create without ttl", kind::one_request, "SET", create(for_ever), locked},
+        {"create without ttl", kind::one_request, "SET", create(without_ttl), locked},
         {"create with an anchor", kind::one_request, "EVALSHA",
-            [](scene& on, const arm& cut) {
+            [](fixture& on, const action& start_cut) {
                 on.some->run_for(1100ms);
                 const auto claim = on.ours(driver::exclusive("k", 60s));
-                cut();
+                start_cut();
                 return on.create(claim);
             },
             locked},
         {"a second attempt", kind::script, "EVALSHA", second_attempt, locked},
         {"busy", kind::script, "EVALSHA", busy(exclusive), {}, false},
-        {"a writer's intent", kind::script, "EVALSHA", busy(shared), [](scene& on) { return on.has(intent_name); },
+        {"a writer's intent", kind::script, "EVALSHA", busy(shared), [](fixture& on) { return on.has(intent_name); },
             false},
         {"create shared", kind::one_request, "SET", create(shared), locked},
-        {"create shared beside another", kind::script, "EVALSHA", beside(shared), two},
-        {"create of a semaphore beside another", kind::script, "EVALSHA", beside(semaphore), two},
+        {"create shared next to another", kind::script, "EVALSHA", next_to(shared), two},
+        {"create of a semaphore next to another", kind::script, "EVALSHA", next_to(semaphore), two},
         {"a reader gives way", kind::one_request, "EVAL",
-            [](scene& on, const arm& cut) {
+            [](fixture& on, const action& start_cut) {
                 const auto claim = on.ours(driver::shared("k", 0, 60s));
                 on.server({"SET", intent_name, std::string(32, 'a'), "PX", "60000"});
                 on.repair = [&on] { on.server({"DEL", intent_name}); };
-                cut();
+                start_cut();
                 return on.create(claim);
             },
             free, false},
         {"lifting the fence", kind::one_request, "EVAL",
-            [](scene& on, const arm& cut) {
+            [](fixture& on, const action& start_cut) {
                 const auto claim = on.ours(driver::exclusive("k", 60s));
                 on.server({"DEL", fence_name});
-                cut();
+                start_cut();
                 return on.create(claim);
             },
-            [](scene& on) { return std::stoll(on.server({"GET", fence_name})) > 1'600'000'000'000'000; }},
+            [](fixture& on) { return std::stoll(on.server({"GET", fence_name})) > 1'600'000'000'000'000; }},
         {"hand over", kind::script, "EVALSHA",
-            [](scene& on, const arm& cut) {
+            [](fixture& on, const action& start_cut) {
                 const auto holder = on.our_grant(driver::exclusive("k", 60s));
                 const auto next = on.ours(driver::exclusive("k", 60s));
-                cut();
+                start_cut();
                 return on.hand_over(holder, next);
             },
-            [](scene& on) { return on.server({"GET", lock_name}).starts_with(on.own.back()->token().hex()); }},
+            [](fixture& on) { return on.server({"GET", lock_name}).starts_with(on.own.back()->token().hex()); }},
         {"hand over with another", kind::script, "EVALSHA",
-            [occupied](scene& on, const arm& cut) {
+            [start_first_operation](fixture& on, const action& start_cut) {
                 const auto holder = on.our_grant(driver::exclusive("k", 60s));
                 const auto other = on.our_grant(driver::exclusive("other", 60s));
                 const auto next = on.ours(driver::exclusive("k", 60s));
                 const auto next_other = on.ours(driver::exclusive("other", 60s));
-                cut();
-                occupied(on);
+                start_cut();
+                start_first_operation(on);
                 auto ours = on.hand_over(holder, next);
                 on.batch_mates.push_back(on.hand_over(other, next_other));
                 return ours;
             },
-            [](scene& on) { return on.server({"GET", lock_name}).starts_with(on.own[2]->token().hex()); }},
+            [](fixture& on) { return on.server({"GET", lock_name}).starts_with(on.own[2]->token().hex()); }},
         {"release with another", kind::script, "EVALSHA",
-            [occupied, release](scene& on, const arm& cut) {
+            [start_first_operation, release](fixture& on, const action& start_cut) {
                 const auto other = on.our_grant(driver::exclusive("other", 60s));
                 const auto claim = on.our_grant(driver::exclusive("k", 60s));
-                cut();
-                occupied(on);
+                start_cut();
+                start_first_operation(on);
                 auto ours = release(on, claim);
                 on.batch_mates.push_back(release(on, other));
                 return ours;
             },
-            [](scene& on) { return !on.has(lock_name) && !on.has("{colock}:other"); }},
+            [](fixture& on) { return !on.has(lock_name) && !on.has("{colock}:other"); }},
         {"release", kind::script, "EVALSHA", held(exclusive, release), free},
         {"release shared", kind::script, "EVALSHA", held(shared, release), free},
-        {"release shared beside another", kind::script, "EVALSHA",
-            [release](scene& on, const arm& cut) {
+        {"release shared next to another", kind::script, "EVALSHA",
+            [release](fixture& on, const action& start_cut) {
                 on.their_grant(driver::shared("k", 0, 60s));
                 const auto claim = on.our_grant(driver::shared("k", 0, 60s));
-                cut();
+                start_cut();
                 return release(on, claim);
             },
-            [](scene& on) { return on.server({"ZCARD", lock_name}) == "1"; }},
+            [](fixture& on) { return on.server({"ZCARD", lock_name}) == "1"; }},
         {"withdraw", kind::script, "EVALSHA",
-            [](scene& on, const arm& cut) {
+            [](fixture& on, const action& start_cut) {
                 on.their_grant(driver::shared("k"));
                 const auto claim = on.ours(driver::exclusive("k", 60s));
                 on.speak().refuse(claim);
                 BOOST_TEST(on.has(intent_name));
-                cut();
+                start_cut();
                 return on.begin(on.backend().abandon(claim));
             },
-            [](scene& on) { return !on.has(intent_name); }, false},
+            [](fixture& on) { return !on.has(intent_name); }, false},
         {"extend", kind::script, "EVALSHA", held(exclusive, extend), extended},
         {"extend shared", kind::script, "EVALSHA", held(shared, extend), extended},
         {"valid", kind::script, "EVALSHA", held(exclusive, valid)},
@@ -179,12 +181,12 @@ std::vector<cut_operation> cut_operations()
         {"the greeting", kind::connecting, "HELLO", create(exclusive), locked},
         {"the server's state", kind::connecting, "INFO", create(exclusive), locked},
         {"the first anchor", kind::connecting, "EVAL", create(exclusive), locked},
-        {"plain create", kind::one_request, "SET", create(exclusive), [](scene& on) { return on.has("k"); }, true,
+        {"plain create", kind::one_request, "SET", create(exclusive), [](fixture& on) { return on.has("k"); }, true,
             redis::layout::plain},
-        {"plain, a second attempt", kind::script, "EVALSHA", second_attempt, [](scene& on) { return on.has("k"); },
+        {"plain, a second attempt", kind::script, "EVALSHA", second_attempt, [](fixture& on) { return on.has("k"); },
             true, redis::layout::plain},
         {"plain, busy", kind::script, "EVALSHA", busy(exclusive), {}, false, redis::layout::plain},
-        {"plain release", kind::script, "EVALSHA", held(exclusive, release), [](scene& on) { return !on.has("k"); },
+        {"plain release", kind::script, "EVALSHA", held(exclusive, release), [](fixture& on) { return !on.has("k"); },
             true, redis::layout::plain},
     };
 }

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "cut_scene.hpp"
+#include "cut_fixture.hpp"
 
 #include <functional>
 #include <vector>
@@ -25,9 +25,9 @@ struct cut_operation
     kind cut;
     const char* word;
     /// Prepares the server, calls the second argument, and starts the operation.
-    std::function<running<ending>(scene&, const scene::action&)> start;
+    std::function<running<ending>(fixture&, const fixture::action&)> start;
     /// Tells whether the server has executed the operation.
-    std::function<bool(scene&)> carried_out{};
+    std::function<bool(fixture&)> carried_out{};
     /// Result of the operation if nothing is lost.
     bool success = true;
     redis::layout layout = redis::layout::standard;

@@ -44,7 +44,7 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
     redis::options settings;
     settings.layout = what.layout;
     settings.operation_timeout = lost == loss::time ? 3s : 20s;
-    scene on(server, std::move(settings));
+    fixture on(server, std::move(settings));
     if (what.cut != kind::connecting)
         on.open_connection();
     int before = 0;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_settling_is_settled)
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("loses " << lost)
         {
-            scene on(server, {.operation_timeout = 20s});
+            fixture on(server, {.operation_timeout = 20s});
             on.open_connection();
             const auto claim = on.ours(driver::exclusive("k", 60s));
             on.between.cut_at("SET", loss::reply);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(grant_without_fence_is_released_despite_lost_data)
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("loses " << lost)
         {
-            scene on(server, {.operation_timeout = 20s});
+            fixture on(server, {.operation_timeout = 20s});
             on.open_connection();
             const auto claim = on.ours(driver::exclusive("k", 60s));
             server({"SET", fence_name, "no number"});
@@ -172,9 +172,9 @@ BOOST_AUTO_TEST_CASE(grant_without_fence_is_released_despite_lost_data)
 
 /// A claim waits on "k", and the holder releases the lock only after the cut. Only a message, or a check at the right
 /// moment, ends the wait.
-void wait_through_cut(redis_server& server, const char* word, loss lost, const std::function<void(scene&)>& before)
+void wait_through_cut(redis_server& server, const char* word, loss lost, const std::function<void(fixture&)>& before)
 {
-    scene on(server, {.operation_timeout = 20s});
+    fixture on(server, {.operation_timeout = 20s});
     on.open_connection();
     const auto holder = on.their_grant(driver::exclusive("k", 60s));
     const auto claim = on.ours(driver::exclusive("k", 60s));
@@ -183,7 +183,7 @@ void wait_through_cut(redis_server& server, const char* word, loss lost, const s
     auto waiting = start(on.io(), acquire(on.speak().shared_backend(), claim));
     run_until(on.io(), [&] { return on.between.cuts() == 1; });
     BOOST_TEST(!waiting.done());
-    on.direct->give_back(holder);
+    on.direct->release_held(holder);
     BOOST_TEST(waiting.get(on.io()) > 0u);
     on.speak().check_held(claim);
     on.settle();
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_woken_despite_lost_subscription_data)
         for (const auto lost : {loss::request, loss::reply}) {
             BOOST_TEST_CONTEXT(word << ", loses " << lost)
             {
-                wait_through_cut(server, word, lost, [](scene&) {});
+                wait_through_cut(server, word, lost, [](fixture&) {});
             }
         }
     }
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_woken_despite_lost_subscription_data)
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("a second subscription, loses " << lost)
         {
-            wait_through_cut(server, "SUBSCRIBE", lost, [](scene& on) {
+            wait_through_cut(server, "SUBSCRIBE", lost, [](fixture& on) {
                 on.their_grant(driver::exclusive("other", 60s));
                 const auto waiter = on.ours(driver::exclusive("other", 60s));
                 on.speak().refuse(waiter);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_unsubscribing_disturbs_no_other_wait
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("loses " << lost)
         {
-            scene on(server, {.operation_timeout = 20s});
+            fixture on(server, {.operation_timeout = 20s});
             const auto first = on.their_grant(driver::exclusive("k", 60s));
             const auto second = on.their_grant(driver::exclusive("other", 60s));
             const auto claim = on.ours(driver::exclusive("k", 60s));
@@ -237,11 +237,11 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_unsubscribing_disturbs_no_other_wait
                        "{colock}:k\n1\n{colock}:other\n1\n";
             });
             on.between.cut_at("UNSUBSCRIBE", lost);
-            on.direct->give_back(first);
+            on.direct->release_held(first);
             waiting.get(on.io());
             run_until(on.io(), [&] { return on.between.cuts() == 1; });
             BOOST_TEST(!longer.done());
-            on.direct->give_back(second);
+            on.direct->release_held(second);
             longer.get(on.io());
             on.settle();
             on.check_nothing_left();

@@ -39,7 +39,7 @@ const std::string busy_reply = "-BUSY Redis is busy running a script. You can on
 BOOST_AUTO_TEST_CASE(temporarily_refused_database_is_selected_later)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     const std::string hello = "%2\r\n$2\r\nid\r\n:7\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
     between.answer_at("SELECT", hello + busy_reply + busy_reply);
     client_side some({.url = between.url() + "/1"});
@@ -53,7 +53,7 @@ enum class asked : unsigned char
     both,
 };
 
-/// The relay holds back a create of one or of both claims, and closes the connection. The request is still on its way.
+/// The proxy holds back a create of one or of both claims, and closes the connection. The request is still on its way.
 struct delayed_create
 {
     explicit delayed_create(redis::options settings, const char* password = nullptr, asked which = asked::one)
@@ -70,7 +70,7 @@ struct delayed_create
             some->speak.grant_all({warm});
         else
             some->speak.grant(warm);
-        some->speak.give_back(warm);
+        some->speak.release_held(warm);
         between.hold();
         const auto outcome =
             which == asked::one ? some->speak.create(claim) : some->speak.create_all({claim, other}).why;
@@ -81,7 +81,7 @@ struct delayed_create
     }
 
     redis_server server;
-    redis_relay between;
+    redis_faulty_proxy between;
     std::optional<client_side> some;
     plain_claim_ptr claim = driver::exclusive("k", 60s);
     plain_claim_ptr other = driver::exclusive("l", 60s);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_paused_server_makes_operations_wait)
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
     BOOST_TEST(server({"CLIENT", "PAUSE", "300", "WRITE"}) == "OK");
-    some.speak.give_back(claim);
+    some.speak.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
         some.speak.refuse(driver::exclusive("k"));
     }
     BOOST_TEST(!waiting.done());
-    some.speak.give_back(holder);
+    some.speak.release_held(holder);
     BOOST_TEST(waiting.get(some.io) > 0u);
     BOOST_TEST(std::ranges::count_if(some.events->warnings,
                    [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(without_memory_locks_are_still_extended_and_released)
     BOOST_TEST((handed.released.status == release_status::released));
     BOOST_TEST((handed.created.status == create_status::failed));
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-    some.speak.give_back(reader);
+    some.speak.release_held(reader);
     BOOST_TEST(server({"EXISTS", "{colock}:s"}) == "0");
 }
 
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_that_has_all_slots_is_used_with_a_warni
         const auto claim = driver::exclusive("k");
         some.speak.grant(claim);
         BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::extended));
-        some.speak.give_back(claim);
+        some.speak.release_held(claim);
         some.speak.check_not_held(claim);
         BOOST_TEST(some.events->warned_of("Cluster"));
     }

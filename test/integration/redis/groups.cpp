@@ -29,7 +29,7 @@ plain_claim_ptr member(std::string key, lock_mode mode = lock_mode::exclusive,
         .owner = std::make_shared<const owner_data>(owner_data{.group = std::move(group)})});
 }
 
-long long left_of(served& f, const std::string& key)
+long long remaining_ms(served& f, const std::string& key)
 {
     return std::stoll(f.raw({"PTTL", key}));
 }
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(index_holds_only_group_locks_and_is_removed_with_the_last)
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
     BOOST_TEST(!f.raw({"ZSCORE", index_name, all[0]->token().hex() + "{colock}:a"}).empty());
     for (const auto& each : all)
-        f.speak->give_back(each);
+        f.speak->release_held(each);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
     // Releases in one batch.
     std::vector<plain_claim_ptr> eight;
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(index_holds_only_group_locks_and_is_removed_with_the_last)
     f.speak->grant(writer);
     f.speak->abandon(writer);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
-    f.speak->give_back(alone);
+    f.speak->release_held(alone);
 }
 
 BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
@@ -88,29 +88,29 @@ BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
     const auto brief = member("a", lock_mode::exclusive, 1min), longer = member("b", lock_mode::shared, 10min),
                eternal = member("c", lock_mode::exclusive, 0ms), passing = member("d", lock_mode::exclusive, 100ms);
     f.speak->grant(brief);
-    const auto first = left_of(f, index_name);
-    BOOST_TEST((first > left_of(f, "{colock}:a") && first <= 61'000));
+    const auto first = remaining_ms(f, index_name);
+    BOOST_TEST((first > remaining_ms(f, "{colock}:a") && first <= 61'000));
     f.speak->grant(longer);
-    BOOST_TEST(left_of(f, index_name) > 10 * 60'000);
+    BOOST_TEST(remaining_ms(f, index_name) > 10 * 60'000);
     f.speak->grant(eternal);
-    BOOST_TEST(left_of(f, index_name) == -1);
-    f.speak->give_back(eternal);
-    BOOST_TEST(left_of(f, index_name) > 10 * 60'000 - 5'000);
+    BOOST_TEST(remaining_ms(f, index_name) == -1);
+    f.speak->release_held(eternal);
+    BOOST_TEST(remaining_ms(f, index_name) > 10 * 60'000 - 5'000);
     BOOST_TEST((f.speak->extend(brief, 1h).status == extend_status::extended));
-    BOOST_TEST(left_of(f, index_name) > 59 * 60'000);
+    BOOST_TEST(remaining_ms(f, index_name) > 59 * 60'000);
     BOOST_TEST((f.speak->extend(longer, 2h).status == extend_status::extended));
-    BOOST_TEST(left_of(f, index_name) > 119 * 60'000);
+    BOOST_TEST(remaining_ms(f, index_name) > 119 * 60'000);
     BOOST_TEST(f.speak->extend_group("g", 3h).size() == 2U);
-    BOOST_TEST(left_of(f, index_name) > 179 * 60'000);
+    BOOST_TEST(remaining_ms(f, index_name) > 179 * 60'000);
     // An expired member that was not released is removed when another member is added.
     f.speak->grant(passing);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
     run_until(f.io, [&] { return f.raw({"ZCOUNT", index_name, "-inf", std::to_string(wall_ms())}) == "1"; });
-    f.speak->give_back(brief);
+    f.speak->release_held(brief);
     f.speak->grant(brief);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "2");
-    f.speak->give_back(brief);
-    f.speak->give_back(longer);
+    f.speak->release_held(brief);
+    f.speak->release_held(longer);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
 }
 
@@ -123,10 +123,10 @@ BOOST_AUTO_TEST_CASE(broken_locks_leave_the_index_and_held_ones_stay)
         f.speak->grant(each);
     BOOST_TEST(f.speak->break_key("b").size() == 1U);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
-    BOOST_TEST(left_of(f, index_name) == -1);
+    BOOST_TEST(remaining_ms(f, index_name) == -1);
     BOOST_TEST(f.speak->break_key("c").size() == 2U);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "1");
-    BOOST_TEST((left_of(f, index_name) > 0 && left_of(f, index_name) <= 61'000));
+    BOOST_TEST((remaining_ms(f, index_name) > 0 && remaining_ms(f, index_name) <= 61'000));
     BOOST_TEST(f.speak->break_key("a").size() == 1U);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
     // A lock without a group, stored by another adapter.
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(lock_is_not_held_if_its_index_cannot_be_written)
     BOOST_TEST(f.raw({"GET", index_name}) == "another program's");
 }
 
-BOOST_AUTO_TEST_CASE(releases_of_a_group_travel_together_once_the_server_knows_how)
+BOOST_AUTO_TEST_CASE(releases_of_a_group_are_batched_once_the_server_knows_the_script)
 {
     served f;
     for (const auto* group : {"g", ""}) {

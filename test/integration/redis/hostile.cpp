@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(connection_survives_any_input, *boost::unit_test::enable_if
         co_await with.say(reply_bytes.substr(0, cut));
         co_await with.say(reply_bytes.substr(cut));
     });
-    for (const auto& each : disorderly) {
+    for (const auto& each : invalid_streams) {
         reply_bytes = each;
         run_connection(io, server.port());
     }
@@ -95,13 +95,13 @@ BOOST_AUTO_TEST_CASE(connection_survives_any_input, *boost::unit_test::enable_if
         reply_bytes = mutations.next();
         run_connection(io, server.port());
     }
-    BOOST_TEST(server.connections() == 2'000u + disorderly.size());
+    BOOST_TEST(server.connections() == 2'000u + invalid_streams.size());
 }
 
 BOOST_AUTO_TEST_CASE(
     peer_other_than_redis_causes_an_error, *boost::unit_test::enable_if<redis::detail::validates_replies>())
 {
-    std::vector<std::string> cases = disorderly;
+    std::vector<std::string> cases = invalid_streams;
     cases.insert(cases.end(),
         {"$-1\r\n*-1\r\n", "-\r\n", ":\r\n", ":abc\r\n", "#x\r\n", ",nan\r\n", "_\r\n", repeated("*1\r\n", 100'000),
             repeated(">0\r\n", 100'000), "*1000000000\r\n" + repeated("+a\r\n", 1'000), repeated("+OK\r\n", 50),

@@ -8,7 +8,7 @@
 namespace colock::testing {
 namespace {
 
-/// A server whose user may or may not kill connections, behind a relay that can hold data back.
+/// A server whose user may or may not kill connections, behind a proxy that can hold data back.
 struct late_link
 {
     explicit late_link(bool may_kill, locker_options options = {}) : between(server.port())
@@ -22,7 +22,7 @@ struct late_link
     }
     ~late_link() { static_cast<void>(run_coro(io, on->shutdown(5s))); }
 
-    /// Loses an extension: the relay holds the request back and closes the connection.
+    /// Loses an extension: the proxy holds the request back and closes the connection.
     void lose_extend(lock& held, std::chrono::milliseconds ttl)
     {
         between.hold();
@@ -46,7 +46,7 @@ struct late_link
     }
 
     redis_server server;
-    redis_relay between;
+    redis_faulty_proxy between;
     asio::io_context io;
     std::shared_ptr<adapter> backend;
     std::optional<locker> on;
@@ -74,7 +74,7 @@ lock pass_on(asio::io_context& io, const locker& others, lock first, later how)
     return waiting.get(io);
 }
 
-/// Breaks "k" through the relay, which holds either the listing or the removal back until the test delivers it.
+/// Breaks "k" through the proxy, which holds either the listing or the removal back until the test delivers it.
 void lose_break(late_link& f, bool after_look)
 {
     // After this the server knows the scripts by their digests.
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(late_break_removes_only_listed_readers)
             others.speak.check_not_held(each);
         others.speak.check_held(newer);
         BOOST_TEST((f.stored("k") > 60s && f.stored("k") <= 90s));
-        others.speak.give_back(newer);
+        others.speak.release_held(newer);
     }
 }
 
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(where_the_old_connection_can_be_killed_the_lease_is_as_long
 BOOST_AUTO_TEST_CASE(an_answer_on_the_same_connection_ends_the_doubt)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     client_side some({.url = between.url(), .operation_timeout = 300ms, .health_interval = 10s});
     const auto claim = driver::exclusive("k", 60s);
     some.speak.grant(claim);

@@ -11,7 +11,7 @@ namespace colock::testing {
 namespace {
 
 /// Stores `count` exclusive locks without an adapter.
-void plant_locks(served& on, int count)
+void store_locks(served& on, int count)
 {
     on.raw({"EVAL",
         "for i = 1, ARGV[1] do redis.call('SET', '{colock}:k' .. i, string.rep('a', 43) .. '\\0\\0\\0', 'PX', 3600000) "
@@ -19,7 +19,7 @@ void plant_locks(served& on, int count)
         "0", std::to_string(count)});
 }
 /// Stores `count` keys with three readers each. Two of the readers have expired.
-void plant_readers(served& on, int count)
+void store_readers(served& on, int count)
 {
     on.raw({"EVAL",
         "local now = redis.call('TIME')[1] * 1000 "
@@ -42,11 +42,11 @@ std::vector<list_outcome> purge_steps(served& on)
 
 BOOST_AUTO_TEST_SUITE(redis_listing)
 
-BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
+BOOST_AUTO_TEST_CASE(pages_are_small_and_contain_each_lock_once)
 {
     served f;
-    plant_locks(f, 20'000);
-    plant_readers(f, 1000);
+    store_locks(f, 20'000);
+    store_readers(f, 1000);
     const auto pages = list_pages(f, {});
     BOOST_TEST(pages.size() >= 10U);
     BOOST_TEST(count_locks(pages, 1999) == 21'000U);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_tell_each_lock_once)
 BOOST_AUTO_TEST_CASE(few_locks_among_many_keys_are_found_in_limited_pages)
 {
     served f;
-    plant_locks(f, 50'000);
+    store_locks(f, 50'000);
     f.speak->grant(driver::exclusive("mine"));
     const auto pages = list_pages(f, {.key_prefix = "mi"});
     BOOST_TEST(count_locks(pages, 1) == 1U);
@@ -67,8 +67,8 @@ BOOST_AUTO_TEST_CASE(few_locks_among_many_keys_are_found_in_limited_pages)
 BOOST_AUTO_TEST_CASE(purge_removes_many_expired_locks_in_steps)
 {
     served f;
-    plant_locks(f, 1000);
-    plant_readers(f, 3000);
+    store_locks(f, 1000);
+    store_readers(f, 3000);
     BOOST_TEST(f.speak->purge(700).size() == 700U);
     BOOST_TEST(count_locks(purge_steps(f), 1000) == 5300U);
     BOOST_TEST(f.speak->list({.mode = lock_mode::shared}).size() == 3000U);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_key_with_many_expired_readers_is_swept_in_parts)
 BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
 {
     served f;
-    f.speak->give_back([&] {
+    f.speak->release_held([&] {
         const auto claim = driver::exclusive("k");
         f.speak->grant(claim);
         return claim;

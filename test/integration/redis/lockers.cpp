@@ -28,8 +28,8 @@ locker_options eager()
     return options;
 }
 
-/// Runs `workers` coroutines while the relay loses requests and replies, and then shuts the locker down.
-shutdown_report run_under_cuts(asio::thread_pool& pool, redis_relay& between, const locker& locks, int workers,
+/// Runs `workers` coroutines while the proxy loses requests and replies, and then shuts the locker down.
+shutdown_report run_under_cuts(asio::thread_pool& pool, redis_faulty_proxy& between, const locker& locks, int workers,
     const std::function<asio::awaitable<void>(int)>& work)
 {
     std::vector<std::pair<std::string, loss>> cuts;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_hand_over_to_a_shorter_ttl_is_announced_to_other_lockers)
 BOOST_AUTO_TEST_CASE(waiter_is_granted_as_soon_as_commands_can_be_sent_again)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     asio::io_context io;
     const auto events = std::make_shared<notes>();
     // The health interval is long, so that the connection with the unconfirmed subscription is not closed as silent.
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(busy_locker_does_not_starve_another)
 BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
 {
     redis_server servers[3];
-    redis_relay between(servers[2].port());
+    redis_faulty_proxy between(servers[2].port());
     constexpr int workers = 12;
     constexpr int rounds = 15;
     std::array<std::atomic<int>, 4> inside{};
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
                 overlaps += ++inside[key] == 1 ? 0 : 1;
                 asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
                 co_await pause.async_wait(asio::use_awaitable);
-                // The relay affects only one of the three nodes, so every extension succeeds.
+                // The proxy affects only one of the three nodes, so every extension succeeds.
                 try {
                     co_await held.extend(60s);
                 } catch (const extend_error&) {
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_a_quorum_with_a_bad_link_add_up)
 BOOST_AUTO_TEST_CASE(many_threads_and_many_cuts_add_up)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     constexpr int workers = 24;
     constexpr int rounds = 15;
     std::array<std::atomic<int>, 4> inside{};

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
 #include "support/print.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/locker.hpp>
 
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(majority_grants_extends_and_releases)
     f.speak.refuse(driver::exclusive("k"));
     f.speak.check_held(claim);
     BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::extended));
-    f.speak.give_back(claim);
+    f.speak.release_held(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 0; });
     BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::not_held));
     f.speak.check_not_held(claim);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(grant_of_a_minority_is_released)
     f.servers[0]({"DEL", "{colock}:k"});
     f.speak.grant(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 3; });
-    f.speak.give_back(claim);
+    f.speak.release_held(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 1; });
 }
 
@@ -92,13 +92,13 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     three_servers f({.operation_timeout = 8s, .health_interval = 20s});
     const auto warm = driver::exclusive("warm");
     f.speak.grant(warm);
-    f.speak.give_back(warm);
+    f.speak.release_held(warm);
     f.servers[1].pause();
     const auto begin = std::chrono::steady_clock::now();
     const auto claim = driver::exclusive("k", 20s);
     f.speak.grant(claim);
     BOOST_TEST((f.speak.extend(claim, 20s).status == extend_status::extended));
-    f.speak.give_back(claim);
+    f.speak.release_held(claim);
     // The operations have only waited for a majority.
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
     f.servers[1].resume();
@@ -116,10 +116,10 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
 BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_slow_links)
 {
     redis_server servers[3];
-    std::vector<std::unique_ptr<redis_proxy>> links;
+    std::vector<std::unique_ptr<redis_toxiproxy>> links;
     std::vector<std::string> urls;
     for (auto& server : servers) {
-        links.push_back(std::make_unique<redis_proxy>(server.port()));
+        links.push_back(std::make_unique<redis_toxiproxy>(server.port()));
         links.back()->add("delay", "latency", "downstream", R"({"latency":300,"jitter":0})");
         urls.push_back(links.back()->url());
     }
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_sl
 BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
 {
     redis_server servers[3];
-    redis_relay third_link(servers[2].port());
+    redis_faulty_proxy third_link(servers[2].port());
     asio::io_context io;
     const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), third_link.url()},
                                three_servers::with_long_timeout({.health_interval = 1min})));
@@ -150,14 +150,14 @@ BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
         speak.grant(held);
         run_until(io, is_stored);
         third_link.cut_at("EVALSHA", what);
-        speak.give_back(held);
+        speak.release_held(held);
         run_until(io, [&] { return events->reconnections == losses + 1 && !is_stored(); });
 
         const auto unanswered = driver::exclusive("k");
         third_link.cut_at("SET", what);
         speak.grant(unanswered);
         run_until(io, [&] { return third_link.cuts() == losses + 2 && is_stored() == (what == loss::reply); });
-        speak.give_back(unanswered);
+        speak.release_held(unanswered);
         losses += 2;
         run_until(io, [&] { return events->reconnections == losses && !is_stored(); });
     }
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(busy_reports_the_poll_interval_as_retry_time)
     f.speak.grant(holder);
     const auto busy = f.speak.refuse(driver::exclusive("k"));
     BOOST_TEST((busy.retry_after > 0ms && busy.retry_after <= 30ms));
-    f.speak.give_back(holder);
+    f.speak.release_held(holder);
 }
 
 BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
 BOOST_AUTO_TEST_CASE(claim_on_the_only_reachable_master_is_not_reported_as_busy)
 {
     redis_server servers[3];
-    redis_proxy first(servers[0].port());
-    redis_proxy second(servers[1].port());
+    redis_toxiproxy first(servers[0].port());
+    redis_toxiproxy second(servers[1].port());
     asio::io_context io;
     locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()}, {}));
     servers[2]({"SET", "{colock}:k", stored_holder('a')});
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(claim_on_the_only_reachable_master_is_not_reported_as_busy)
 BOOST_AUTO_TEST_CASE(late_break_does_not_remove_a_later_holder)
 {
     three_servers f;
-    redis_relay first(f.servers[0].port()), second(f.servers[1].port()), third(f.servers[2].port());
+    redis_faulty_proxy first(f.servers[0].port()), second(f.servers[1].port()), third(f.servers[2].port());
     // The user may not end connections, so a request on an earlier connection may still arrive.
     for (auto& server : f.servers)
         server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-client"});
@@ -232,22 +232,22 @@ BOOST_AUTO_TEST_CASE(late_break_does_not_remove_a_later_holder)
     for (auto* each : {&first, &second, &third})
         each->hold();
     COLOCK_THROWS(error, errc::unavailable, run_coro(f.io, late.break_lock("k")));
-    f.speak.give_back(before);
+    f.speak.release_held(before);
     run_until(f.io, [&] { return f.count_holders("k") == 0; });
     f.speak.grant(after);
     for (auto* each : {&first, &second, &third})
         each->deliver();
     f.speak.check_held(after);
     BOOST_TEST(f.count_holders("k") == 3);
-    f.speak.give_back(after);
+    f.speak.release_held(after);
     run_coro(f.io, late.shutdown(5s));
 }
 
 BOOST_AUTO_TEST_CASE(extension_needs_answers_of_a_majority)
 {
     redis_server servers[3];
-    redis_proxy first(servers[0].port());
-    redis_proxy second(servers[1].port());
+    redis_toxiproxy first(servers[0].port());
+    redis_toxiproxy second(servers[1].port());
     asio::io_context io;
     locker locks(redis::make_quorum(io.get_executor(), {first.url(), second.url(), servers[2].url()},
         three_servers::with_long_timeout({.health_interval = 1min})));

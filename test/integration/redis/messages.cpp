@@ -45,7 +45,7 @@ void take(redis_server& server, const std::string& key)
 }
 
 /// Releases the lock as the other process would.
-void give_back(redis_server& server, const std::string& key)
+void release_held(redis_server& server, const std::string& key)
 {
     server({"DEL", "{colock}:" + key});
     server({"PUBLISH", "{colock}:" + key, ""});
@@ -74,7 +74,7 @@ struct move
         run_until(some.io, [&] { return listened_to(second, "k"); });
         BOOST_TEST(!waiting.done());
         BOOST_TEST(!listened_to(first, "k"));
-        give_back(second, "k");
+        release_held(second, "k");
         BOOST_TEST(waiting.get(some.io) > 0u);
     }
 
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(waiters_follow_the_master_that_a_sentinel_names)
 BOOST_AUTO_TEST_CASE(waiters_follow_a_name_that_leads_to_another_server)
 {
     move between;
-    redis_relay name(between.first.port());
+    redis_faulty_proxy name(between.first.port());
     client_side some({.url = name.url()});
     between.run(some, [&] { name.lead_to(between.second.port()); });
 }
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
 {
     redis_server keeps;
     redis_server tells;
-    redis_relay name(keeps.port());
+    redis_faulty_proxy name(keeps.port());
     client_side some({.url = name.url()});
     some.speak.grant(driver::exclusive("k"));
     name.lead_to(tells.port());
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(server_without_run_id_is_taken_for_the_same)
 BOOST_AUTO_TEST_CASE(temporarily_refused_subscription_is_retried)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     take(server, "k");
     client_side some({.url = between.url(), .poll_interval = 1h});
     between.answer_at("SUBSCRIBE", std::string(busy_reply) + std::string(busy_reply), 2);
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_subscription_is_retried)
     run_until(some.io, [&] { return listened_to(server, "k"); });
     BOOST_TEST(between.cuts() == 2);
     BOOST_TEST(!some.events->warned_of("poll"));
-    give_back(server, "k");
+    release_held(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
     BOOST_TEST(some.speak.backend().reconnects() == 0u);
 }
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_subscription_is_retried)
 BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     take(server, "k");
     take(server, "other");
     client_side some({.url = between.url()});
@@ -178,13 +178,13 @@ BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
     auto longer = some.speak.start_acquire(driver::exclusive("other"));
     run_until(some.io, [&] { return listened_to(server, "k") && listened_to(server, "other"); });
     between.answer_at("UNSUBSCRIBE", std::string(busy_reply) + std::string(busy_reply));
-    give_back(server, "k");
+    release_held(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
     // The replies no longer match their requests, so the connection is closed.
     run_until(some.io, [&] { return between.cuts() == 1 && !listened_to(server, "k"); });
     run_until(some.io, [&] { return listened_to(server, "other"); });
     BOOST_TEST(!longer.done());
-    give_back(server, "other");
+    release_held(server, "other");
     BOOST_TEST(longer.get(some.io) > 0u);
 }
 
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(the_right_to_listen_is_asked_for_at_each_connection)
     server({"ACL", "SETUSER", "app", "&*"});
     server({"CLIENT", "KILL", "TYPE", "normal"});
     run_until(some.io, [&] { return listened_to(server, "k"); });
-    give_back(server, "k");
+    release_held(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
 }
 
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_listen_every_wait_ends_by_its_age)
     const auto looks = calls_of(server, "evalsha");
     run_until(some.io, [&] { return calls_of(server, "evalsha") > looks + 5; });
     BOOST_TEST(!waiting.done());
-    give_back(server, "k");
+    release_held(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
 }
 
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(changed_password_is_reported_while_commands_continue)
     BOOST_TEST(some.events->suspensions == 0);
     server({"ACL", "SETUSER", "app", "resetpass", ">pw"});
     run_until(some.io, [&] { return listened_to(server, "k"); });
-    give_back(server, "k");
+    release_held(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
 }
 
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
         BOOST_TEST_CONTEXT(why)
         {
             redis_server server;
-            redis_relay between(server.port());
+            redis_faulty_proxy between(server.port());
             client_side some({.url = between.url(), .operation_timeout = 20s});
             // The two errors answer HELLO and INFO.
             between.answer_at("HELLO", why + why, 2);
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
             BOOST_TEST(between.cuts() == 4);
             BOOST_TEST(some.events->suspensions == 0);
             BOOST_TEST(!waiting.done());
-            give_back(server, "k");
+            release_held(server, "k");
             BOOST_TEST(waiting.get(some.io) > 0u);
             BOOST_TEST(!some.events->warned_of("is refused"));
         }
@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(many_channels_are_subscribed_to_in_parts)
 
     f.wait();
     for (const auto& each : f.claims)
-        give_back(f.server, each->key());
+        release_held(f.server, each->key());
     f.run_until_ended(f.size);
     BOOST_TEST(f.max_ended_per_handler <= max_per_handler);
 }

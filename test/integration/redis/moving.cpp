@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_adopted_by_one_script)
     BOOST_TEST(calls_of(f, "evalsha") == 1);
     BOOST_TEST(f.raw({"GET", "{colock}:k"}).starts_with(third->token().hex()));
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 3'500'000);
-    f.speak->give_back(third);
+    f.speak->release_held(third);
 }
 
 BOOST_AUTO_TEST_CASE(adoption_after_a_lost_fence_counter_has_a_greater_fence)
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(adoption_after_a_lost_fence_counter_has_a_greater_fence)
         const auto fence = f.speak->grant(held);
         f.raw({"SET", "{colock}#fence", lost});
         BOOST_TEST(f.speak->take_over(f.speak->backend().export_ticket(*held), next) > fence);
-        f.speak->give_back(next);
+        f.speak->release_held(next);
     }
 }
 
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(adoption_without_acceptable_fence_is_in_doubt)
     BOOST_TEST(outcome.error->code == errc::outcome_unknown);
     f.raw({"ACL", "SETUSER", "default", "+persist"});
     f.speak->take_over(ticket, next);
-    f.speak->give_back(next);
+    f.speak->release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(another_programs_key_is_never_adopted)
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(another_programs_key_is_never_adopted)
     const auto held = driver::exclusive("k"), next = driver::exclusive("k"), reader = driver::shared("k");
     f.speak->grant(held);
     const auto ticket = f.speak->backend().export_ticket(*held);
-    f.speak->give_back(held);
+    f.speak->release_held(held);
     f.raw({"LPUSH", "{colock}:k", "x"});
     BOOST_TEST((f.speak->adopt(ticket, next).status == create_status::busy));
     BOOST_TEST((f.speak->adopt('s' + ticket, reader).status == create_status::busy));
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_an_adoption_and_nothing_has
     f.raw({"CONFIG", "SET", "maxmemory", "0"});
     f.speak->check_held(held);
     f.speak->take_over(ticket, next);
-    f.speak->give_back(next);
+    f.speak->release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(adoption_on_a_replica_fails_and_is_not_reported_as_busy)
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(lock_of_the_plain_layout_is_adopted_without_a_fence)
     BOOST_TEST(f.raw({"GET", "k"}) == next->token().hex());
     BOOST_TEST((f.speak->adopt(ticket, driver::exclusive("k")).status == create_status::busy));
     f.speak->check_held(next);
-    f.speak->give_back(next);
+    f.speak->release_held(next);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

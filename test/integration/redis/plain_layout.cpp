@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
     BOOST_TEST(f.raw({"SET", "k", "other", "NX", "PX", "1000"}) == "(nil)");
     f.speak->check_held(claim);
     BOOST_TEST((f.speak->extend(claim, 30s).status == extend_status::extended));
-    f.speak->give_back(claim);
+    f.speak->release_held(claim);
     BOOST_TEST(f.raw({"SET", "k", "other", "NX", "PX", "30000"}) == "OK");
     const auto busy = f.speak->refuse(claim);
     BOOST_TEST((busy.retry_after > 20s));

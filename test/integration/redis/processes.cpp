@@ -42,7 +42,7 @@ struct counter
     std::atomic<long> updates{0};
     std::atomic<long> collisions{0};
     std::atomic<bool> enough{false};
-    news updated;
+    shared_event updated;
 };
 
 asio::awaitable<void> update(counter& shared)
@@ -59,7 +59,7 @@ asio::awaitable<void> update(counter& shared)
     shared.value = read + 1;
     ++shared.updates;
     shared.inside = 0;
-    shared.updated.tell();
+    shared.updated.notify();
 }
 
 asio::awaitable<void> keep_updating(locker on, counter& shared)
@@ -118,8 +118,8 @@ struct resource
     std::atomic<std::uint64_t> highest{0};
     std::atomic<bool> held{false};
     std::atomic<bool> may_go_on{false};
-    news of_sleeper;
-    news for_sleeper;
+    shared_event of_sleeper;
+    shared_event for_sleeper;
     std::atomic<int> refused{0};
 
     bool write(std::uint64_t fence)
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_lease_cannot_write)
         if (!shared->write(held.fence()))
             throw std::runtime_error("the first write was refused");
         shared->held = true;
-        shared->of_sleeper.tell();
+        shared->of_sleeper.notify();
         // The process is stopped here and does not notice the time that passes.
         if (!shared->for_sleeper.wait_until([&] { return shared->may_go_on.load(); }))
             throw std::runtime_error("it was not woken");
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_lease_cannot_write)
     auto next = run_coro(io, on.acquire("r", {.ttl = 10s}));
     BOOST_TEST(shared->write(next.fence()));
     shared->may_go_on = true;
-    shared->for_sleeper.tell();
+    shared->for_sleeper.notify();
     ::kill(sleeper, SIGCONT);
     BOOST_TEST(wait_for(sleeper) == 0);
     BOOST_TEST(shared->refused == 1);

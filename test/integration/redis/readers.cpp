@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(readers_share_and_each_expires_by_itself)
     f.speak->check_held(slow);
     BOOST_TEST((f.speak->extend(slow, 100s).status == extend_status::extended));
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 90'000);
-    f.speak->give_back(slow);
+    f.speak->release_held(slow);
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
 }
 
@@ -56,10 +56,10 @@ BOOST_AUTO_TEST_CASE(a_reader_alone_is_one_string_and_a_second_makes_it_a_set)
     BOOST_TEST(both[1].owner == "me");
     BOOST_TEST((both[1].created == alone[0].created));
     f.speak->check_held(first);
-    f.speak->give_back(first);
+    f.speak->release_held(first);
     f.speak->check_not_held(first);
     f.speak->check_held(second);
-    f.speak->give_back(second);
+    f.speak->release_held(second);
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
 }
 
@@ -74,13 +74,13 @@ BOOST_AUTO_TEST_CASE(each_reader_keeps_its_own_ttl_or_none)
         BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
         BOOST_TEST((f.speak->refuse(driver::exclusive("k")).retry_after == 0ms));
         f.raw({"DEL", "{colock}#w:k"});
-        f.speak->give_back(eternal);
+        f.speak->release_held(eternal);
         const auto ttl = std::stoll(f.raw({"PTTL", "{colock}:k"}));
         BOOST_TEST((ttl > 15'000 && ttl <= 20'000));
         const auto busy = f.speak->refuse(driver::exclusive("k"));
         BOOST_TEST((busy.retry_after > 15s && busy.retry_after <= 20s));
         f.raw({"DEL", "{colock}#w:k"});
-        f.speak->give_back(brief);
+        f.speak->release_held(brief);
         BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
     }
 }
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_semaphore_counts_its_holders)
     BOOST_TEST((busy.retry_after > 15s && busy.retry_after <= 20s + 1ms));
     BOOST_TEST(f.raw({"ZCARD", "{colock}:k"}) == "2");
     f.speak->grant(second);
-    f.speak->give_back(first);
+    f.speak->release_held(first);
     f.speak->grant(third);
 }
 
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(expired_readers_do_not_block_others)
     const auto check_grant = [&](const plain_claim_ptr& claim) {
         leave_expired_readers();
         f.speak->grant(claim);
-        f.speak->give_back(claim);
+        f.speak->release_held(claim);
         BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
     };
     check_grant(driver::one_attempt("k"));
@@ -133,14 +133,14 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out)
     f.speak->refuse(driver::shared("k"));
     // A reader that already holds the lock is granted again.
     f.speak->grant(reader);
-    f.speak->give_back(reader);
+    f.speak->release_held(reader);
     // A reader that finds the lock free gives way to the writer.
     const auto refused = f.speak->refuse(driver::shared("k"));
     BOOST_TEST((refused.retry_after > 0ms && refused.retry_after <= 6s));
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
     f.speak->grant(writer);
     BOOST_TEST(f.raw({"EXISTS", "{colock}#w:k"}) == "0");
-    f.speak->give_back(writer);
+    f.speak->release_held(writer);
     f.speak->grant(driver::shared("k"));
 }
 
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(single_attempts_of_readers_do_not_starve_a_writer)
     f.speak->grant(reader);
     const auto writer = driver::exclusive("k");
     others.speak.refuse(writer);
-    f.speak->give_back(reader);
+    f.speak->release_held(reader);
     // One reader may acquire the lock and release it again. After this the adapter knows of the writer.
     f.speak->refuse(driver::one_attempt("k", lock_mode::shared));
     f.raw({"CONFIG", "RESETSTAT"});
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(single_attempts_of_readers_do_not_starve_a_writer)
         f.speak->refuse(driver::one_attempt("k", lock_mode::shared));
     BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_set:") == std::string::npos);
     others.speak.grant(writer);
-    others.speak.give_back(writer);
+    others.speak.release_held(writer);
     // The reader checks for a writer first and is then granted the lock.
     f.speak->grant(driver::one_attempt("k", lock_mode::shared));
 }

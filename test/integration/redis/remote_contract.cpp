@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
-#include "support/behind_relay.hpp"
+#include "support/behind_faulty_proxy.hpp"
 
 #include <colock/redis/adapter.hpp>
 #include <colock/testing/remote_contract.hpp>
@@ -21,10 +21,10 @@ using namespace std::chrono_literals;
 
 constexpr auto prefix = "{colock}:";
 
-class redis_behind_link final : public testing::behind_relay<testing::redis_server>
+class redis_behind_link final : public testing::behind_faulty_proxy<testing::redis_server>
 {
 public:
-    using behind_relay::behind_relay;
+    using behind_faulty_proxy::behind_faulty_proxy;
 
     // Keys and channels begin with the same prefix, so commands and messages are found.
     void cut(lost_part what) override { between().cut_at_bytes(prefix, loss_of(what)); }

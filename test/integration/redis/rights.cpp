@@ -51,11 +51,11 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     run_until(some.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     some.speak.check_held(holder);
     BOOST_TEST((some.speak.extend(holder, 10s).status == extend_status::extended));
-    some.speak.give_back(holder);
+    some.speak.release_held(holder);
     waiting.get(some.io);
     const auto next = driver::exclusive("k");
     BOOST_TEST((some.speak.hand_over(waiter, next).created.status == create_status::granted));
-    some.speak.give_back(next);
+    some.speak.release_held(next);
     // Requests in one batch, which use the batched scripts.
     std::vector<plain_claim_ptr> held;
     std::vector<plain_claim_ptr> after;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     some.speak.abandon(writer);
     BOOST_TEST(some.speak.list().size() == 1u);
     BOOST_TEST(some.speak.purge().empty());
-    some.speak.give_back(reader);
+    some.speak.release_held(reader);
     some.speak.grant(driver::exclusive("k"));
     BOOST_TEST(some.speak.break_key("k").size() == 1u);
     const auto member = [](std::string key, lock_mode mode) {
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
         if (mode == lock_mode::shared)
             some.speak.grant(third);
         BOOST_TEST((some.speak.extend(first, 10s).status == extend_status::extended));
-        some.speak.give_back(first);
+        some.speak.release_held(first);
         BOOST_TEST(some.speak.extend_group("g", 1h).size() == (mode == lock_mode::shared ? 2u : 1u));
         BOOST_TEST(some.speak.release_group("g").size() == (mode == lock_mode::shared ? 2u : 1u));
     }
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_of_the_plain_layout_suffices)
     some.speak.check_held(holder);
     BOOST_TEST((some.speak.extend(holder, 10s).status == extend_status::extended));
     BOOST_TEST(some.speak.inspect("cart:7").size() == 1u);
-    some.speak.give_back(holder);
+    some.speak.release_held(holder);
     waiting.get(some.io);
     const auto next = driver::exclusive("cart:7", 0s);
     BOOST_TEST((some.speak.adopt(some.speak.backend().export_ticket(*waiter), next).status == create_status::granted));
@@ -218,16 +218,16 @@ BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_there_is_a_warning_and_not
             const auto writer = driver::exclusive("k");
             some.speak.grant(writer);
             BOOST_TEST((some.speak.extend(writer, 10s).status == extend_status::extended));
-            some.speak.give_back(writer);
+            some.speak.release_held(writer);
             BOOST_TEST(some.events->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
             const auto reader = driver::shared("k");
             some.speak.grant(reader);
             BOOST_TEST((some.speak.extend(reader, 10s).status == extend_status::extended));
-            some.speak.give_back(reader);
+            some.speak.release_held(reader);
             const std::vector<plain_claim_ptr> both{driver::exclusive("a"), driver::exclusive("b")};
             some.speak.grant_all(both);
             for (const auto& each : both)
-                some.speak.give_back(each);
+                some.speak.release_held(each);
             for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
                 const auto claim = member_of_a_group("g", mode);
                 const auto outcome = some.speak.create(claim);
@@ -249,11 +249,11 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_publish_there_is_a_warning)
     client_side some(user_without(server, "publish", redis::layout::standard));
     const auto claim = driver::exclusive("k");
     some.speak.grant(claim);
-    some.speak.give_back(claim);
+    some.speak.release_held(claim);
     BOOST_TEST(some.events->warned_of("PUBLISH"));
 }
 
-BOOST_AUTO_TEST_CASE(where_messages_cannot_be_had_waiters_poll_and_no_connection_is_made_again_and_again)
+BOOST_AUTO_TEST_CASE(without_messages_waiters_poll_and_no_connection_is_repeated)
 {
     for (const std::string command : {"SUBSCRIBE", "PING"}) {
         redis_server server({"--rename-command", command, ""});
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(where_messages_cannot_be_had_waiters_poll_and_no_connection
         some.run_for(3s);
         BOOST_TEST(connections() == before);
         BOOST_TEST(!waiting.done());
-        other.speak.give_back(holder);
+        other.speak.release_held(holder);
         waiting.get(some.io);
         BOOST_TEST(std::ranges::count_if(some.events->warnings,
                        [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
@@ -285,10 +285,10 @@ BOOST_AUTO_TEST_CASE(release_succeeds_without_the_right_to_publish)
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto exclusive = driver::exclusive("k");
     some.speak.grant(exclusive);
-    some.speak.give_back(exclusive);
+    some.speak.release_held(exclusive);
     const auto reader = driver::shared("k");
     some.speak.grant(reader);
-    some.speak.give_back(reader);
+    some.speak.release_held(reader);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

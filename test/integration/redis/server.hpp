@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "support/faulty_proxy.hpp"
 #include "support/process.hpp"
-#include "support/proxy.hpp"
-#include "support/relay.hpp"
 #include "support/sockets.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/toxiproxy.hpp"
 
 #include <colock/spi/capabilities.hpp>
 
@@ -91,19 +91,19 @@ private:
     std::unique_ptr<redis_shell> shell_;
 };
 
-class redis_proxy : public proxy
+class redis_toxiproxy : public toxiproxy
 {
 public:
-    using proxy::proxy;
+    using toxiproxy::toxiproxy;
 
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
 };
 
 /// Relay that finds requests by their words.
-class redis_relay : public relay
+class redis_faulty_proxy : public faulty_proxy
 {
 public:
-    using relay::relay;
+    using faulty_proxy::faulty_proxy;
 
     [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
 

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(several_are_taken_by_one_script)
     // The script is sent by its digest, which the server does not know yet, and then as a whole.
     BOOST_TEST(calls_of(f, "eval") == 1);
     for (const auto& each : all)
-        f.speak->give_back(each);
+        f.speak->release_held(each);
     f.raw({"CONFIG", "RESETSTAT"});
     f.speak->grant_all(all);
     BOOST_TEST(calls_of(f, "evalsha") == 1);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(fences_of_several_are_above_the_clock_again_after_the_count
             last = fence;
         }
         for (const auto& each : all)
-            f.speak->give_back(each);
+            f.speak->release_held(each);
     }
 }
 

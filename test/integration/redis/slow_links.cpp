@@ -15,7 +15,7 @@
 namespace colock::testing {
 namespace {
 
-/// A slow relay, and so many concurrent operations that a reply to the wrong operation is noticed.
+/// A slow proxy, and so many concurrent operations that a reply to the wrong operation is noticed.
 class concurrent_operations
 {
 public:
@@ -26,7 +26,7 @@ public:
     {
         const auto warm = driver::exclusive("warm");
         some.speak.grant(warm);
-        some.speak.give_back(warm);
+        some.speak.release_held(warm);
         for (std::size_t i = 0; i < size; ++i) {
             owner_data holder;
             holder.owner = "holder-" + std::to_string(i);
@@ -53,7 +53,7 @@ public:
 
     const std::size_t size;
     redis_server server;
-    redis_proxy between;
+    redis_toxiproxy between;
     client_side some;
     client_side direct;
 
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_narrow_link)
 BOOST_AUTO_TEST_CASE(a_connection_is_made_over_a_slow_link)
 {
     redis_server server;
-    redis_proxy between(server.port());
+    redis_toxiproxy between(server.port());
     between.add("down", "bandwidth", "downstream", R"({"rate":10})");
     between.add("late", "latency", "downstream", R"({"latency":200})");
     client_side some({.url = between.url(), .operation_timeout = 30s});

@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(connection_survives_repeatedly_blocked_loop)
 BOOST_AUTO_TEST_CASE(silent_connection_is_replaced_at_once)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     client_side some(
         {.url = between.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
     const auto claim = driver::exclusive("k");
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(silent_connection_is_replaced_at_once)
 BOOST_AUTO_TEST_CASE(server_silent_from_the_start_is_retried)
 {
     redis_server server;
-    redis_relay between(server.port());
+    redis_faulty_proxy between(server.port());
     client_side some({.url = between.url(),
         .operation_timeout = 20s,
         .connect_timeout = 500ms,

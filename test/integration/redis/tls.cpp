@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(only_trusted_server_with_the_right_name_is_used, *boost::un
             auto waiting = client.speak.start_acquire(driver::exclusive("k"));
             run_until(
                 client.io, [&] { return server.server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
-            client.speak.give_back(holder);
+            client.speak.release_held(holder);
             waiting.get(client.io);
         }
         const auto check_failure = [&](tls_options with, errc expected, const std::string& why) {
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(replaced_tls_files_are_read_again, *boost::unit_test::preco
     client_side client({.url = server.url(), .tls = client_options(files)});
     const auto claim = driver::exclusive("k");
     client.speak.grant(claim);
-    client.speak.give_back(claim);
+    client.speak.release_held(claim);
     files.renew();
     server.server.kill();
     run_until(client.io, [&] { return client.events->suspensions == 1; });

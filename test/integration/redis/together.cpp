@@ -50,21 +50,21 @@ BOOST_AUTO_TEST_CASE(acquires_in_one_batch_have_different_fences)
     served f;
     const auto before = f.speak->grant(driver::exclusive("busy"));
     f.raw({"CONFIG", "RESETSTAT"});
-    constexpr std::size_t crowd = 40;
+    constexpr std::size_t claim_count = 40;
     std::vector<running<create_outcome>> under_way;
-    for (std::size_t i = 0; i < crowd; ++i) {
+    for (std::size_t i = 0; i < claim_count; ++i) {
         const auto key = i == 20 ? "busy" : "k" + std::to_string(i);
         const auto claim = i % 3 == 0 ? driver::shared(key) : driver::exclusive(key);
         under_way.push_back(start(f.io, f.speak->backend().create(sent_now(claim))));
     }
     std::set<std::uint64_t> fences;
-    for (std::size_t i = 0; i < crowd; ++i) {
+    for (std::size_t i = 0; i < claim_count; ++i) {
         const auto outcome = under_way[i].get(f.io);
         BOOST_TEST((outcome.status == (i == 20 ? create_status::busy : create_status::granted)));
         if (outcome.status == create_status::granted)
             fences.insert(outcome.fence);
     }
-    BOOST_TEST(fences.size() == crowd - 1);
+    BOOST_TEST(fences.size() == claim_count - 1);
     BOOST_TEST(*fences.begin() > before);
     BOOST_TEST(*fences.rbegin() <= std::stoull(f.raw({"GET", "{colock}#fence"})));
     BOOST_TEST(calls_of(f, "incrby") < 10);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(batched_hand_overs_report_their_own_outcomes)
     }
 }
 
-BOOST_AUTO_TEST_CASE(releases_and_hand_overs_travel_together)
+BOOST_AUTO_TEST_CASE(releases_and_hand_overs_of_one_batch_succeed)
 {
     served f;
     const auto held = hold_many(f);

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(writer_does_not_remove_the_intent_of_another_writer)
         if (gives_up) {
             on.speak.abandon(first);
         } else {
-            on.speak.give_back(reader);
+            on.speak.release_held(reader);
             on.speak.grant(first);
         }
         BOOST_TEST(server({"GET", intent}) == second->token().hex());
@@ -83,8 +83,8 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
     wait_for_subscription(waiting);
     on.speak.abandon(writer);
     BOOST_TEST(waiting.get(on.io) > 0u);
-    on.speak.give_back(late);
-    on.speak.give_back(reader);
+    on.speak.release_held(late);
+    on.speak.release_held(reader);
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_that_was_alone_wakes_a_writer)
@@ -94,9 +94,9 @@ BOOST_AUTO_TEST_CASE(a_reader_that_was_alone_wakes_a_writer)
     const auto writer = driver::exclusive("k");
     auto waiting = on.speak.start_acquire(writer);
     wait_for_subscription(waiting);
-    on.speak.give_back(reader);
+    on.speak.release_held(reader);
     BOOST_TEST(waiting.get(on.io) > 0u);
-    on.speak.give_back(writer);
+    on.speak.release_held(writer);
 }
 
 BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
     for (auto& each : waiting)
         BOOST_TEST(each.get(on.io) > 0u);
     for (const auto& each : wanted)
-        on.speak.give_back(each);
+        on.speak.release_held(each);
 }
 
 BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
     wait_for_subscription(waiting);
     BOOST_TEST(!on.speak.release(held).others_wait);
     waiting.get(on.io);
-    on.speak.give_back(own);
+    on.speak.release_held(own);
 
     // A waiter of another adapter, with a single release and with several in one batch.
     for (const bool together : {false, true}) {
@@ -151,10 +151,10 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
             BOOST_TEST(answers[1].others_wait);
         } else {
             BOOST_TEST(on.speak.release(held).others_wait);
-            on.speak.give_back(other_held);
+            on.speak.release_held(other_held);
         }
         elsewhere.get(other.io);
-        other.speak.give_back(others);
+        other.speak.release_held(others);
     }
 }
 

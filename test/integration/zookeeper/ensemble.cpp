@@ -47,7 +47,7 @@ zookeeper_ensemble::zookeeper_ensemble()
         servers_[one] = std::make_unique<zookeeper_server>(free_port(), one + 1, peers);
         peers_[one] = std::move(peers);
     }
-    mend();
+    restore();
 }
 
 std::string zookeeper_ensemble::url(std::size_t first) const
@@ -110,7 +110,7 @@ void zookeeper_ensemble::limit_sessions(std::size_t number, std::chrono::millise
     servers_[number]->start();
 }
 
-void zookeeper_ensemble::mend()
+void zookeeper_ensemble::restore()
 {
     for (std::size_t i = 0; i < size; ++i) {
         cut_off(i, false);
@@ -128,7 +128,7 @@ void zookeeper_ensemble::mend()
 zookeeper_ensemble& shared_ensemble()
 {
     static zookeeper_ensemble ensemble;
-    ensemble.mend();
+    ensemble.restore();
     return ensemble;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 
 #include <array>
 #include <chrono>
@@ -45,7 +45,7 @@ public:
     void limit_sessions(std::size_t number, std::chrono::milliseconds longest);
 
     /// Restores the initial state: all servers run with the right clock and the same limits, and reach each other.
-    void mend();
+    void restore();
 
 private:
     /// The link to one server from another.
@@ -57,8 +57,8 @@ private:
         }
         /// Keeps connections open until the server listens. If the new leader refused a connection, the follower would
         /// give the leader up, and the leader would wait for the follower for a long time.
-        relay quorum;
-        relay election;
+        faulty_proxy quorum;
+        faulty_proxy election;
     };
 
     std::array<std::array<std::unique_ptr<link>, size>, size> links_;

@@ -10,11 +10,11 @@ struct faulty_ensemble
     using servers_type = zookeeper_ensemble;
 
     /// A session with only one server.
-    [[nodiscard]] client at(std::size_t number, std::chrono::milliseconds timeout) const
+    [[nodiscard]] client make_client(std::size_t number, std::chrono::milliseconds timeout) const
     {
         return client(servers[number].port(), timeout);
     }
-    [[nodiscard]] client at_all(std::chrono::milliseconds timeout) const
+    [[nodiscard]] client make_client_of_all(std::chrono::milliseconds timeout) const
     {
         return client(parse_url(servers.url()).servers, timeout);
     }
@@ -32,7 +32,7 @@ BOOST_FIXTURE_TEST_SUITE(zookeeper_ensemble_sessions, faulty_ensemble)
 BOOST_AUTO_TEST_CASE(a_session_outlives_the_leader)
 {
     // The client's event loop does not run during the election, which may take long.
-    auto one = at_all(max_timeout);
+    auto one = make_client_of_all(max_timeout);
     one.connect();
     BOOST_TEST(one.make("kept", node_kind::ephemeral).ok());
     const auto id = one.zk_session->life().id();
@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(a_session_outlives_the_follower_that_it_is_connected_to)
 BOOST_AUTO_TEST_CASE(replies_of_a_follower_cut_off_from_its_leader_do_not_extend_the_bound)
 {
     const auto follower = servers.follower();
-    auto other = at(servers.leader(), 10s);
+    auto other = make_client(servers.leader(), 10s);
     other.connect();
-    auto one = at(follower, 2s);
+    auto one = make_client(follower, 2s);
     one.connect();
     BOOST_TEST(one.make("held", node_kind::ephemeral).ok());
     const auto bound = one.zk_session->life().bound();
@@ -93,9 +93,9 @@ BOOST_AUTO_TEST_CASE(replies_of_a_follower_cut_off_from_its_leader_do_not_extend
 BOOST_AUTO_TEST_CASE(replies_of_a_leader_cut_off_from_all_followers_do_not_extend_the_bound)
 {
     const auto leader = servers.leader();
-    auto other = at((leader + 1) % servers.size, 10s);
+    auto other = make_client((leader + 1) % servers.size, 10s);
     other.connect();
-    auto one = at(leader, 2s);
+    auto one = make_client(leader, 2s);
     one.connect();
     BOOST_TEST(one.make("held", node_kind::ephemeral).ok());
     const auto bound = one.zk_session->life().bound();
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(wrong_clock_of_the_leader_has_no_effect)
     constexpr std::size_t wrong = servers_type::size - 1;
     servers.set_clock(wrong, 72h);
     servers.make_leader(wrong);
-    auto one = at_all(4s);
+    auto one = make_client_of_all(4s);
     one.connect();
     const auto made = one.make("kept", node_kind::ephemeral).stat.created_ms;
     BOOST_TEST((std::chrono::system_clock::time_point(std::chrono::milliseconds(made)) >

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(holder_behind_a_silent_link_is_notified_before_the_next_gra
     link.silence(false);
     run(next.release(on_failure::raise));
     seen.on_release(next);
-    run(pass(holder, seen));
+    run(acquire_and_release(holder, seen));
     check_end();
 }
 
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(all_waiters_are_granted_after_their_sessions_expire)
     for (int i = 0; i < 10; ++i) {
         auto& by = add();
         for (int j = 0; j < 10; ++j)
-            waiting.push_back(start(io, pass(by, seen)));
+            waiting.push_back(start(io, acquire_and_release(by, seen)));
     }
     until([&] { return nodes().size() == 11; });
     for (const auto each : sessions_of(server->port(), chroot()))

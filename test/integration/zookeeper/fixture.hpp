@@ -2,7 +2,7 @@
 #pragma once
 
 #include "server.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 #include "support/run.hpp"
 #include "zookeeper/session/session.hpp"
 

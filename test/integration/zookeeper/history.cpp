@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(request_without_an_answer_is_unproven_after_the_history_is_
     const auto other = driver::exclusive("other");
     for (int i = 0; i < 50; ++i) {
         by.grant(other);
-        by.give_back(other);
+        by.release_held(other);
     }
     const auto unknown = driver::one_attempt("unknown");
     link.cut_at_bytes("/unknown/", loss::time);

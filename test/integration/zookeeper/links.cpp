@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "one_server.hpp"
-#include "support/link_faults.hpp"
-#include "support/proxy.hpp"
+#include "support/toxiproxy.hpp"
+#include "support/toxiproxy_faults.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -16,10 +16,10 @@ struct failing_link : one_server
     template <class Check>
     void for_each_fault(std::chrono::milliseconds session_timeout, Check check)
     {
-        for (const auto& each : link_faults) {
+        for (const auto& each : toxiproxy_faults) {
             BOOST_TEST_CONTEXT(each.name)
             {
-                proxy between(server->port());
+                toxiproxy between(server->port());
                 auto& holder = add(session_timeout, zookeeper_url(between.port()));
                 auto held = run(holder.acquire("k"));
                 seen.on_grant(held);
@@ -37,7 +37,7 @@ struct failing_link : one_server
                 seen.on_grant(next);
                 run(next.release(on_failure::raise));
                 seen.on_release(next);
-                run(pass(holder, seen));
+                run(acquire_and_release(holder, seen));
             }
         }
         check_end();
@@ -73,7 +73,7 @@ namespace {
 /// Starts an acquire, and loses the reply to the creation of its node and all later data.
 running<lock> acquire_with_lost_reply(one_server& on, locker& by)
 {
-    on.run(one_server::pass(by, on.seen));
+    on.run(one_server::acquire_and_release(by, on.seen));
     on.link.cut_at_bytes("/k", loss::time);
     auto waiter = start(on.io, by.acquire("k"));
     on.until([&] { return on.link.cuts() == 1 && on.nodes().size() == 1; });

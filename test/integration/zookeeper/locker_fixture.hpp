@@ -42,9 +42,9 @@ public:
     using where = std::source_location;
 
     /// \param url URL of a server or an ensemble, without a chroot
-    /// \param truth returns the port of a server that knows all writes
-    locker_fixture(std::string url, std::function<std::uint16_t()> truth, std::string chroot = "/locks")
-        : chroot_(std::move(chroot)), url_(std::move(url)), truth_(std::move(truth))
+    /// \param complete_server returns the port of a server that knows all writes
+    locker_fixture(std::string url, std::function<std::uint16_t()> complete_server, std::string chroot = "/locks")
+        : chroot_(std::move(chroot)), url_(std::move(url)), complete_server_(std::move(complete_server))
     {
     }
 
@@ -91,7 +91,7 @@ public:
     /// The nodes of holders and waiters, including those of sessions whose process has died.
     [[nodiscard]] std::vector<std::string> nodes() const
     {
-        auto all = ephemeral_nodes(truth_());
+        auto all = ephemeral_nodes(complete_server_());
         std::erase_if(all, [this](const auto& each) { return !each.starts_with(chroot_ + '/'); });
         return all;
     }
@@ -107,25 +107,25 @@ public:
     /// Like `queue`, but returns when the watch is set. The waiter then checks only after events.
     running<lock> queue_patiently(locker& by)
     {
-        const auto before = watches_at(truth_());
+        const auto before = watches_at(complete_server_());
         auto waiting = start(io, by.acquire("k", {.retry = retry_policy::fixed(1h)}));
-        until([&] { return watches_at(truth_()) == before + 1; });
+        until([&] { return watches_at(complete_server_()) == before + 1; });
         return waiting;
     }
 
     /// Acquires the lock, reports the grant to `seen`, and releases the lock.
-    static asio::awaitable<void> pass(locker by, grant_checker& seen)
+    static asio::awaitable<void> acquire_and_release(locker by, grant_checker& seen)
     {
         auto held = co_await by.acquire("k");
         seen.on_grant(held);
         co_await held.release();
         seen.on_release(held);
     }
-    /// Repeats `pass` until `enough` is true.
+    /// Repeats `acquire_and_release` until `enough` is true.
     static asio::awaitable<void> pass_until(locker by, grant_checker& seen, const bool& enough)
     {
         while (!enough)
-            co_await pass(by, seen);
+            co_await acquire_and_release(by, seen);
     }
 
     /// Checks that no node is left when no locker holds or waits, both while their sessions live and after they have
@@ -150,7 +150,7 @@ private:
     /// A root folder of its own, so that what a failed test has left does not disturb other tests.
     const std::string chroot_;
     const std::string url_;
-    const std::function<std::uint16_t()> truth_;
+    const std::function<std::uint16_t()> complete_server_;
     std::vector<std::unique_ptr<locker>> all_;
 };
 

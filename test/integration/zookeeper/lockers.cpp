@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(lost_lock_does_not_block_others_when_its_session_is_resumed
     by.grant(next);
     BOOST_TEST(nodes().size() == 1U);
     by.check_not_held(lost);
-    by.give_back(next);
+    by.release_held(next);
 }
 
 /// The client removes at most 256 nodes in one event-loop iteration, and these are more.

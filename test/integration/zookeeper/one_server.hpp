@@ -2,7 +2,7 @@
 #pragma once
 
 #include "locker_fixture.hpp"
-#include "support/relay.hpp"
+#include "support/faulty_proxy.hpp"
 
 #include <memory>
 
@@ -24,7 +24,7 @@ struct one_server : locker_fixture
     }
 
     std::unique_ptr<zookeeper_server> server;
-    relay link;
+    faulty_proxy link;
     grant_checker seen;
 };
 

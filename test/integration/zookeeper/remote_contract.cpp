@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "server.hpp"
-#include "support/behind_relay.hpp"
+#include "support/behind_faulty_proxy.hpp"
 #include "support/run.hpp"
 
 #include <colock/locker.hpp>
@@ -29,10 +29,10 @@ constexpr std::array keys{"k", "a", "b", "c"};
 
 constexpr std::chrono::milliseconds session_timeout = 6s;
 
-class zookeeper_behind_link final : public testing::behind_relay<testing::zookeeper_server>
+class zookeeper_behind_link final : public testing::behind_faulty_proxy<testing::zookeeper_server>
 {
 public:
-    explicit zookeeper_behind_link(asio::io_context& io) : behind_relay(io) { make_folders(); }
+    explicit zookeeper_behind_link(asio::io_context& io) : behind_faulty_proxy(io) { make_folders(); }
 
     void cut(lost_part what) override
     {

@@ -147,7 +147,7 @@ BOOST_FIXTURE_TEST_CASE(shared_list_that_is_asked_for_while_another_is_in_flight
 
 BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     link.silence(true);
@@ -184,7 +184,7 @@ BOOST_FIXTURE_TEST_CASE(thousands_of_requests_of_one_iteration_are_answered_in_o
 BOOST_FIXTURE_TEST_CASE(requests_are_completed_when_the_connection_ends_before_all_are_sent, connected)
 {
     constexpr std::size_t many = 2000;
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     std::size_t completed = 0;

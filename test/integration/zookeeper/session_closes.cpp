@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(requests_before_a_close_are_sent_first)
 
 BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_blocks_nothing)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     one.make("unclosed", node_kind::ephemeral);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_block
 
 BOOST_AUTO_TEST_CASE(a_close_whose_answer_is_lost_is_not_proven)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     // The xid of the closing request.
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(close_without_a_session_ends_at_once)
 
 BOOST_AUTO_TEST_CASE(close_completes_in_the_child_of_a_fork)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     link.silence(true);

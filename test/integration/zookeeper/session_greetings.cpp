@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(server_is_found_after_servers_of_other_protocols)
     for (const auto& text : nonsense) {
         for (const std::size_t piece : {5U, 100U}) {
             client one(free_port());
-            relay link(shared_zookeeper());
+            faulty_proxy link(shared_zookeeper());
             peer other_server(*one.io, [&](peer::talk& with) -> asio::awaitable<void> {
                 co_await with.hear();
                 for (std::size_t at = 0; at < text.size(); at += piece) {

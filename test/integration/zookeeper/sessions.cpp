@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(cause_tells_a_refused_connection_from_a_mute_server)
 
 BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     client other(shared_zookeeper());
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
 
 BOOST_AUTO_TEST_CASE(a_server_that_was_away_for_long_is_found_soon)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port(), 10s);
     one.connect();
     link.refuse(true);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_was_away_for_long_is_found_soon)
 BOOST_AUTO_TEST_CASE(more_watches_than_a_packet_takes_cut_no_connection)
 {
     constexpr int count = 12'000;
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     const std::string folder = "many-" + std::string(90, 'm');
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(more_watches_than_a_packet_takes_cut_no_connection)
 
 BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port(), 10s);
     one.connect();
     const auto id = one.zk_session->life().id();
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(many_cuts_in_a_row_do_no_harm)
 
 BOOST_AUTO_TEST_CASE(unanswered_request_is_resolved_in_the_same_session)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     link.cut_at_bytes("/lost-reply", loss::reply);
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(unanswered_request_is_resolved_in_the_same_session)
 
 BOOST_AUTO_TEST_CASE(request_that_cannot_be_written_is_completed_and_never_sent)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     client other_client(link.port());
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
 
 BOOST_AUTO_TEST_CASE(silent_link_ends_the_bound_before_the_server_ends_the_session)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port(), 2s);
     one.connect();
     one.make("held", node_kind::ephemeral);
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(silent_link_ends_the_bound_before_the_server_ends_the_sessi
 
 BOOST_AUTO_TEST_CASE(resumed_session_whose_bound_has_ended_gets_another_bound)
 {
-    relay link(shared_zookeeper());
+    faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
     const auto bound = one.zk_session->life().bound();
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(no_call_blocks_while_the_server_is_away)
     BOOST_TEST((longest < 100ms), std::chrono::duration<double>(longest).count() << " s");
 }
 
-BOOST_AUTO_TEST_CASE(a_context_may_go_before_its_session)
+BOOST_AUTO_TEST_CASE(context_may_be_destroyed_before_its_session)
 {
     client one(shared_zookeeper());
     one.connect();

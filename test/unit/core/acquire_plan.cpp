@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using colock::detail::acquire_plan;
 using colock::detail::retry_schedule;
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 std::ostream& operator<<(std::ostream& out, acquire_plan::action what)
 {
@@ -23,7 +23,7 @@ std::ostream& operator<<(std::ostream& out, acquire_plan::action what)
     return out << names[static_cast<unsigned>(what)];
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail
 
 BOOST_AUTO_TEST_SUITE(attempts)
 

@@ -2,7 +2,7 @@
 #include "support/driver.hpp"
 #include "support/notes.hpp"
 #include "support/print.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/locker.hpp>
 #include <colock/observer.hpp>
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return "coroutines"; }
     [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
 
-    std::function<void()> fails;
+    std::function<void()> throw_failure;
     std::vector<std::string> asked;
 
 protected:
@@ -65,8 +65,8 @@ private:
     void note(const char* what)
     {
         asked.emplace_back(what);
-        if (fails)
-            fails();
+        if (throw_failure)
+            throw_failure();
     }
 };
 
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_exception_that_leaves_a_coroutine_is_a_failure)
              {[] { throw 1; }, errc::outcome_unknown, {}, ""},
          })
     {
-        backend->fails = thrown;
+        backend->throw_failure = thrown;
         const auto check = [&, expected = code, why = cause, words = detail](const failure_ptr& failed) {
             BOOST_TEST_REQUIRE((failed != nullptr));
             BOOST_TEST((failed->code == expected));

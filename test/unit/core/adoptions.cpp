@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Adoptions of detached locks: retries, late and refused answers, cancellation, and tickets that are refused.
 #include "moved_locks.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -29,7 +29,7 @@ std::size_t release_count(const scripted_adapter& script)
 BOOST_AUTO_TEST_CASE(an_adoption_is_tried_again_until_it_is_answered)
 {
     for (const auto& fault : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable)}) {
-        rig on(behind::elsewhere);
+        virtual_fixture on(behind::elsewhere);
         const auto ticket = detach_new_lock(on);
         on.script->next(operation::adopt, fault);
         on.script->next(operation::adopt, step::lose_request());
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_is_tried_again_until_it_is_answered)
 BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_timeout)
 {
     const auto end = [](errc expected, const std::optional<step>& always) {
-        rig on(behind::elsewhere, {.operation_timeout = 2s});
+        virtual_fixture on(behind::elsewhere, {.operation_timeout = 2s});
         const auto ticket = detach_new_lock(on);
         on.script->always(operation::adopt, always.value_or(step::hold()));
         auto adopting = on.start(on.locker->adopt(ticket));
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_ti
 
 BOOST_AUTO_TEST_CASE(an_adoption_that_is_refused_is_not_tried_again)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     const auto ticket = detach_new_lock(on);
     on.script->next(operation::adopt, step::fail(errc::access_denied));
     COLOCK_THROWS(create_error, errc::access_denied, on.run(on.locker->adopt(ticket)));
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_refused_is_not_tried_again)
 
 BOOST_AUTO_TEST_CASE(late_adoption_is_repeated)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     const auto ticket = detach_new_lock(on);
     on.script->next(operation::adopt, step::pass().after([&] { on.clock.skip(940ms); }));
     auto adopting = on.start(on.locker->adopt(ticket, {.ttl = 1s}));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(late_adoption_is_repeated)
 BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
 {
     for (const auto& fault : {step::hold(), step::hold_unknown(), step::pass().delay(3s), step::lose_reply()}) {
-        rig on(behind::elsewhere);
+        virtual_fixture on(behind::elsewhere);
         const auto ticket = detach_new_lock(on);
         on.script->always(operation::adopt, fault);
         error_code result;
@@ -125,14 +125,14 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
         while (on.script->deliver())
             on.ready();
         on.wind_down();
-        // Locks that were granted to it were released.
+        // Locks that were granted to the adoption were released.
         on.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(an_adoption_ends_with_its_locker)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     const auto ticket = detach_new_lock(on);
     on.script->always(operation::adopt, step::fail(errc::unavailable));
     auto adopting = on.start(on.locker->adopt(ticket));
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_ends_with_its_locker)
 
 BOOST_AUTO_TEST_CASE(a_ticket_of_another_backend_is_refused)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto ticket = detach_new_lock(on);
     // "memory", in hexadecimal.
     const auto at = ticket.find("6d656d6f7279");
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_ticket_of_another_backend_is_refused)
         COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->adopt(forged)));
     }
     // A ticket of another store looks like a ticket of this store.
-    rig another;
+    virtual_fixture another;
     COLOCK_THROWS(create_error, errc::not_held, another.run(another.locker->adopt(ticket)));
     auto adopted = on.run(on.locker->adopt(ticket));
     on.run(adopted.release(on_failure::raise));
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_ticket_of_another_backend_is_refused)
 
 BOOST_AUTO_TEST_CASE(the_options_of_an_adoption_are_checked)
 {
-    rig on;
+    virtual_fixture on;
     const auto ticket = detach_new_lock(on);
     COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(on.locker->adopt(ticket, {.ttl = -1ms})));
     COLOCK_THROWS(validation_error, errc::invalid_options,

@@ -6,6 +6,7 @@
 #include <colock/spi/awaitable_adapter.hpp>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -87,7 +88,7 @@ protected:
         } mine(*this);
         log.push_back("listens: " + claim->key());
         const auto cancellation = co_await asio::this_coro::cancellation_state;
-        co_await mine.notified.async_wait(asio::as_tuple);
+        co_await mine.notified.async_wait(asio::as_tuple(asio::deferred));
         log.emplace_back(cancellation.cancelled() != asio::cancellation_type::none ? "cancelled" : "notified");
     }
 };

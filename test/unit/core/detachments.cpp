@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Locks that are detached, so that another locker can adopt them.
 #include "moved_locks.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/detail/generation.hpp>
 #include <colock/observer.hpp>
@@ -10,6 +10,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/deferred.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -74,7 +75,7 @@ BOOST_AUTO_TEST_CASE(detached_lock_is_not_touched)
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            rig on(kind, {.observer = log});
+            virtual_fixture on(kind, {.observer = log});
             auto held = on.acquire("k", {.ttl = 10h, .renewal = renewal::automatic});
             auto loss = on.start(held.lost());
             on.ready();
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(detached_lock_is_not_touched)
 
 BOOST_AUTO_TEST_CASE(detach_waits_for_the_operation_in_flight)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     auto held = on.acquire("k", {.ttl = 10h});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(20h));
@@ -125,7 +126,7 @@ BOOST_AUTO_TEST_CASE(detach_waits_for_the_operation_in_flight)
 
 BOOST_AUTO_TEST_CASE(lock_in_doubt_is_not_detached)
 {
-    rig on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    virtual_fixture on(behind::elsewhere, {.retry = retry_policy::fixed(100ms)});
     // A create that may arrive again.
     on.script->next(operation::create, step::lose_reply());
     auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10h}));
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(lock_in_doubt_is_not_detached)
 
 BOOST_AUTO_TEST_CASE(lost_or_released_lock_is_not_detached)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 10s});
     on.run(held.release());
     COLOCK_THROWS(error, errc::not_held, on.run(held.detach()));
@@ -187,7 +188,7 @@ BOOST_AUTO_TEST_CASE(detach_without_a_ticket_does_not_block_other_operations)
 
 BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     on.script->set_limits({.max_key = 1'000'000});
     on.locker.emplace(on.backend());
     const auto ticket = detach_new_lock(on, std::string(1'000'000, 'k'));
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 
 BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto able = on.script->capabilities();
     able.tickets = false;
     on.script->set_capabilities(able);
@@ -212,7 +213,7 @@ BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 
 BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     auto held = on.acquire("k", {.ttl = 10h});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(20h));
@@ -235,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
 BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 {
     for (const bool comes_back : {false, true}) {
-        rig on(behind::elsewhere);
+        virtual_fixture on(behind::elsewhere);
         auto able = on.script->capabilities();
         able.fifo = false;
         on.script->set_capabilities(able);
@@ -266,13 +267,13 @@ BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 
 BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_lock_that_a_body_has_detached)
 {
-    rig on;
+    virtual_fixture on;
     std::string ticket;
     auto guarded = on.start(on.locker->with_lock("k", {.ttl = 10h}, [&](lock& held) -> asio::awaitable<void> {
         co_await asio::this_coro::throw_if_cancelled(false);
         co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
         lease_timer never(co_await asio::this_coro::executor, lease_clock::time_point::max());
-        co_await never.async_wait(asio::as_tuple);
+        co_await never.async_wait(asio::as_tuple(asio::deferred));
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         ticket = co_await held.detach();
     }));
@@ -289,7 +290,7 @@ BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_lock_that_a_body_has_detached)
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_neither_detaches_nor_adopts)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     const auto ticket = detach_new_lock(on);
     auto held = on.acquire("l");
     on.script->next(operation::adopt, step::fail(errc::unavailable));

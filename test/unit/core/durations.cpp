@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <chrono>
 #include <functional>
@@ -26,18 +26,18 @@ std::vector<milliseconds> extremes()
 struct duration_row
 {
     std::string what;
-    std::function<void(rig&, milliseconds)> use;
+    std::function<void(virtual_fixture&, milliseconds)> use;
 };
 
 /// Acquires and releases a key with these options.
-void acquire_with(rig& on, acquire_options options)
+void acquire_with(virtual_fixture& on, acquire_options options)
 {
     auto held = on.acquire("k", std::move(options));
     on.run(held.release());
 }
 
 /// Acquires and releases a key through a locker with these options.
-void use_locker_with(rig& on, locker_options options)
+void use_locker_with(virtual_fixture& on, locker_options options)
 {
     colock::locker by(on.memory, std::move(options));
     auto held = on.run(by.acquire("k"));
@@ -48,46 +48,54 @@ void use_locker_with(rig& on, locker_options options)
 std::vector<duration_row> public_durations()
 {
     return {
-        {"acquire_options::ttl", [](rig& on, milliseconds span) { acquire_with(on, {.ttl = span}); }},
-        {"acquire_options::max_hold", [](rig& on, milliseconds span) { acquire_with(on, {.max_hold = span}); }},
-        {"fixed", [](rig& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::fixed(span)}); }},
-        {"linear", [](rig& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::linear(span, span)}); }},
+        {"acquire_options::ttl", [](virtual_fixture& on, milliseconds span) { acquire_with(on, {.ttl = span}); }},
+        {"acquire_options::max_hold",
+            [](virtual_fixture& on, milliseconds span) { acquire_with(on, {.max_hold = span}); }},
+        {"fixed",
+            [](virtual_fixture& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::fixed(span)}); }},
+        {"linear", [](virtual_fixture& on,
+                       milliseconds span) { acquire_with(on, {.retry = retry_policy::linear(span, span)}); }},
         {"exponential",
-            [](rig& on, milliseconds span) {
+            [](virtual_fixture& on, milliseconds span) {
                 acquire_with(on, {.retry = retry_policy::exponential(span, 2.0, span)});
             }},
         {"total_time",
-            [](rig& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::forever().total_time(span)}); }},
+            [](virtual_fixture& on, milliseconds span) {
+                acquire_with(on, {.retry = retry_policy::forever().total_time(span)});
+            }},
         {"custom",
-            [](rig& on, milliseconds span) {
+            [](virtual_fixture& on, milliseconds span) {
                 acquire_with(on, {.retry = retry_policy::custom([span](const retry_attempt&) { return span; })});
             }},
         {"extend",
-            [](rig& on, milliseconds span) {
+            [](virtual_fixture& on, milliseconds span) {
                 auto held = on.acquire("k");
                 on.run(held.extend(span));
             }},
         {"lock_group::extend",
-            [](rig& on, milliseconds span) {
+            [](virtual_fixture& on, milliseconds span) {
                 auto held = on.run(on.locker->acquire_all({"k", "l"}));
                 static_cast<void>(on.run(held.extend(span)));
             }},
-        {"locker_options::ttl", [](rig& on, milliseconds span) { use_locker_with(on, {.ttl = span}); }},
-        {"operation_timeout", [](rig& on, milliseconds span) { use_locker_with(on, {.operation_timeout = span}); }},
-        {"minimum_validity", [](rig& on, milliseconds span) { use_locker_with(on, {.minimum_validity = span}); }},
-        {"stop_margin", [](rig& on, milliseconds span) { use_locker_with(on, {.stop_margin = span}); }},
-        {"locker_options::max_hold", [](rig& on, milliseconds span) { use_locker_with(on, {.max_hold = span}); }},
+        {"locker_options::ttl", [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.ttl = span}); }},
+        {"operation_timeout",
+            [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.operation_timeout = span}); }},
+        {"minimum_validity",
+            [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.minimum_validity = span}); }},
+        {"stop_margin", [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.stop_margin = span}); }},
+        {"locker_options::max_hold",
+            [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.max_hold = span}); }},
         {"filter::remaining_below",
-            [](rig& on, milliseconds span) {
+            [](virtual_fixture& on, milliseconds span) {
                 static_cast<void>(on.run(on.locker->list({.remaining_below = span, .remaining_at_least = span})));
             }},
         {"memory::options::sweep_interval",
-            [](rig& on, milliseconds span) {
+            [](virtual_fixture& on, milliseconds span) {
                 colock::locker by(memory::make_adapter(on.io().get_executor(), {.sweep_interval = span}));
                 on.run(by.with_lock("k", [] {}));
             }},
         {"shutdown",
-            [](rig& on, milliseconds span) {
+            [](virtual_fixture& on, milliseconds span) {
                 colock::locker by(on.memory);
                 auto held = on.run(by.acquire("k"));
                 BOOST_TEST(on.run(by.shutdown(span)).clean());
@@ -103,7 +111,7 @@ void check(const duration_row& row, behind kind)
     for (const auto span : extremes()) {
         BOOST_TEST_CONTEXT(row.what << " of " << span.count() << " ms, " << kind)
         {
-            rig on(kind);
+            virtual_fixture on(kind);
             try {
                 row.use(on, span);
             } catch (const validation_error& refused) {
@@ -129,7 +137,7 @@ BOOST_AUTO_TEST_CASE(each_is_used_or_refused_at_its_limits)
 
 BOOST_AUTO_TEST_CASE(shutdown_without_a_deadline_waits_for_releases)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     on.script->always(operation::release, step::pass().delay(20s));
     auto held = on.acquire("k");
     auto report = on.start(on.locker->shutdown(milliseconds::max()));
@@ -153,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_cast_saturates_in_both_directions)
 
 BOOST_AUTO_TEST_CASE(margins_that_no_lease_can_keep_are_refused)
 {
-    rig on;
+    virtual_fixture on;
     const auto with = [&](locker_options options) { return colock::locker(on.memory, std::move(options)); };
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .minimum_validity = 1s}));
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .stop_margin = 1s}));

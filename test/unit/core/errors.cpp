@@ -35,12 +35,12 @@ BOOST_AUTO_TEST_CASE(every_message_has_a_cause_and_a_remedy)
         const error_code code = static_cast<errc>(value);
         BOOST_TEST(code.category().name() == std::string("colock"));
         const auto message = code.message();
-        const auto border = message.find("; ");
+        const auto separator = message.find("; ");
         BOOST_TEST_CONTEXT(message)
         {
-            BOOST_TEST_REQUIRE(border != std::string::npos);
-            BOOST_TEST(border > 10U);
-            BOOST_TEST(message.size() - border > 10U);
+            BOOST_TEST_REQUIRE(separator != std::string::npos);
+            BOOST_TEST(separator > 10U);
+            BOOST_TEST(message.size() - separator > 10U);
             BOOST_TEST(messages.insert(message).second);
             BOOST_TEST(message.find("unknown error") == std::string::npos);
         }
@@ -168,8 +168,8 @@ BOOST_AUTO_TEST_CASE(a_message_is_one_line_whatever_the_key)
     const error failed(errc::unavailable, {.detail = "two\nlines \"quoted\""});
     BOOST_TEST(std::string(failed.what()).find("two\\x0alines \"quoted\"") != std::string::npos);
     BOOST_TEST(failed.detail() == "two\nlines \"quoted\"");
-    const third_party_category says;
-    const error caused(errc::unavailable, {.cause = error_code(1, says)});
+    const third_party_category third_party;
+    const error caused(errc::unavailable, {.cause = error_code(1, third_party)});
     BOOST_TEST(std::string(caused.what()).find("(cause: three\\x0a\\xfflines)") != std::string::npos, caused.what());
 }
 

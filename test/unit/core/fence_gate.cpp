@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/fence_gate.hpp>
 
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(invalid_fence_is_refused)
 
 BOOST_AUTO_TEST_CASE(holder_of_an_ended_lease_is_rejected_after_the_next_holder)
 {
-    rig on;
+    virtual_fixture on;
     fence_gate gate;
     auto paused = on.run(on.locker->acquire("k", {.ttl = 1s}));
     BOOST_TEST(gate.admit(paused));

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/detail/generation.hpp>
 
@@ -22,7 +22,7 @@ void pretend_to_be_forked(asio::io_context& io)
 }
 
 /// Number of requests that could change anything at the backend.
-std::size_t sent(const scripted_adapter& script)
+std::size_t sent_count(const scripted_adapter& script)
 {
     return script.count(operation::create) + script.count(operation::release) + script.count(operation::abandon) +
            script.count(operation::extend) + script.count(operation::hand_over);
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_SUITE(forked)
 
 BOOST_AUTO_TEST_CASE(held_lock_is_lost_in_the_child_and_not_released)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     auto held = on.acquire("held", {.ttl = 30s, .renewal = renewal::automatic});
     auto loss = on.start(held.lost());
     on.ready();
@@ -48,13 +48,13 @@ BOOST_AUTO_TEST_CASE(held_lock_is_lost_in_the_child_and_not_released)
     BOOST_TEST(!on.run(held.is_locked()));
     held = {};
     on.advance(60s);
-    BOOST_TEST(sent(*on.script) == 0U);
+    BOOST_TEST(sent_count(*on.script) == 0U);
     BOOST_TEST(on.idle());
 }
 
 BOOST_AUTO_TEST_CASE(a_body_is_stopped_in_the_child)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     bool inside = false;
     auto guarded = on.start(on.locker->with_lock("held", [&inside]() -> asio::awaitable<void> {
         inside = true;
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_body_is_stopped_in_the_child)
     on.script->forget_calls();
     pretend_to_be_forked(on.io());
     COLOCK_THROWS(lost_error, errc::lost, (guarded.get(on.io()), 0));
-    BOOST_TEST(sent(*on.script) == 0U);
+    BOOST_TEST(sent_count(*on.script) == 0U);
     BOOST_TEST(on.idle());
 }
 
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_in_every_phase)
     for (const auto kind : {behind::memory, behind::elsewhere}) {
         BOOST_TEST_CONTEXT(kind)
         {
-            rig on(kind);
+            virtual_fixture on(kind);
             auto held = on.acquire("busy");
             auto head = on.start(on.locker->acquire("busy"));
             auto queued = on.start(on.locker->acquire("busy"));
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_in_every_phase)
             COLOCK_THROWS(create_error, errc::forked, on.run(std::move(not_begun)));
             BOOST_TEST(on.locker->stats().waiting == 0U);
             if (on.script)
-                BOOST_TEST(sent(*on.script) == 0U);
+                BOOST_TEST(sent_count(*on.script) == 0U);
             BOOST_TEST(on.idle());
         }
     }
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_in_every_phase)
 
 BOOST_AUTO_TEST_CASE(grant_that_arrives_after_the_fork_is_ignored_in_the_child)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     on.script->next(operation::create, step::hold());
     on.script->next(operation::create, step::hold());
     auto waits = on.start(on.locker->acquire("a"));
@@ -113,17 +113,17 @@ BOOST_AUTO_TEST_CASE(grant_that_arrives_after_the_fork_is_ignored_in_the_child)
     COLOCK_THROWS(create_error, errc::forked, waits.get(on.io()));
     COLOCK_THROWS(create_error, errc::forked, tries.get(on.io()));
     on.advance(60s);
-    BOOST_TEST(sent(*on.script) == 0U);
+    BOOST_TEST(sent_count(*on.script) == 0U);
     BOOST_TEST(on.locker->stats().held == 0U);
     BOOST_TEST(on.locker->stats().settling == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(release_in_flight_is_settled_by_the_parent)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     auto held = on.acquire("a");
     on.script->next(operation::release, step::hold());
-    auto given = on.start(held.release(on_failure::raise));
+    auto releasing = on.start(held.release(on_failure::raise));
     auto left = on.acquire("b");
     on.script->always(operation::release, step::fail(errc::unavailable));
     on.script->always(operation::abandon, step::fail(errc::unavailable));
@@ -132,10 +132,10 @@ BOOST_AUTO_TEST_CASE(release_in_flight_is_settled_by_the_parent)
     BOOST_TEST(on.locker->stats().settling == 2U);
     pretend_to_be_forked(on.io());
     on.script->forget_calls();
-    COLOCK_THROWS(release_error, errc::forked, (given.get(on.io()), 0));
+    COLOCK_THROWS(release_error, errc::forked, (releasing.get(on.io()), 0));
     on.script->deliver();
     on.advance(10min);
-    BOOST_TEST(sent(*on.script) == 0U);
+    BOOST_TEST(sent_count(*on.script) == 0U);
     BOOST_TEST(on.locker->stats().settling == 0U);
     BOOST_TEST(on.run(on.locker->shutdown(1s)).clean());
     BOOST_TEST(on.idle());
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(release_in_flight_is_settled_by_the_parent)
 
 BOOST_AUTO_TEST_CASE(extend_in_flight_ends_with_forked)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     auto held = on.acquire("a");
     on.script->next(operation::extend, step::hold());
     auto extended = on.start(held.extend(30s));
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(extend_in_flight_ends_with_forked)
 
 BOOST_AUTO_TEST_CASE(a_shutdown_that_waits_ends_in_the_child)
 {
-    rig on(behind::elsewhere);
+    virtual_fixture on(behind::elsewhere);
     auto held = on.acquire("a");
     on.script->next(operation::release, step::hold());
     auto ends = on.start(on.locker->shutdown(std::chrono::hours(1)));
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_shutdown_that_waits_ends_in_the_child)
 
 BOOST_AUTO_TEST_CASE(the_child_begins_with_an_empty_memory_store)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 0ms});
     auto waits = on.start(on.locker->acquire("k"));
     on.ready();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "support/abilities.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <algorithm>
 #include <initializer_list>

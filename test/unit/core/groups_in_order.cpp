@@ -43,7 +43,7 @@ private:
     void add(std::string what, std::string_view key) { events.push_back(what.append(" ").append(key)); }
 };
 
-std::optional<lock_status> stored_at(const rig& on, std::string_view key)
+std::optional<lock_status> stored_at(const virtual_fixture& on, std::string_view key)
 {
     for (auto& each : on.stored()) {
         if (each.key == key)
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(one_stream_for_each_key_does_not_starve_a_group)
 {
     for (const auto kind : {behind::memory, behind::immediate, behind::scripted}) {
         for (const bool mixed : {false, true}) {
-            rig on(kind);
+            virtual_fixture on(kind);
             bool stop = false;
             std::size_t granted[2] = {0, 0};
             const auto stream = [&](const char* key, lease_clock::duration hold,
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(one_stream_for_each_key_does_not_starve_a_group)
 BOOST_AUTO_TEST_CASE(groups_and_singles_are_served_in_arrival_order)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         // On a backend with a queue the order also applies between lockers.
         colock::locker second(on.backend());
         strings order;
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(groups_and_singles_are_served_in_arrival_order)
 BOOST_AUTO_TEST_CASE(deadlock_with_a_caller_that_nests_ends_by_total_time_on_both_sides)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         const acquire_options brief{.retry = retry_policy::fixed(1s).total_time(5s)};
         auto outer = on.acquire("b");
         auto group = on.start(on.locker->acquire_all({"a", "b"}, brief));
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_regardless_of_the
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto renews : {renewal::manual, renewal::automatic}) {
-            rig on(kind);
+            virtual_fixture on(kind);
             colock::locker other_locker(on.memory);
             auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
             auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 3s, .renewal = renews, .max_hold = 4s}));
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_regardless_of_the
 
 BOOST_AUTO_TEST_CASE(short_lease_is_extended_before_the_group_is_complete)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     take_one_by_one(on);
     on.script->next(operation::create, step::pass());
     on.script->next(operation::create, step::pass().before([] { virtual_clock::skip(500ms); }));
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(group_is_counted_and_reported_at_its_completion)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         const auto log = std::make_shared<event_log>();
-        rig on(kind, {.observer = log});
+        virtual_fixture on(kind, {.observer = log});
         colock::locker other_locker(on.memory);
         auto b = on.run(other_locker.acquire("b", {.ttl = 1h}));
         auto d = on.run(other_locker.acquire("d", {.ttl = 1h}));
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_releases_everything_witho
             if (ends == way::failure && kind == behind::memory)
                 continue;
             const auto log = std::make_shared<event_log>();
-            rig on(kind, {.observer = log});
+            virtual_fixture on(kind, {.observer = log});
             colock::locker other_locker(on.memory);
             auto busy = on.run(other_locker.acquire("c", {.ttl = 0ms}));
             if (ends == way::failure) {
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_que
 {
     for (const bool fifo : {true, false}) {
         const auto log = std::make_shared<event_log>();
-        rig on(behind::scripted);
+        virtual_fixture on(behind::scripted);
         take_one_by_one(on, fifo, {.observer = log});
         colock::locker other_locker(on.memory);
         auto busy = on.run(other_locker.acquire("c", {.ttl = 1h}));
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_que
 
 BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     take_one_by_one(on);
     colock::locker other_locker(on.memory);
     auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -383,7 +383,7 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 
 BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     take_one_by_one(on);
     colock::locker other_locker(on.memory);
     auto a = on.run(other_locker.acquire("a", {.ttl = 1h}));
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(lock_extended_by_its_groups_id_is_released_by_its_handle)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-            rig on(kind);
+            virtual_fixture on(kind);
             colock::locker elsewhere(on.memory);
             auto group = on.locker->group("g");
             on.run(group.acquire("k", {.ttl = 1s, .mode = mode}));

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 using namespace colock;
 using namespace colock::testing;
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_SUITE(input)
 
 BOOST_AUTO_TEST_CASE(bad_input_is_refused_at_the_co_await_before_anything_is_sent)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     for (const auto& row : refusals()) {
         BOOST_TEST_CONTEXT(row.what)
         {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_at_the_co_await_before_anything_is_sen
 
 BOOST_AUTO_TEST_CASE(the_ends_of_each_range_are_accepted)
 {
-    rig on;
+    virtual_fixture on;
     const struct
     {
         std::string key;
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(the_ends_of_each_range_are_accepted)
 
 BOOST_AUTO_TEST_CASE(queries_refuse_bad_keys)
 {
-    rig on;
+    virtual_fixture on;
     for (const auto& key : {std::string(), std::string(513, 'k'), std::string("a\0b", 3)}) {
         COLOCK_THROWS(validation_error, errc::invalid_key, on.run(on.locker->is_locked(key)));
         COLOCK_THROWS(validation_error, errc::invalid_key, on.run(on.locker->break_lock(key)));
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(queries_refuse_bad_keys)
 
 BOOST_AUTO_TEST_CASE(an_empty_list_of_keys_is_an_error)
 {
-    rig on;
+    virtual_fixture on;
     COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->acquire_all({})));
     auto global = on.run(on.locker->acquire_global());
     BOOST_TEST(global.size() == 1U);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_of_keys_is_an_error)
 
 BOOST_AUTO_TEST_CASE(unsupported_options_are_refused_early)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     on.script->set_capabilities({});
     on.locker.emplace(on.backend());
     COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->acquire("k", {.mode = lock_mode::shared})));
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
 
 BOOST_AUTO_TEST_CASE(no_message_holds_a_token)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     const auto token = held.token().hex();
     on.script->next(operation::extend, step::not_held());

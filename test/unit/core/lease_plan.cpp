@@ -13,7 +13,7 @@ using colock::detail::lease_plan;
 using colock::detail::lease_request;
 using colock::detail::local_deadline;
 
-namespace colock::detail {
+namespace colock::inline v0::detail {
 
 std::ostream& operator<<(std::ostream& out, lease_plan::action what)
 {
@@ -21,7 +21,7 @@ std::ostream& operator<<(std::ostream& out, lease_plan::action what)
     return out << names[static_cast<unsigned>(what)];
 }
 
-} // namespace colock::detail
+} // namespace colock::inline v0::detail
 
 BOOST_AUTO_TEST_SUITE(lease_plans)
 

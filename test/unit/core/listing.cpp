@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/spi/awaitable_adapter.hpp>
 
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(cursor_that_the_backend_refuses_is_invalid_input)
 
 BOOST_AUTO_TEST_CASE(memory_refuses_the_cursors_of_others)
 {
-    rig on;
+    virtual_fixture on;
     for (const std::string cursor : {"redis:1", "mongodb:tk", "zookeeper:00", "0.0"})
         COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->list_page({}, cursor)));
 }

@@ -20,19 +20,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A locker on the store of the rig with a script of its own. It acts as another process.
+/// A locker on the store of the fixture with a script of its own. It acts as another process.
 struct other_process
 {
     std::shared_ptr<scripted_adapter> script;
     colock::locker locker;
 
-    explicit other_process(rig& on, timing answers = timing::posted)
-        : script(std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), answers)), locker(able_as(on))
+    explicit other_process(virtual_fixture& on, timing answers = timing::posted)
+        : script(std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), answers)),
+          locker(copy_capabilities(on))
     {
     }
 
 private:
-    [[nodiscard]] std::shared_ptr<adapter> able_as(const rig& on) const
+    [[nodiscard]] std::shared_ptr<adapter> copy_capabilities(const virtual_fixture& on) const
     {
         script->set_capabilities(on.script->capabilities());
         return script;
@@ -46,7 +47,7 @@ BOOST_AUTO_TEST_SUITE(groups)
 BOOST_AUTO_TEST_CASE(stream_of_others_does_not_starve_a_group)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         bool stop = false;
         const auto stream = [&]() -> asio::awaitable<void> {
             while (!stop) {
@@ -72,14 +73,14 @@ BOOST_AUTO_TEST_CASE(stream_of_others_does_not_starve_a_group)
 
 BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_has_to)
 {
-    enum class way
+    enum class ending
     {
         shutdown,
-        orphan,
+        destruction,
         cancel,
     };
-    for (const auto ends : {way::shutdown, way::orphan, way::cancel}) {
-        rig on(behind::scripted);
+    for (const auto ends : {ending::shutdown, ending::destruction, ending::cancel}) {
+        virtual_fixture on(behind::scripted);
         take_one_by_one(on);
         // A lease ends before the group is complete, and the group starts again after the policy's delay.
         on.script->always(operation::extend, step::fail(errc::unavailable));
@@ -91,15 +92,16 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_
         on.ready();
         BOOST_TEST(!result);
         BOOST_TEST(on.stored().empty());
-        if (ends == way::shutdown)
+        if (ends == ending::shutdown)
             BOOST_TEST(on.run(on.locker->shutdown()).unsettled.empty());
-        else if (ends == way::orphan)
+        else if (ends == ending::destruction)
             on.locker.reset();
         else
             cancel.emit(asio::cancellation_type::total);
         on.ready();
         BOOST_TEST_REQUIRE(result.has_value());
-        BOOST_TEST((ends == way::cancel ? *result == asio::error::operation_aborted : *result == errc::shutting_down));
+        BOOST_TEST(
+            (ends == ending::cancel ? *result == asio::error::operation_aborted : *result == errc::shutting_down));
         on.check_clean();
     }
 }
@@ -107,7 +109,7 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_
 BOOST_AUTO_TEST_CASE(many_groups_and_single_acquires_complete)
 {
     for (const auto kind : {behind::memory, behind::immediate, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         std::size_t done = 0;
         const auto key = [](int n) { return "k" + std::to_string(n % 3); };
         const auto work = [&](int self) -> asio::awaitable<void> {
@@ -123,13 +125,13 @@ BOOST_AUTO_TEST_CASE(many_groups_and_single_acquires_complete)
             }
             ++done;
         };
-        constexpr std::size_t crowd = 19;
+        constexpr std::size_t workers = 19;
         std::vector<running<void>> all;
-        for (std::size_t n = 0; n < crowd; ++n)
+        for (std::size_t n = 0; n < workers; ++n)
             all.push_back(on.start(work(static_cast<int>(n))));
-        for (int n = 0; n < 50'000 && done < crowd; ++n)
+        for (int n = 0; n < 50'000 && done < workers; ++n)
             on.advance(100us);
-        BOOST_TEST(done == crowd);
+        BOOST_TEST(done == workers);
         BOOST_TEST(on.locker->stats().attempts < 20'000U);
         on.check_clean();
     }
@@ -154,7 +156,7 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
     }
     for (const auto& each : setups) {
         for (const auto pace : {100us, 200us, 500us, 3000us}) {
-            rig on(behind::immediate);
+            virtual_fixture on(behind::immediate);
             pretend(on, each.fifo, each.several);
             auto can = on.script->capabilities();
             can.immediate = true;
@@ -165,18 +167,18 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
                 lockers.push_back(std::make_unique<other_process>(on, timing::immediate));
                 block_loop_per_call(*lockers.back()->script, on.io(), pace);
             }
-            const acquire_options impatient{.retry = retry_policy::fixed(1ms)};
-            constexpr std::size_t turns = 5;
+            const acquire_options quick_retry{.retry = retry_policy::fixed(1ms)};
+            constexpr std::size_t rounds = 5;
             std::size_t done = 0;
             const auto work = [&](colock::locker by, bool wants_three) -> asio::awaitable<void> {
-                for (std::size_t n = 0; n < turns; ++n) {
+                for (std::size_t n = 0; n < rounds; ++n) {
                     auto keys =
                         wants_three ? std::vector<std::string>{"a", "b", "c"} : std::vector<std::string>{"a", "b"};
-                    auto group = co_await by.acquire_all(std::move(keys), impatient);
+                    auto group = co_await by.acquire_all(std::move(keys), quick_retry);
                     co_await sleep_for(n * 400us);
                     co_await group.release();
                     if (n % 2 == 0) {
-                        const auto one = co_await by.acquire(wants_three ? "a" : "b", impatient);
+                        const auto one = co_await by.acquire(wants_three ? "a" : "b", quick_retry);
                         co_await sleep_for(700us);
                     }
                     ++done;
@@ -188,7 +190,7 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
                 all.push_back(on.start(work(lockers[n % lockers.size()]->locker, n % 2 == 1)));
             const auto began = lease_clock::now();
             try {
-                while (done < turns * workers && lease_clock::now() < began + 2min)
+                while (done < rounds * workers && lease_clock::now() < began + 2min)
                     on.advance(100us);
             } catch (const stuck& busy) {
                 BOOST_TEST_INFO(busy.what());
@@ -200,7 +202,7 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
                                            << ", in one step: " << each.several << ", events: " << each.events
                                            << ", pace: " << pace / 1us << " us")
             {
-                BOOST_TEST_REQUIRE(done == turns * workers);
+                BOOST_TEST_REQUIRE(done == rounds * workers);
                 BOOST_TEST(attempts < 5000U);
             }
             on.wind_down();

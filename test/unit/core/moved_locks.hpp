@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <cstddef>
 #include <string>
@@ -12,14 +12,14 @@ namespace colock::testing {
 using namespace std::chrono_literals;
 
 /// Acquires a lock and detaches it. Returns its ticket.
-inline std::string detach_new_lock(rig& on, std::string key = "k", acquire_options options = {.ttl = 10h})
+inline std::string detach_new_lock(virtual_fixture& on, std::string key = "k", acquire_options options = {.ttl = 10h})
 {
     auto held = on.acquire(std::move(key), std::move(options));
     return on.run(held.detach());
 }
 
 /// Breaks the one stored lock, which nobody holds here any more.
-inline void break_stored_lock(rig& on)
+inline void break_stored_lock(virtual_fixture& on)
 {
     std::size_t broken = 0;
     on.memory->start_break("k", [&](const list_outcome& outcome) { broken = outcome.locks.size(); });

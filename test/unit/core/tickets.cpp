@@ -44,7 +44,7 @@ std::vector<ticket_content> examples()
 
 BOOST_AUTO_TEST_SUITE(tickets)
 
-BOOST_AUTO_TEST_CASE(return_their_content)
+BOOST_AUTO_TEST_CASE(parsed_ticket_has_its_content)
 {
     std::set<std::string> seen;
     for (const auto& each : examples()) {
@@ -56,13 +56,13 @@ BOOST_AUTO_TEST_CASE(return_their_content)
     }
 }
 
-BOOST_AUTO_TEST_CASE(have_one_line_and_no_blanks)
+BOOST_AUTO_TEST_CASE(ticket_has_one_line_and_no_blanks)
 {
     for (const auto& each : examples())
         BOOST_TEST(std::ranges::all_of(to_ticket(each), [](char one) { return one > ' ' && one <= '~'; }));
 }
 
-BOOST_AUTO_TEST_CASE(begin_with_the_version_of_the_format)
+BOOST_AUTO_TEST_CASE(ticket_begins_with_the_version_of_the_format)
 {
     auto ticket = to_ticket(examples()[1]);
     BOOST_TEST(ticket.starts_with("colock1."));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(begin_with_the_version_of_the_format)
     BOOST_TEST(!parse_ticket(ticket));
 }
 
-BOOST_AUTO_TEST_CASE(have_one_canonical_form)
+BOOST_AUTO_TEST_CASE(ticket_has_one_canonical_form)
 {
     for (const char* each :
         {"", "colock1", "colock1.......", "colock1.6d.6b..x.0.30000", "colock1.6d.6b..x.0.30000.00.",

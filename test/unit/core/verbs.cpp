@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_SUITE(handles)
 
 BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
 {
-    rig on;
+    virtual_fixture on;
     lock held = on.acquire("k");
     lock taken = std::move(held);
     lock none;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
 BOOST_AUTO_TEST_CASE(second_release_has_no_effect_and_raises_nothing)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k");
         on.run(held.release(on_failure::raise));
         BOOST_TEST(!held.held());
@@ -101,9 +101,9 @@ BOOST_AUTO_TEST_CASE(second_release_has_no_effect_and_raises_nothing)
     }
 }
 
-BOOST_AUTO_TEST_CASE(held_is_false_from_the_call_of_release_on)
+BOOST_AUTO_TEST_CASE(held_is_false_from_the_start_of_a_release)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::hold());
     auto releasing = on.start(held.release());
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(held_is_false_from_the_call_of_release_on)
 
 BOOST_AUTO_TEST_CASE(accessors_return_the_granted_values)
 {
-    rig on;
+    virtual_fixture on;
     const auto before = lease_clock::now();
     auto held = on.acquire("k", {.ttl = 10s, .mode = lock_mode::shared, .owner = "me", .comment = "why"});
     const auto after = lease_clock::now();
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(accessors_return_the_granted_values)
 
 BOOST_AUTO_TEST_CASE(fences_grow_with_every_grant)
 {
-    rig on;
+    virtual_fixture on;
     std::uint64_t last = 0;
     for (int n = 0; n < 5; ++n) {
         auto held = on.acquire("k", {.ttl = 1s});
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(fences_grow_with_every_grant)
 
 BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 10s});
     // Nobody waits for the end of the lease, so no timer keeps the context running.
     BOOST_TEST(on.idle());
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
 BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 10s});
         on.clock.skip(5s);
         on.run(held.extend(20s));
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
 
 BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_sent)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 100s});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(1s));
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_se
 
 BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_request)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k", {.ttl = 1s});
     on.clock.skip(2s);
     COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(extend_refuses_bad_ttls)
 {
     using std::chrono::milliseconds;
     constexpr milliseconds ten_years = std::chrono::hours(24 * 3650);
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     auto held = on.acquire("k");
     auto endless = on.acquire("endless", {.ttl = 0ms});
     for (const milliseconds ttl : {0ms, -1ms, 99ms, ten_years + 1ms, milliseconds::max()})
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(extend_refuses_bad_ttls)
 
 BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_never_stale)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 0ms, .renewal = renewal::automatic});
     BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
     BOOST_TEST(on.idle());
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_never_stale)
 
 BOOST_AUTO_TEST_CASE(a_released_lock_that_was_taken_raises_once)
 {
-    rig on;
+    virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 1s});
     on.clock.skip(2s);
     auto next = on.acquire("k");
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_SUITE(verbs)
 BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         struct odd
         {
             int value;
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
 
 BOOST_AUTO_TEST_CASE(bodies_may_return_any_type)
 {
-    rig on;
+    virtual_fixture on;
     BOOST_TEST(on.run(on.locker->with_lock("k", [] { return 1; })) == 1);
     BOOST_TEST(on.run(on.locker->with_lock("k", [](lock& held) { return held.key(); })) == "k");
     BOOST_TEST(on.run(on.locker->with_lock("k", []() -> asio::awaitable<int> { co_return 2; })) == 2);
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(bodies_may_return_any_type)
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k");
         const auto policy =
             retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::domain_error("no"); });
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
 
 BOOST_AUTO_TEST_CASE(a_delay_that_overflows_is_a_very_long_one)
 {
-    rig on(behind::scripted);
+    virtual_fixture on(behind::scripted);
     for (const auto& policy : {retry_policy::fixed(lease_clock::duration::max()),
              retry_policy::exponential(1000h, 1e300, lease_clock::duration::max()),
              retry_policy::custom([](const retry_attempt&) { return std::chrono::hours::max(); })})
@@ -368,7 +368,7 @@ BOOST_AUTO_TEST_CASE(a_delay_that_overflows_is_a_very_long_one)
 BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
 {
     for (const auto kind : {behind::memory, behind::scripted}) {
-        rig on(kind);
+        virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 0ms});
         const auto never = thrown_by<retry_error>(
             [&] { static_cast<void>(on.run(on.locker->acquire("k", {.retry = retry_policy::never()}))); });
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
 
 BOOST_AUTO_TEST_CASE(the_lockers_policy_is_the_default_and_each_call_may_override_it)
 {
-    rig on(behind::memory, {.retry = retry_policy::never()});
+    virtual_fixture on(behind::memory, {.retry = retry_policy::never()});
     auto held = on.acquire("k");
     COLOCK_THROWS(retry_error, errc::retry_exhausted, on.run(on.locker->acquire("k")));
     auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::forever()}));
@@ -410,7 +410,7 @@ BOOST_AUTO_TEST_CASE(the_lockers_policy_is_the_default_and_each_call_may_overrid
 
 BOOST_AUTO_TEST_CASE(list_purge_and_break_work)
 {
-    rig on;
+    virtual_fixture on;
     auto a = on.acquire("list:a", {.ttl = 1s, .owner = "one"});
     auto b = on.acquire("list:b", {.ttl = 1h, .owner = "two"});
     auto c = on.acquire("c", {.ttl = 0ms});

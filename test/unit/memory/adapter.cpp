@@ -112,13 +112,13 @@ BOOST_AUTO_TEST_CASE(no_sweep_before_its_time)
 {
     const auto stale = make_stale(3);
     touch();
-    BOOST_TEST(forgotten(stale) == 0);
+    BOOST_TEST(destroyed_count(stale) == 0);
     skip(5min - 3 * ttl);
     touch();
-    BOOST_TEST(forgotten(stale) == 0);
+    BOOST_TEST(destroyed_count(stale) == 0);
     skip(ttl);
     touch();
-    BOOST_TEST(forgotten(stale) == 3);
+    BOOST_TEST(destroyed_count(stale) == 3);
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_is_due_again_after_the_interval)
@@ -127,10 +127,10 @@ BOOST_AUTO_TEST_CASE(a_sweep_is_due_again_after_the_interval)
     touch();
     auto stale = make_stale(3);
     touch();
-    BOOST_TEST(forgotten(stale) == 0);
+    BOOST_TEST(destroyed_count(stale) == 0);
     skip(5min);
     touch();
-    BOOST_TEST(forgotten(stale) == 3);
+    BOOST_TEST(destroyed_count(stale) == 3);
 }
 
 BOOST_AUTO_TEST_CASE(each_operation_removes_one_batch)
@@ -138,11 +138,11 @@ BOOST_AUTO_TEST_CASE(each_operation_removes_one_batch)
     const auto stale = make_stale(25);
     skip(5min);
     touch();
-    BOOST_TEST(forgotten(stale) == 10);
+    BOOST_TEST(destroyed_count(stale) == 10);
     touch();
-    BOOST_TEST(forgotten(stale) == 20);
+    BOOST_TEST(destroyed_count(stale) == 20);
     touch();
-    BOOST_TEST(forgotten(stale) == 25);
+    BOOST_TEST(destroyed_count(stale) == 25);
 }
 
 BOOST_AUTO_TEST_CASE(sweep_keeps_live_locks_and_locks_without_ttl)
@@ -153,12 +153,12 @@ BOOST_AUTO_TEST_CASE(sweep_keeps_live_locks_and_locks_without_ttl)
     const auto stale = make_stale(3);
     skip(5min);
     touch();
-    BOOST_TEST(forgotten(stale) == 3);
+    BOOST_TEST(destroyed_count(stale) == 3);
     on.check_held(live);
     on.check_held(eternal);
     BOOST_TEST(live->losses.empty());
-    on.give_back(live);
-    on.give_back(eternal);
+    on.release_held(live);
+    on.release_held(eternal);
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
         touch();
         add_live(500);
     }
-    BOOST_TEST(forgotten(stale) == 25);
+    BOOST_TEST(destroyed_count(stale) == 25);
     BOOST_TEST(on.list().size() == live.size());
 }
 
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(sweep_grants_the_lock_to_the_next_waiter)
     touch();
     BOOST_TEST(*next_woken);
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(key_of_the_operation_is_always_swept)
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(key_of_the_operation_is_always_swept)
     BOOST_TEST(stale->losses.empty());
     stale.reset();
     BOOST_TEST(watch.expired());
-    on.give_back(next);
+    on.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(purge_returns_the_removed_locks_up_to_its_limit)
@@ -222,12 +222,12 @@ BOOST_AUTO_TEST_CASE(purge_returns_the_removed_locks_up_to_its_limit)
         BOOST_REQUIRE(status.remaining);
         BOOST_TEST(status.remaining->count() == 0);
     }
-    BOOST_TEST(forgotten(stale) == 2);
+    BOOST_TEST(destroyed_count(stale) == 2);
     BOOST_TEST(on.purge().size() == 3U);
-    BOOST_TEST(forgotten(stale) == 5);
+    BOOST_TEST(destroyed_count(stale) == 5);
     BOOST_TEST(on.purge().empty());
     on.check_held(live);
-    on.give_back(live);
+    on.release_held(live);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -249,37 +249,37 @@ BOOST_AUTO_TEST_CASE(key_without_a_holder_is_not_stored)
     auto last = driver::exclusive("k");
 
     BOOST_TEST(create(holder) == create_status::granted);
-    BOOST_TEST(locks->known_keys() == 1U);
+    BOOST_TEST(locks->key_count() == 1U);
     BOOST_TEST(release(*holder) == release_status::released);
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
     BOOST_TEST(release(*holder) == release_status::not_held);
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
 
     create(holder);
     BOOST_TEST(create(next) == create_status::busy);
     BOOST_TEST(create(last) == create_status::busy);
     release(*holder);
     release(*next);
-    BOOST_TEST(locks->known_keys() == 1U);
+    BOOST_TEST(locks->key_count() == 1U);
     last.reset();
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
 
     create(holder);
     BOOST_TEST(locks->break_key("k").size() == 1U);
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(2 * ttl);
     BOOST_TEST(locks->purge(0, {}).locks.size() == 1U);
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(2 * ttl);
     holder->set_sent(lease_clock::now());
     BOOST_TEST((locks->extend(*holder, ttl) == extend_status::not_held));
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(10min);
     release(*driver::exclusive("other"));
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(many_keys_come_and_go)
@@ -290,10 +290,10 @@ BOOST_AUTO_TEST_CASE(many_keys_come_and_go)
         claims.push_back(driver::exclusive("key:" + std::to_string(i)));
     for (const auto& claim : claims)
         BOOST_REQUIRE(locks->create(claim).status == create_status::granted);
-    BOOST_TEST(locks->known_keys() == claims.size());
+    BOOST_TEST(locks->key_count() == claims.size());
     for (const auto& claim : claims)
         BOOST_REQUIRE(locks->release(*claim) == release_status::released);
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -47,7 +47,7 @@ struct memory_fixture : virtual_clock
         skip(2 * ttl);
         return watches;
     }
-    static std::ptrdiff_t forgotten(const std::vector<std::weak_ptr<const void>>& watches)
+    static std::ptrdiff_t destroyed_count(const std::vector<std::weak_ptr<const void>>& watches)
     {
         return std::ranges::count_if(watches, [](const auto& watch) { return watch.expired(); });
     }

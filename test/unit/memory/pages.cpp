@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Maximum number of locks in a page, so that a page does not block the event loop.
-constexpr std::size_t small = 300;
+constexpr std::size_t max_page_size = 300;
 
 struct filled_store : virtual_clock
 {
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(pages_are_small_and_contain_each_lock_once)
 {
     take(20'000, "k");
     const auto pages = all_pages([&](const std::string& cursor) { return locks->list({}, cursor); });
-    BOOST_TEST(count_locks(pages, small) == claims.size());
+    BOOST_TEST(count_locks(pages, max_page_size) == claims.size());
     BOOST_TEST(distinct_keys(pages).size() == claims.size());
 }
 
@@ -75,9 +75,9 @@ BOOST_AUTO_TEST_CASE(purge_removes_everything_in_small_steps)
     take(5000, "k", 1s);
     skip(10s);
     const auto steps = all_pages([&](const std::string& cursor) { return locks->purge(0, cursor); });
-    BOOST_TEST(count_locks(steps, small) == 5000U);
+    BOOST_TEST(count_locks(steps, max_page_size) == 5000U);
     BOOST_TEST(distinct_keys(steps).size() == 5000U);
-    BOOST_TEST(locks->known_keys() == 100U);
+    BOOST_TEST(locks->key_count() == 100U);
 }
 
 BOOST_AUTO_TEST_CASE(invalid_cursor_is_rejected)
@@ -87,10 +87,10 @@ BOOST_AUTO_TEST_CASE(invalid_cursor_is_rejected)
              "memory:0.16", "memory:-1.0", "memory:0.-1", "memory:0.0 ", "memory:0.0.0", "redis:0",
              "memory:99999999999999999999.0", "memory:0.18446744073709551615"})
     {
-        for (const auto& told : {locks->list({}, cursor), locks->purge(0, cursor)}) {
-            BOOST_TEST_REQUIRE(told.error, cursor);
-            BOOST_TEST((told.error->code == errc::invalid_options));
-            BOOST_TEST(told.locks.empty());
+        for (const auto& page : {locks->list({}, cursor), locks->purge(0, cursor)}) {
+            BOOST_TEST_REQUIRE(page.error, cursor);
+            BOOST_TEST((page.error->code == errc::invalid_options));
+            BOOST_TEST(page.locks.empty());
         }
     }
     BOOST_TEST(locks->list({}, "memory:0.0").locks.size() == 10U);

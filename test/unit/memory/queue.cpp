@@ -28,16 +28,16 @@ BOOST_AUTO_TEST_CASE(a_release_grants_to_the_front_directly)
     const auto next_woken = start_wait(next), later_woken = start_wait(later);
     BOOST_TEST(!*next_woken);
 
-    on.give_back(holder);
+    on.release_held(holder);
     BOOST_TEST(*next_woken);
     BOOST_TEST(!*later_woken);
     // The lock is held before the next create fetches the grant.
     on.check_held(next);
     on.refuse(driver::one_attempt("k"));
     BOOST_TEST(on.grant(next) > fence);
-    on.give_back(next);
+    on.release_held(next);
     BOOST_TEST(*later_woken);
-    on.give_back(later);
+    on.release_held(later);
     BOOST_TEST(on.list().empty());
 }
 
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(ttl_of_a_direct_grant_starts_at_the_hand_over_and_again_at_
     on.grant(holder);
     on.refuse(next);
     skip(1min);
-    on.give_back(holder);
+    on.release_held(holder);
     skip(ttl - 1s);
     on.check_held(next);
     const auto fence = on.inspect("k").at(0).fence;
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(unfetched_grant_expires_after_its_ttl)
     on.grant(holder);
     on.refuse(dead);
     on.refuse(next);
-    on.give_back(holder);
+    on.release_held(holder);
     const auto retry_after = on.refuse(next).retry_after;
     BOOST_TEST((retry_after > ttl - 1s && retry_after <= ttl));
     skip(retry_after);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(unfetched_grant_expires_after_its_ttl)
     // The create is too late, so the claim queues again at the end.
     on.refuse(dead);
     on.abandon(dead);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(destroyed_claim_leaves_the_queue)
@@ -83,9 +83,9 @@ BOOST_AUTO_TEST_CASE(destroyed_claim_leaves_the_queue)
     on.refuse(dead);
     on.refuse(next);
     dead.reset();
-    on.give_back(holder);
+    on.release_held(holder);
     on.grant(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(destroyed_claim_releases_its_unfetched_grant)
@@ -95,12 +95,12 @@ BOOST_AUTO_TEST_CASE(destroyed_claim_releases_its_unfetched_grant)
     on.grant(holder);
     on.refuse(dead);
     on.refuse(next);
-    on.give_back(holder);
+    on.release_held(holder);
     on.check_held(dead);
     const auto next_woken = start_wait(next);
     dead.reset();
     BOOST_TEST(*next_woken);
-    on.give_back(next);
+    on.release_held(next);
     BOOST_TEST(on.list().empty());
 }
 
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(destroyed_exclusive_claim_unblocks_the_shared_claims_behind
     writer.reset();
     BOOST_TEST(*next_woken);
     on.grant(next_reader);
-    on.give_back(next_reader);
-    on.give_back(reader);
+    on.release_held(next_reader);
+    on.release_held(reader);
 }
 
 BOOST_AUTO_TEST_CASE(all_shared_claims_at_the_front_are_granted)
@@ -128,18 +128,18 @@ BOOST_AUTO_TEST_CASE(all_shared_claims_at_the_front_are_granted)
     on.refuse(second);
     on.refuse(second_writer);
     on.refuse(third);
-    on.give_back(writer);
+    on.release_held(writer);
     on.check_held(first);
     on.check_held(second);
     on.check_not_held(second_writer);
     on.check_not_held(third);
-    on.give_back(second);
+    on.release_held(second);
     on.check_not_held(second_writer);
-    on.give_back(first);
+    on.release_held(first);
     on.check_held(second_writer);
-    on.give_back(second_writer);
+    on.release_held(second_writer);
     on.check_held(third);
-    on.give_back(third);
+    on.release_held(third);
 }
 
 BOOST_AUTO_TEST_CASE(semaphore_grants_up_to_its_limit)
@@ -149,14 +149,14 @@ BOOST_AUTO_TEST_CASE(semaphore_grants_up_to_its_limit)
     on.grant(writer);
     for (const auto& claim : waiting)
         on.refuse(claim);
-    on.give_back(writer);
+    on.release_held(writer);
     on.check_held(waiting[0]);
     on.check_held(waiting[1]);
     on.check_not_held(waiting[2]);
-    on.give_back(waiting[1]);
+    on.release_held(waiting[1]);
     on.check_held(waiting[2]);
-    on.give_back(waiting[0]);
-    on.give_back(waiting[2]);
+    on.release_held(waiting[0]);
+    on.release_held(waiting[2]);
 }
 
 BOOST_AUTO_TEST_CASE(semaphore_claim_overtakes_claims_with_reached_limits)
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(semaphore_claim_overtakes_claims_with_reached_limits)
     const auto full = driver::shared("k", 2);
     on.refuse(full);
     const auto full_woken = start_wait(full), small_woken = start_wait(small);
-    on.give_back(larger);
+    on.release_held(larger);
     // The claim is queued behind the smaller limit, but receives the lock nevertheless.
     BOOST_TEST(*full_woken);
     BOOST_TEST(!*small_woken);
@@ -179,15 +179,15 @@ BOOST_AUTO_TEST_CASE(semaphore_claim_overtakes_claims_with_reached_limits)
     // No claim overtakes an exclusive claim, whatever the limit.
     on.refuse(writer);
     on.refuse(behind);
-    on.give_back(first);
+    on.release_held(first);
     on.check_not_held(behind);
-    on.give_back(full);
+    on.release_held(full);
     on.check_held(small);
     on.check_not_held(writer);
     on.abandon(writer);
     on.check_held(behind);
-    on.give_back(small);
-    on.give_back(behind);
+    on.release_held(small);
+    on.release_held(behind);
     BOOST_TEST(on.list().empty());
 }
 
@@ -202,8 +202,8 @@ BOOST_AUTO_TEST_CASE(expiry_wakes_no_waiter_and_the_next_operation_grants_to_the
     BOOST_TEST(!*front_woken);
     on.refuse(behind);
     BOOST_TEST(*front_woken);
-    on.give_back(front);
-    on.give_back(behind);
+    on.release_held(front);
+    on.release_held(behind);
 }
 
 BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_relevant_expiry)
@@ -220,17 +220,17 @@ BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_relevant_expiry)
     BOOST_TEST(near(on.refuse(semaphore).retry_after, ttl));
     on.extend(longer, 0ms);
     BOOST_TEST(on.refuse(driver::one_attempt("k")).retry_after.count() == 0);
-    on.give_back(brief);
-    on.give_back(longer);
+    on.release_held(brief);
+    on.release_held(longer);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_of_a_claim_that_does_not_queue_ends_at_once)
 {
-    const auto holder = driver::exclusive("k"), stranger = driver::exclusive("k");
+    const auto holder = driver::exclusive("k"), not_queued = driver::exclusive("k");
     on.grant(holder);
     BOOST_TEST(*start_wait(holder));
-    BOOST_TEST(*start_wait(stranger));
-    on.give_back(holder);
+    BOOST_TEST(*start_wait(not_queued));
+    on.release_held(holder);
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_wait_keeps_the_place)
@@ -243,10 +243,10 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_keeps_the_place)
     // A cancellation without a wait has no effect.
     on.backend().cancel_wait(*next);
     on.backend().cancel_wait(*holder);
-    on.give_back(holder);
+    on.release_held(holder);
     BOOST_TEST(!*next_woken);
     on.check_held(next);
-    on.give_back(next);
+    on.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
@@ -264,10 +264,10 @@ BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
         });
     });
     backend.start_wait(last, lease_clock::time_point::max(), [&](woken) { log.push_back("last woken"); });
-    on.give_back(holder);
+    on.release_held(holder);
     const std::vector<std::string> expected{"granted", "last woken", "released"};
     BOOST_TEST(log == expected, boost::test_tools::per_element());
-    on.give_back(last);
+    on.release_held(last);
 }
 
 BOOST_AUTO_TEST_CASE(break_notifies_each_holder_and_grants_to_the_front)
@@ -288,8 +288,8 @@ BOOST_AUTO_TEST_CASE(break_notifies_each_holder_and_grants_to_the_front)
     BOOST_TEST(on.break_key("k").size() == 1U);
     on.check_held(behind);
     on.refuse(writer);
-    on.give_back(behind);
-    on.give_back(writer);
+    on.release_held(behind);
+    on.release_held(writer);
 }
 
 BOOST_AUTO_TEST_CASE(destroying_the_adapter_destroys_waits_and_claims)
@@ -304,9 +304,9 @@ BOOST_AUTO_TEST_CASE(destroying_the_adapter_destroys_waits_and_claims)
         brief.backend().start_wait(next, lease_clock::time_point::max(), [next](woken) {});
         holder.reset();
         next.reset();
-        BOOST_TEST(forgotten(watches) == 0);
+        BOOST_TEST(destroyed_count(watches) == 0);
     }
-    BOOST_TEST(forgotten(watches) == 2);
+    BOOST_TEST(destroyed_count(watches) == 2);
 }
 
 BOOST_AUTO_TEST_CASE(context_shutdown_destroys_waits)

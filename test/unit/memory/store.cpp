@@ -95,20 +95,20 @@ BOOST_AUTO_TEST_CASE(status_contains_the_times_of_creation_and_last_renewal)
     const auto holder = driver::exclusive("k", 24h);
     create(holder);
     skip(1h);
-    const auto sees = [&](lease_clock::duration renewed) {
+    const auto check_renewed = [&](lease_clock::duration renewed) {
         const auto seen = locks->inspect("k");
         BOOST_TEST_REQUIRE(seen.size() == 1U);
         // The virtual clock was moved, but the wall clock was not.
         BOOST_TEST(near(seen[0].created, -1h));
         BOOST_TEST(near(seen[0].renewed, renewed - 1h));
     };
-    sees(0s);
+    check_renewed(0s);
     holder->set_sent(start + 20min);
     BOOST_TEST((locks->extend(*holder, 24h) == extend_status::extended));
-    sees(20min);
+    check_renewed(20min);
     // The claim is created again, as after a lost answer.
     BOOST_TEST(create(holder, 40min).status == create_status::granted);
-    sees(40min);
+    check_renewed(40min);
 }
 
 BOOST_AUTO_TEST_CASE(waiter_is_woken_if_the_expiry_comes_nearer)
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(key_is_removed_with_its_last_holder)
     create(released);
     skip(1min);
     BOOST_TEST(release(*released, 1min) == release_status::released);
-    BOOST_TEST(locks->known_keys() == 0U);
+    BOOST_TEST(locks->key_count() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(group_index_follows_the_locks)
@@ -147,31 +147,31 @@ BOOST_AUTO_TEST_CASE(group_index_follows_the_locks)
     const auto a = member("a"), queued = member("a"), b = member("b", lock_mode::shared),
                c = member("b", lock_mode::shared);
     create(driver::exclusive("none"));
-    BOOST_TEST(locks->known_groups() == 0U);
+    BOOST_TEST(locks->group_count() == 0U);
     for (const auto& each : {a, b, c})
         create(each);
     create(queued);
-    BOOST_TEST(locks->known_groups() >= 1U);
+    BOOST_TEST(locks->group_count() >= 1U);
     release(*b, 1s);
     release(*c, 1s);
     // This release grants the lock to the queued claim; the next one releases it.
     release(*a, 1s);
-    BOOST_TEST(locks->known_groups() == 1U);
+    BOOST_TEST(locks->group_count() == 1U);
     release(*queued, 1s);
-    BOOST_TEST(locks->known_groups() == 0U);
+    BOOST_TEST(locks->group_count() == 0U);
     create(a);
     skip(11s);
     BOOST_TEST(locks->purge(0, {}).locks.size() == 1U);
-    BOOST_TEST(locks->known_groups() == 0U);
+    BOOST_TEST(locks->group_count() == 0U);
     create(a, 11s);
     create(queued, 11s);
     BOOST_TEST(locks->break_key("a").size() == 1U);
-    BOOST_TEST(locks->known_groups() == 1U);
+    BOOST_TEST(locks->group_count() == 1U);
     queued->slot.reset();
-    BOOST_TEST(locks->known_groups() == 0U);
+    BOOST_TEST(locks->group_count() == 0U);
     create(a, 11s);
     locks->clear();
-    BOOST_TEST(locks->known_groups() == 0U);
+    BOOST_TEST(locks->group_count() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -73,7 +73,7 @@ namespace {
 class probe final : public batchable_operation
 {
 public:
-    probe(client& owner, bool gives) : batchable_operation(owner), gives_(gives) {}
+    probe(client& owner, bool releases) : batchable_operation(owner), releases_(releases) {}
 
     int unanswered = 0;
     int others = 0;
@@ -85,19 +85,19 @@ private:
         ++(how == delivery::unanswered && why->code == colock::errc::outcome_unknown ? unanswered : others);
     }
     [[nodiscard]] std::string_view key() const noexcept override { return "k"; }
-    [[nodiscard]] bool is_release() const noexcept override { return gives_; }
+    [[nodiscard]] bool is_release() const noexcept override { return releases_; }
     void write(bson_t&) override {}
-    [[nodiscard]] bool needs_document() const override { return !gives_; }
+    [[nodiscard]] bool needs_document() const override { return !releases_; }
     void on_refused() override { ++others; }
     void on_done() override { ++others; }
     void on_document(const lock_view&) override { ++others; }
     void on_document_unknown(const answer&) override { ++others; }
 
-    const bool gives_;
+    const bool releases_;
 };
 
 /// A batch of a create and a release, which is in flight.
-struct under_way
+struct batch_in_flight
 {
     void end(answer with, bool was_sent)
     {
@@ -116,7 +116,7 @@ struct under_way
 
 } // namespace
 
-BOOST_FIXTURE_TEST_CASE(sent_batch_is_unknown_even_if_the_driver_reports_unsent, under_way)
+BOOST_FIXTURE_TEST_CASE(sent_batch_is_unknown_even_if_the_driver_reports_unsent, batch_in_flight)
 {
     end({.what = answer::kind::unsent}, true);
     for (const auto& each : {create, release}) {
@@ -125,7 +125,7 @@ BOOST_FIXTURE_TEST_CASE(sent_batch_is_unknown_even_if_the_driver_reports_unsent,
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(unsent_batch_waits_again, under_way)
+BOOST_FIXTURE_TEST_CASE(unsent_batch_waits_again, batch_in_flight)
 {
     end({.what = answer::kind::unsent}, false);
     for (const auto& each : {create, release}) {
@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(unsent_batch_waits_again, under_way)
     }
 }
 
-BOOST_FIXTURE_TEST_CASE(removed_operation_is_not_notified, under_way)
+BOOST_FIXTURE_TEST_CASE(removed_operation_is_not_notified, batch_in_flight)
 {
     BOOST_TEST(!all.leave(*release));
     end({.what = answer::kind::unknown}, true);

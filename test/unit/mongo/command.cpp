@@ -10,14 +10,14 @@
 
 #include <mongoc/mongoc.h>
 
-namespace colock::mongo::detail {
+namespace colock::inline v0::mongo::detail {
 
 std::ostream& operator<<(std::ostream& to, answer::kind what)
 {
     return to << static_cast<int>(what);
 }
 
-} // namespace colock::mongo::detail
+} // namespace colock::inline v0::mongo::detail
 
 using namespace colock::mongo::detail;
 using kind = answer::kind;

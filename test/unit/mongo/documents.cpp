@@ -25,7 +25,7 @@ constexpr std::int64_t now = 1'000'000;
 /// A placeholder, as written in a template.
 constexpr std::string_view placeholder = R"("?n")";
 
-const document& held()
+const document& exclusive_document()
 {
     static const auto text = document::from_json(R"({"_id":"k","t":"one","x":{"$numberLong":"1000500"},
         "f":{"$numberLong":"7"},"e":2,"o":{"host":"h","owner":"me","comment":"why","group":"g"},
@@ -33,7 +33,7 @@ const document& held()
     return text;
 }
 
-const document& shared()
+const document& shared_document()
 {
     static const auto text = document::from_json(R"({"_id":"k","t":null,"x":0,"f":{"$numberLong":"9"},"h":[
         {"t":"one","x":{"$numberLong":"1000300"},"f":{"$numberLong":"8"},"e":1,"o":{"owner":"first"},"a":1,"r":1},
@@ -73,10 +73,10 @@ BOOST_AUTO_TEST_SUITE(mongo_documents)
 BOOST_AUTO_TEST_CASE(placeholders_are_filled_at_any_depth)
 {
     const command_template text(R"({"a":"?n","b":[{"c":"?s"},"?n","plain"],"d":{"e":"?d"},"k":"?k"})");
-    const auto inside = document::from_json(R"({"x":"?not a gap"})");
+    const auto inside = document::from_json(R"({"x":"?not a placeholder"})");
     const auto filled = text.filled({{"n", std::int64_t{5}}, {"s", "text"}, {"d", &inside}, {"k", bytes{"key"}}});
     BOOST_TEST(is(filled, R"({"a":{"$numberLong":"5"},"b":[{"c":"text"},{"$numberLong":"5"},"plain"],
-        "d":{"e":{"x":"?not a gap"}},"k":"key"})"),
+        "d":{"e":{"x":"?not a placeholder"}},"k":"key"})"),
         filled.to_json());
 }
 
@@ -115,11 +115,11 @@ BOOST_AUTO_TEST_CASE(template_text_is_copied_unchanged)
         const auto filled = command_template(json).filled({{"n", std::int64_t{7}}});
         BOOST_TEST(is(filled, with_number.c_str()), filled.to_json());
         // The result is the same after existing fields.
-        auto behind = document::from_json(R"({"first":1})");
+        auto appended = document::from_json(R"({"first":1})");
         auto expected = document::from_json(R"({"first":1})");
-        command_template(json).append_to(*behind.get(), {{"n", std::int64_t{7}}});
+        command_template(json).append_to(*appended.get(), {{"n", std::int64_t{7}}});
         bson_concat(expected.get(), filled.get());
-        BOOST_TEST(bson_equal(behind.get(), expected.get()), behind.to_json());
+        BOOST_TEST(bson_equal(appended.get(), expected.get()), appended.to_json());
         BOOST_TEST(bson_validate(filled.get(), BSON_VALIDATE_NONE, nullptr));
     }
 }
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(array_fills_a_placeholder)
     BOOST_TEST(is(filled, R"({"a":[{"$numberLong":"1"},["a","b"]],"b":{"$in":["a","b"]}})"), filled.to_json());
 }
 
-BOOST_AUTO_TEST_CASE(document_is_foreign_unless_it_has_the_form_of_a_locks)
+BOOST_AUTO_TEST_CASE(document_is_foreign_unless_it_has_the_form_of_a_lock)
 {
     const auto check = [](const char* json, bool expected) {
         document reply;
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(document_is_foreign_unless_it_has_the_form_of_a_locks)
         BOOST_TEST_REQUIRE(bson_iter_init_find(&value, reply.get(), "value"));
         BOOST_TEST(is_foreign(value) == expected, json);
     };
-    check(held().to_json().c_str(), false);
+    check(exclusive_document().to_json().c_str(), false);
     check(R"({"_id":"k"})", false);
     check(R"({"_id":"k","x":0,"hx":0})", false);
     check(R"({"_id":"k","x":{"$numberLong":"5"},"hx":{"$numberLong":"0"},"t":"a"})", false);
@@ -150,10 +150,10 @@ BOOST_AUTO_TEST_CASE(document_is_foreign_unless_it_has_the_form_of_a_locks)
         check(json, true);
 }
 
-BOOST_AUTO_TEST_CASE(view_of_a_document_with_foreign_types_says_so)
+BOOST_AUTO_TEST_CASE(view_of_a_document_with_foreign_types_is_foreign)
 {
-    BOOST_TEST(!view_of(held()).is_foreign());
-    BOOST_TEST(!view_of(shared()).is_foreign());
+    BOOST_TEST(!view_of(exclusive_document()).is_foreign());
+    BOOST_TEST(!view_of(shared_document()).is_foreign());
     for (const auto* const json : {R"({"x":"text"})", R"({"t":5})", R"({"f":{}})", R"({"h":"text"})", R"({"wx":true})"})
         BOOST_TEST(view_of(document::from_json(json)).is_foreign(), json);
 }
@@ -172,13 +172,13 @@ BOOST_AUTO_TEST_CASE(text_other_than_utf8_is_stored_unchanged)
 
 BOOST_AUTO_TEST_CASE(a_view_finds_the_holder_by_its_token)
 {
-    const auto exclusive = view_of(held());
+    const auto exclusive = view_of(exclusive_document());
     BOOST_TEST_REQUIRE(exclusive.find("one") != nullptr);
     BOOST_TEST(exclusive.find("one")->fence == 7);
     BOOST_TEST(exclusive.find("one")->request == 2);
     BOOST_TEST(exclusive.find("other") == nullptr);
     BOOST_TEST(exclusive.owner() == "me");
-    const auto readers = view_of(shared());
+    const auto readers = view_of(shared_document());
     BOOST_TEST_REQUIRE(readers.find("two") != nullptr);
     BOOST_TEST(readers.find("two")->fence == 9);
     BOOST_TEST(readers.writer() == "writer");
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_view_finds_the_holder_by_its_token)
 
 BOOST_AUTO_TEST_CASE(others_wait_until_their_mark_expires)
 {
-    const auto view = view_of(held());
+    const auto view = view_of(exclusive_document());
     BOOST_TEST(!view.others_wait("us", now));
     BOOST_TEST(view.others_wait("them", now));
     BOOST_TEST(!view.others_wait("them", now + 60'000));
@@ -198,14 +198,14 @@ BOOST_AUTO_TEST_CASE(view_returns_the_earliest_time_of_a_grant)
 {
     const claim writer({.key = "k"});
     const claim reader({.key = "k", .mode = lock_mode::shared});
-    BOOST_TEST(view_of(held()).free_at(writer, now) == now + 500);
-    BOOST_TEST(view_of(held()).free_at(reader, now) == now + 500);
+    BOOST_TEST(view_of(exclusive_document()).free_at(writer, now) == now + 500);
+    BOOST_TEST(view_of(exclusive_document()).free_at(reader, now) == now + 500);
     // A writer waits for the last reader. A reader waits for the waiting writer, and then for the first expiry.
-    BOOST_TEST(view_of(shared()).free_at(writer, now) == now + 900);
-    BOOST_TEST(view_of(shared()).free_at(reader, now) == now + 100);
-    BOOST_TEST(view_of(shared()).free_at(reader, now + 200) == now + 300);
-    BOOST_TEST(view_of(shared()).free_at(writer, now + 900) == 0);
-    BOOST_TEST(view_of(held()).free_at(writer, now + 500) == 0);
+    BOOST_TEST(view_of(shared_document()).free_at(writer, now) == now + 900);
+    BOOST_TEST(view_of(shared_document()).free_at(reader, now) == now + 100);
+    BOOST_TEST(view_of(shared_document()).free_at(reader, now + 200) == now + 300);
+    BOOST_TEST(view_of(shared_document()).free_at(writer, now + 900) == 0);
+    BOOST_TEST(view_of(exclusive_document()).free_at(writer, now + 500) == 0);
     // A holder without a ttl counts as well.
     const auto forever = document::from_json(
         R"({"_id":"k","x":0,"h":[{"t":"one","x":{"$numberLong":"9223372036854775807"},"f":8,"e":1}]})");
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(view_returns_the_earliest_time_of_a_grant)
 
 BOOST_AUTO_TEST_CASE(a_status_has_all_that_is_known_and_no_token)
 {
-    const auto all = statuses(held(), holders::live);
+    const auto all = statuses(exclusive_document(), holders::live);
     BOOST_TEST_REQUIRE(all.size() == 1U);
     BOOST_TEST(all[0].key == "k");
     BOOST_TEST(all[0].owner == "me");
@@ -225,16 +225,16 @@ BOOST_AUTO_TEST_CASE(a_status_has_all_that_is_known_and_no_token)
     BOOST_TEST((all[0].mode == lock_mode::exclusive));
     BOOST_TEST((all[0].remaining == 500ms));
     BOOST_TEST((all[0].created == std::chrono::system_clock::time_point(999s)));
-    BOOST_TEST(statuses(held(), holders::expired).empty());
+    BOOST_TEST(statuses(exclusive_document(), holders::expired).empty());
 }
 
 BOOST_AUTO_TEST_CASE(expired_holders_are_distinguished_from_live_holders)
 {
-    const auto live = statuses(shared(), holders::live);
+    const auto live = statuses(shared_document(), holders::live);
     BOOST_TEST_REQUIRE(live.size() == 2U);
     BOOST_TEST(live[0].owner == "first");
     BOOST_TEST((live[1].mode == lock_mode::shared));
-    const auto expired = statuses(shared(), holders::expired);
+    const auto expired = statuses(shared_document(), holders::expired);
     BOOST_TEST_REQUIRE(expired.size() == 1U);
     BOOST_TEST(expired[0].fence == 6U);
     BOOST_TEST((expired[0].remaining == 0ms));
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(prefix_that_ends_within_a_character_is_compared_by_the_clie
     BOOST_TEST(text.find("$lt") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_servers_clock_goes_on_as_ours_does)
+BOOST_AUTO_TEST_CASE(server_clock_advances_with_the_local_clock)
 {
     server_clock clock;
     const lease_clock::time_point asked{std::chrono::hours(5)};

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(exception_may_be_caught_inside_of_a_fiber)
     BOOST_TEST(caught == "second");
 }
 
-BOOST_AUTO_TEST_CASE(another_thread_may_resume_it)
+BOOST_AUTO_TEST_CASE(another_thread_may_resume_a_fiber)
 {
     int steps = 0;
     std::unique_ptr<fiber> tested;
@@ -88,13 +88,13 @@ BOOST_AUTO_TEST_CASE(another_thread_may_resume_it)
     BOOST_TEST(steps == 10);
 }
 
-BOOST_AUTO_TEST_CASE(a_thousand_at_a_time_are_resumed_in_turn)
+BOOST_AUTO_TEST_CASE(thousand_fibers_are_resumed_in_turn)
 {
-    int left = 0;
+    int damaged_count = 0;
     std::vector<std::unique_ptr<fiber>> all;
     for (int n = 0; n < 1000; ++n) {
         auto& made = all.emplace_back();
-        made = std::make_unique<fiber>([&left, self = all.size() - 1, &all] {
+        made = std::make_unique<fiber>([&damaged_count, self = all.size() - 1, &all] {
             // The stack is used, and must keep its contents across the suspension.
             std::vector<char> heap(100, 'x');
             char local[4096];
@@ -102,14 +102,14 @@ BOOST_AUTO_TEST_CASE(a_thousand_at_a_time_are_resumed_in_turn)
                 each = static_cast<char>(self);
             all[self]->suspend();
             for (const auto& each : local)
-                left += each == static_cast<char>(self) ? 0 : 1;
+                damaged_count += each == static_cast<char>(self) ? 0 : 1;
         });
     }
     for (int round = 0; round < 2; ++round) {
         for (const auto& each : all)
             each->resume();
     }
-    BOOST_TEST(left == 0);
+    BOOST_TEST(damaged_count == 0);
     for (const auto& each : all)
         BOOST_TEST(each->ended());
 }

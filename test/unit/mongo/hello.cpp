@@ -20,15 +20,15 @@ hello of(const std::string& reply)
 
 BOOST_AUTO_TEST_SUITE(mongo_hello)
 
-BOOST_AUTO_TEST_CASE(a_primary_says_what_it_is)
+BOOST_AUTO_TEST_CASE(hello_describes_a_primary)
 {
-    const auto said = of(R"({"isWritablePrimary": true, "setName": "rs", "maxWireVersion": 21, "primary": "a:1",
+    const auto parsed = of(R"({"isWritablePrimary": true, "setName": "rs", "maxWireVersion": 21, "primary": "a:1",
         "hosts": ["b", "[::1]:3"], "localTime": {"$date": {"$numberLong": "1700000000123"}}})");
-    BOOST_TEST(said.writable);
-    BOOST_TEST(said.set == "rs");
-    BOOST_TEST(said.max_wire_version == 21);
-    BOOST_TEST(said.local_time == 1'700'000'000'123);
-    BOOST_TEST((said.members == std::vector<endpoint>{{"a", "1"}, {"b", "27017"}, {"::1", "3"}}));
+    BOOST_TEST(parsed.writable);
+    BOOST_TEST(parsed.set == "rs");
+    BOOST_TEST(parsed.max_wire_version == 21);
+    BOOST_TEST(parsed.local_time == 1'700'000'000'123);
+    BOOST_TEST((parsed.members == std::vector<endpoint>{{"a", "1"}, {"b", "27017"}, {"::1", "3"}}));
 }
 
 BOOST_AUTO_TEST_CASE(hello_state_describes_a_server_without_writes)
@@ -41,14 +41,14 @@ BOOST_AUTO_TEST_CASE(hello_state_describes_a_server_without_writes)
 
 BOOST_AUTO_TEST_CASE(hello_field_of_another_type_is_ignored)
 {
-    const auto said = of(R"({"isWritablePrimary": 1, "setName": 7, "maxWireVersion": "9", "primary": ["a"],
+    const auto parsed = of(R"({"isWritablePrimary": 1, "setName": 7, "maxWireVersion": "9", "primary": ["a"],
         "hosts": {"0": "b"}, "localTime": 3, "secondary": "yes"})");
-    BOOST_TEST(!said.writable);
-    BOOST_TEST(said.set.empty());
-    BOOST_TEST(said.max_wire_version == 0);
-    BOOST_TEST(said.local_time == 0);
-    BOOST_TEST(said.state == hello().state);
-    BOOST_TEST(said.members.empty());
+    BOOST_TEST(!parsed.writable);
+    BOOST_TEST(parsed.set.empty());
+    BOOST_TEST(parsed.max_wire_version == 0);
+    BOOST_TEST(parsed.local_time == 0);
+    BOOST_TEST(parsed.state == hello().state);
+    BOOST_TEST(parsed.members.empty());
     BOOST_TEST(
         of(R"({"hosts": ["", ":1", "a:0", "a:b", "]:[x", 7, "u:p@c:3", "d,e"], "primary": ""})").members.size() <= 3u);
 }

@@ -117,10 +117,10 @@ BOOST_AUTO_TEST_CASE(end_or_unexpected_bytes_make_an_idle_connection_stale)
     BOOST_TEST(!ended.made->is_stale());
     ended.peer.close();
     run_until(ended.io, [&] { return ended.made->is_stale(); });
-    pair spoken;
-    asio::write(spoken.peer, asio::buffer("x", 1));
-    run_until(spoken.io, [&] { return spoken.made->is_stale(); });
-    BOOST_TEST(spoken.changes == 0);
+    pair unexpected;
+    asio::write(unexpected.peer, asio::buffer("x", 1));
+    run_until(unexpected.io, [&] { return unexpected.made->is_stale(); });
+    BOOST_TEST(unexpected.changes == 0);
 }
 
 BOOST_AUTO_TEST_CASE(closed_transport_does_not_call_its_handler)

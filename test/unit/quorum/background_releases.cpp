@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(claim_being_released_is_never_used_again)
     on->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->give_back(claim);
+    on->release_held(claim);
     // Only b is free. The claim on c is still being released, and a release that arrives after a second grant would
     // remove that grant.
     take(a);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(unsent_create_needs_no_release)
     for (int i = 0; i < 10; ++i) {
         const auto claim = driver::exclusive("k", ttl);
         on->grant(claim);
-        on->give_back(claim);
+        on->release_held(claim);
     }
     on->refuse([&] {
         take(a);
@@ -125,14 +125,14 @@ BOOST_AUTO_TEST_CASE(unneeded_create_is_cancelled_on_its_node)
         const auto claim = driver::exclusive("k", ttl);
         if (granted) {
             on->grant(claim);
-            BOOST_TEST(nodes[c]->held_for_nobody() == 0U);
-            on->give_back(claim);
+            BOOST_TEST(nodes[c]->unwanted_count() == 0U);
+            on->release_held(claim);
         } else {
             take(a);
             take(b);
             on->refuse(claim);
         }
-        BOOST_TEST(nodes[c]->held_for_nobody() == 1U);
+        BOOST_TEST(nodes[c]->unwanted_count() == 1U);
         nodes[c]->deliver();
         ready();
         BOOST_TEST(holder_count(c) == 0U);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(earlier_grant_is_released_after_failed_create)
     on->grant(claim);
     ready();
     reconnect(c);
-    on->give_back(claim);
+    on->release_held(claim);
     ready();
     BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(only_unanswered_claim_is_abandoned_as_in_doubt)
     BOOST_TEST(on->create(claim).status == create_status::failed);
     ready();
     on->grant(claim);
-    on->give_back(claim);
+    on->release_held(claim);
     ready();
     std::vector<bool> in_doubt;
     for (const auto& each : nodes[c]->calls()) {
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(release_is_retried_after_any_failure)
     on->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::fail(errc::misconfigured_backend, "the disk is full"));
-    on->give_back(claim);
+    on->release_held(claim);
     pass(300ms);
     BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(release_is_retried_until_the_extension_has_expired)
     BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
     ready();
     disconnect(c);
-    on->give_back(claim);
+    on->release_held(claim);
     pass(30s);
     BOOST_TEST(holder_counts() == "001");
     reconnect(c);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(unsent_shorter_extension_does_not_shorten_the_retries)
     ready();
     disconnect(c);
     BOOST_TEST(on->extend(claim, 1s).status == extend_status::extended);
-    on->give_back(claim);
+    on->release_held(claim);
     pass(30s);
     BOOST_TEST(unproven() == 0U);
     reconnect(c);
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(possible_extension_counts_as_extended)
     nodes[c]->next(operation::extend, step::lose_reply());
     BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
     disconnect(c);
-    on->give_back(claim);
+    on->release_held(claim);
     pass(30s);
     reconnect(c);
     pass(300ms);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(given_up_claim_counts_as_unproven)
     BOOST_TEST(unproven() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(many_kept_claims_cost_no_more_than_a_few)
+BOOST_AUTO_TEST_CASE(many_unreleased_claims_cost_no_more_than_a_few)
 {
     constexpr std::size_t claim_count = 200;
     std::vector<claim_ptr> claims;
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(many_kept_claims_cost_no_more_than_a_few)
     ready();
     disconnect(c);
     for (const auto& each : claims)
-        on->give_back(each);
+        on->release_held(each);
     ready();
     nodes[c]->forget_calls();
     pass(10s);
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(claims_expiring_together_are_given_up_together)
     }
     disconnect(c);
     for (const auto& each : claims)
-        on->give_back(each);
+        on->release_held(each);
     pass(ttl + node_timeout);
     // Many claims are given up in each round.
     for (int steps = 0; steps < 6 && unproven() == 0; ++steps)
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(queued_release_is_sent_once)
     nodes[c]->next(operation::extend, step::pass().delay(100ms));
     BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
     nodes[c]->next(operation::abandon, step::pass().delay(100ms));
-    on->give_back(claim);
+    on->release_held(claim);
     pass(150ms);
     BOOST_TEST(attempts(c) == 1U);
     // The fixture reports an error if this abandon is sent while the first is in flight.
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(unproven_claim_does_not_block_others)
         nodes[c]->next(operation::create, step::hold_unknown());
         const auto claim = driver::exclusive("stubborn " + std::to_string(i), ttl);
         on->grant(claim);
-        on->give_back(claim);
+        on->release_held(claim);
     }
     leave_claim_on(c, ttl, "other");
     reconnect(c);
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(core_retries_release_until_a_majority_is_reachable)
     BOOST_TEST(idle());
 }
 
-BOOST_AUTO_TEST_CASE(context_may_be_destroyed_with_kept_claims)
+BOOST_AUTO_TEST_CASE(context_may_be_destroyed_with_unreleased_claims)
 {
     leave_claim_on(c, 1h);
     BOOST_TEST(!idle());
@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_while_a_release_is_queued)
     BOOST_TEST(watched.expired());
 }
 
-BOOST_FIXTURE_TEST_CASE(no_claim_is_kept_after_context_shutdown, nodes_at_once)
+BOOST_FIXTURE_TEST_CASE(no_unreleased_claim_is_stored_after_context_shutdown, nodes_at_once)
 {
     const std::weak_ptr<adapter> watched = nodes[c];
     auto claim = driver::exclusive("k", 1h);

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(close_waits_for_release_in_flight)
     on->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->give_back(claim);
+    on->release_held(claim);
     auto closing = start(io(), on->backend().close(1min));
     ready();
     BOOST_TEST(!closing.done());
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(release_failed_after_close_is_not_retried)
     on->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->give_back(claim);
+    on->release_held(claim);
     auto closing = start(io(), on->backend().close(100ms));
     pass(150ms);
     BOOST_TEST(closing.done());
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(close_stops_waiting_for_unanswered_attempt_at_deadline)
     }
 }
 
-BOOST_AUTO_TEST_CASE(claim_kept_during_a_round_waits_for_its_end)
+BOOST_AUTO_TEST_CASE(claim_left_unreleased_during_a_round_waits_for_the_next_round)
 {
     leave_claim_on(c, 1h);
     reconnect(c);
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
     BOOST_TEST((time_left() == 0ms));
 }
 
-BOOST_AUTO_TEST_CASE(claims_kept_before_a_fork_belong_to_the_parent)
+BOOST_AUTO_TEST_CASE(unreleased_claims_before_a_fork_belong_to_the_parent)
 {
     leave_claim_on(c, 1h);
     const auto under_way = driver::exclusive("under way", 1h);
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(claims_kept_before_a_fork_belong_to_the_parent)
     on->grant(under_way);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->give_back(under_way);
+    on->release_held(under_way);
     io().notify_fork(asio::execution_context::fork_prepare);
     ++colock::detail::generation;
     io().notify_fork(asio::execution_context::fork_child);

@@ -110,7 +110,7 @@ struct unreleased_claims : three_nodes
         on->grant(claim);
         ready();
         disconnect(node);
-        on->give_back(claim);
+        on->release_held(claim);
         ready();
     }
     [[nodiscard]] std::size_t attempts(std::size_t node) const { return nodes[node]->count(operation::abandon); }

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
 #include "support/notes.hpp"
-#include "support/rig.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/locker.hpp>
 
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
         BOOST_TEST(on->extend(claim, 20s).status == extend_status::extended);
         on->check_held(claim);
         BOOST_TEST(on->inspect("k").size() == 1U);
-        on->give_back(claim);
+        on->release_held(claim);
         reconnect(one);
         ready();
         BOOST_TEST(holder_counts() == "000");
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(adoption_on_two_of_three_nodes_succeeds)
         on->take_over(ticket, next);
         on->check_held(next);
         on->check_not_held(old);
-        on->give_back(next);
+        on->release_held(next);
         reconnect(one);
         lose(one);
     }
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
         ready();
         on->take_over(on->backend().export_ticket(*old), next);
         ready();
-        on->give_back(next);
+        on->release_held(next);
         ready();
         BOOST_TEST(holder_counts() == "000");
         nodes[c]->deliver();
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(partial_adoption_counts_in_the_next_attempt)
     on->take_over(ticket, next);
     reconnect(c);
     on->check_held(next);
-    on->give_back(next);
+    on->release_held(next);
     ready();
     BOOST_TEST(holder_counts() == "000");
 }
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
     BOOST_TEST(code_of(released.error) == errc::unavailable);
     reconnect(b);
     reconnect(c);
-    on->give_back(claim);
+    on->release_held(claim);
     BOOST_TEST(holder_counts() == "000");
 }
 
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(refusal_of_a_majority_is_reported)
     nodes[a]->next(operation::create, step::fail(errc::access_denied, "denied"));
     const auto claim = driver::exclusive("k", ttl);
     on->grant(claim);
-    on->give_back(claim);
+    on->release_held(claim);
     for (const std::size_t each : {a, b})
         nodes[each]->next(operation::create, step::fail(errc::access_denied, "denied"));
     const auto refused = on->create(driver::exclusive("k", ttl));
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
     on->grant(claim);
     ready();
     lose(a);
-    on->give_back(claim);
+    on->release_held(claim);
     claim = driver::exclusive("k", ttl);
     on->grant(claim);
     ready();
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(released_claim_is_not_held)
     const auto claim = driver::exclusive("k", ttl);
     BOOST_TEST(on->release(claim).status == release_status::not_held);
     on->grant(claim);
-    on->give_back(claim);
+    on->release_held(claim);
     ready();
     for (const auto& node : nodes)
         node->forget_calls();
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(unneeded_node_is_not_asked)
     const auto claim = driver::exclusive("k", ttl);
     at_once.grant(claim);
     at_once.check_held(claim);
-    at_once.give_back(claim);
+    at_once.release_held(claim);
     BOOST_TEST(holder_counts() == "010");
 }
 
@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(node_without_grant_is_not_asked_again)
     ready();
     BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
     on->check_held(claim);
-    on->give_back(claim);
+    on->release_held(claim);
     ready();
     BOOST_TEST(nodes[c]->calls().size() == 1U);
     BOOST_TEST(holder_counts() == "001");

@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
     // This request waits in the queue and has the time at which it is sent.
     nodes[c]->next(operation::is_valid, step::pass().delay(100ms));
     on->check_held(claim);
-    on->give_back(claim);
+    on->release_held(claim);
     pass(100ms);
     BOOST_TEST((sent_of(operation::abandon) > claim->sent()));
 }

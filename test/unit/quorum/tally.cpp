@@ -10,7 +10,7 @@
 using namespace colock;
 using namespace colock::quorum;
 
-namespace colock::quorum {
+namespace colock::inline v0::quorum {
 
 static std::ostream& operator<<(std::ostream& out, verdict what)
 {
@@ -18,7 +18,7 @@ static std::ostream& operator<<(std::ostream& out, verdict what)
     return out << names[static_cast<unsigned>(what)];
 }
 
-} // namespace colock::quorum
+} // namespace colock::inline v0::quorum
 
 namespace {
 

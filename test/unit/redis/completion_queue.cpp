@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 BOOST_AUTO_TEST_SUITE(redis_completion_queue)
 
 namespace {
@@ -73,4 +73,4 @@ BOOST_AUTO_TEST_CASE(all_batches_can_be_taken)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

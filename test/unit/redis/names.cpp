@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 namespace {
 
 settings config_of(layout used)
@@ -86,4 +86,4 @@ BOOST_AUTO_TEST_CASE(batched_script_reuses_memory_of_earlier_names)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

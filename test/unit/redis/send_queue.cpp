@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 BOOST_AUTO_TEST_SUITE(redis_send_queue)
 
 namespace {
@@ -122,4 +122,4 @@ BOOST_AUTO_TEST_CASE(closed_queue_drops_operations)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 namespace {
 
 reply text(std::string value)
@@ -193,4 +193,4 @@ BOOST_AUTO_TEST_CASE(a_field_is_found_by_its_whole_name_at_the_start_of_a_line)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

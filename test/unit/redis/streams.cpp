@@ -54,14 +54,14 @@ BOOST_AUTO_TEST_SUITE(redis_streams)
 BOOST_AUTO_TEST_CASE(frames_are_checked_in_pieces_of_any_size)
 {
     for (const std::size_t size : {1u, 2u, 3u, 7u, 1'000'000u}) {
-        for (std::size_t i = 0; i < orderly.size(); ++i)
-            BOOST_TEST(accepted(orderly[i], size), orderly[i]);
+        for (std::size_t i = 0; i < valid_streams.size(); ++i)
+            BOOST_TEST(accepted(valid_streams[i], size), valid_streams[i]);
         // The payload may have any content.
         BOOST_TEST(accepted("$11\r\n\r\n$\r\n;0\r\n|1\r\n+odd\r here \n\r\r\n+OK\r\n", size));
         BOOST_TEST(accepted("+" + std::string(60'000, 'a') + "\r\n+OK\r\n", size));
-        for (const auto& each : disorderly) {
+        for (const auto& each : invalid_streams) {
             BOOST_TEST(!accepted(each, size), each.substr(0, 60));
-            BOOST_TEST(!accepted(orderly[0] + each, size), each.substr(0, 60));
+            BOOST_TEST(!accepted(valid_streams[0] + each, size), each.substr(0, 60));
         }
     }
     redis::detail::framing frames;
@@ -92,18 +92,18 @@ BOOST_AUTO_TEST_CASE(reply_with_too_many_values_is_refused)
 
 BOOST_AUTO_TEST_CASE(accepted_input_is_parsed)
 {
-    for (std::size_t i = 0; i < orderly.size(); ++i)
-        BOOST_TEST(parse_all(orderly[i]) > 2u);
-    mutator some(20'260'101);
-    std::size_t let_through = 0;
+    for (std::size_t i = 0; i < valid_streams.size(); ++i)
+        BOOST_TEST(parse_all(valid_streams[i]) > 2u);
+    mutator variants(20'260'101);
+    std::size_t accepted_count = 0;
     for (int i = 0; i < 200'000; ++i) {
-        const auto text = some.next();
-        if (!accepted(text, 1 + some.below(64)))
+        const auto text = variants.next();
+        if (!accepted(text, 1 + variants.below(64)))
             continue;
-        ++let_through;
+        ++accepted_count;
         parse_all(text);
     }
-    BOOST_TEST(let_through > 10'000u);
+    BOOST_TEST(accepted_count > 10'000u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,7 +13,7 @@ namespace colock::testing {
 inline const std::string greeting = "%2\r\n$2\r\nid\r\n:5\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
 
 /// Streams of valid replies, with most of the kinds that colock reads.
-inline const std::vector<std::string> orderly{
+inline const std::vector<std::string> valid_streams{
     greeting + "$29\r\nrun_id:a\r\nredis_version:7.0.0\r\n:1\r\n+OK\r\n:1700000000000001\r\n",
     "+OK\r\n:1700000000000001\r\n_\r\n*3\r\n:0\r\n:59999\r\n$3\r\nabc\r\n",
     "-ERR unknown command\r\n!21\r\nSYNTAX invalid syntax\r\n$0\r\n\r\n",
@@ -23,7 +23,7 @@ inline const std::vector<std::string> orderly{
 };
 
 /// Streams that no Redis server sends.
-inline const std::vector<std::string> disorderly{
+inline const std::vector<std::string> invalid_streams{
     "$\r\n",
     "=\r\n",
     "!\r\n",
@@ -66,7 +66,7 @@ public:
     }
     [[nodiscard]] std::string next()
     {
-        auto text = orderly[below(orderly.size())];
+        auto text = valid_streams[below(valid_streams.size())];
         for (auto changes = 1 + below(4); changes > 0 && !text.empty(); --changes)
             change(text);
         return text;
@@ -93,12 +93,12 @@ private:
             text.insert(at, text, below(text.size()), 1 + below(16));
             return;
         case 4: {
-            const auto& odd = disorderly[below(disorderly.size() - 1)];
+            const auto& odd = invalid_streams[below(invalid_streams.size() - 1)];
             text.insert(at, odd);
             return;
         }
         default: {
-            const auto& other = orderly[below(orderly.size())];
+            const auto& other = valid_streams[below(valid_streams.size())];
             text.replace(at, std::string::npos, other, below(other.size()));
         }
         }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-namespace colock::redis::detail {
+namespace colock::inline v0::redis::detail {
 namespace {
 
 struct reporting_operation final : operation
@@ -93,4 +93,4 @@ BOOST_AUTO_TEST_CASE(completion_may_drop_more_operations)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colock::redis::detail
+} // namespace colock::inline v0::redis::detail

@@ -11,30 +11,30 @@ BOOST_AUTO_TEST_SUITE(remote_liveness)
 BOOST_AUTO_TEST_CASE(time_to_connect_is_not_counted)
 {
     liveness life({.before_first_data = 2, .silence = 4});
-    for (int turn = 0; turn < 100; ++turn)
-        BOOST_TEST((life.turn(0, false) == action::none));
-    BOOST_TEST((life.turn(0, true) == action::none));
-    BOOST_TEST((life.turn(0, true) == action::give_up));
+    for (int tick = 0; tick < 100; ++tick)
+        BOOST_TEST((life.check(0, false) == action::none));
+    BOOST_TEST((life.check(0, true) == action::none));
+    BOOST_TEST((life.check(0, true) == action::give_up));
 }
 
 BOOST_AUTO_TEST_CASE(silent_connection_is_probed_once_and_then_given_up)
 {
     liveness life({.before_first_data = 9, .silence = 4});
-    BOOST_TEST((life.turn(1, true) == action::none));
-    BOOST_TEST((life.turn(1, true) == action::ask));
-    BOOST_TEST((life.turn(1, true) == action::none));
-    BOOST_TEST((life.turn(1, true) == action::none));
-    BOOST_TEST((life.turn(1, true) == action::give_up));
+    BOOST_TEST((life.check(1, true) == action::none));
+    BOOST_TEST((life.check(1, true) == action::ask));
+    BOOST_TEST((life.check(1, true) == action::none));
+    BOOST_TEST((life.check(1, true) == action::none));
+    BOOST_TEST((life.check(1, true) == action::give_up));
 }
 
 BOOST_AUTO_TEST_CASE(received_data_reset_the_count)
 {
     liveness life({.before_first_data = 9, .silence = 3});
     for (unsigned received_count = 1; received_count < 50; ++received_count) {
-        BOOST_TEST((life.turn(received_count, true) == action::none));
-        BOOST_TEST((life.turn(received_count, true) == action::ask));
+        BOOST_TEST((life.check(received_count, true) == action::none));
+        BOOST_TEST((life.check(received_count, true) == action::ask));
         life.answered();
-        BOOST_TEST((life.turn(received_count, true) == action::ask));
+        BOOST_TEST((life.check(received_count, true) == action::ask));
         life.answered();
     }
 }
@@ -42,12 +42,12 @@ BOOST_AUTO_TEST_CASE(received_data_reset_the_count)
 BOOST_AUTO_TEST_CASE(pending_probe_is_not_repeated)
 {
     liveness life({.before_first_data = 9, .silence = 4});
-    static_cast<void>(life.turn(1, true));
-    BOOST_TEST((life.turn(1, true) == action::ask));
-    BOOST_TEST((life.turn(2, true) == action::none));
-    BOOST_TEST((life.turn(2, true) == action::none));
+    static_cast<void>(life.check(1, true));
+    BOOST_TEST((life.check(1, true) == action::ask));
+    BOOST_TEST((life.check(2, true) == action::none));
+    BOOST_TEST((life.check(2, true) == action::none));
     life.answered();
-    BOOST_TEST((life.turn(2, true) == action::ask));
+    BOOST_TEST((life.check(2, true) == action::ask));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

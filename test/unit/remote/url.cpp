@@ -14,7 +14,7 @@ using remote::url;
 
 namespace {
 
-url parsed(std::string_view text)
+url parse(std::string_view text)
 {
     return {text, "some backend", "scheme://host"};
 }
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(remote_url)
 
 BOOST_AUTO_TEST_CASE(url_is_split_into_its_parts)
 {
-    const auto all = parsed("mongodb://me:a%40b@one,two:2,[::1]:3/db/x?w=1#y");
+    const auto all = parse("mongodb://me:a%40b@one,two:2,[::1]:3/db/x?w=1#y");
     BOOST_TEST(all.scheme() == "mongodb");
     BOOST_TEST(all.path() == "db/x");
     BOOST_TEST(all.parameters() == "?w=1#y");
@@ -37,19 +37,19 @@ BOOST_AUTO_TEST_CASE(url_is_split_into_its_parts)
 
 BOOST_AUTO_TEST_CASE(missing_parts_are_empty)
 {
-    const auto bare = parsed("zookeeper://host");
+    const auto bare = parse("zookeeper://host");
     BOOST_TEST(bare.path().empty());
     BOOST_TEST(bare.parameters().empty());
     BOOST_TEST(bare.credentials().user.empty());
     BOOST_TEST(!bare.credentials().password.has_value());
-    BOOST_TEST(parsed("s://:secret@h").credentials().password.value() == "secret");
-    BOOST_TEST(!parsed("s://user@h").credentials().password.has_value());
+    BOOST_TEST(parse("s://:secret@h").credentials().password.value() == "secret");
+    BOOST_TEST(!parse("s://user@h").credentials().password.has_value());
     BOOST_TEST(bare.parse_number("", 9, "database") == 0);
 }
 
 BOOST_AUTO_TEST_CASE(scheme_and_host_names_are_compared_in_lower_case)
 {
-    const auto all = parsed("MongoDB+SRV://Me:Secret@Host-A.Example,[FE80::A]:007/Db");
+    const auto all = parse("MongoDB+SRV://Me:Secret@Host-A.Example,[FE80::A]:007/Db");
     BOOST_TEST(all.scheme() == "mongodb+srv");
     BOOST_TEST(all.credentials().user == "Me");
     BOOST_TEST(all.credentials().password.value() == "Secret");
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(scheme_and_host_names_are_compared_in_lower_case)
 
 BOOST_AUTO_TEST_CASE(split_by_host_makes_one_url_per_host)
 {
-    const auto urls = parsed("x+quorum://u:p%2f@a,b:2,[::1]/3").split_by_host("x");
+    const auto urls = parse("x+quorum://u:p%2f@a,b:2,[::1]/3").split_by_host("x");
     const std::vector<std::string> expected{"x://u:p%2f@a/3", "x://u:p%2f@b:2/3", "x://u:p%2f@[::1]/3"};
     BOOST_TEST(urls == expected, boost::test_tools::per_element());
 }
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(error_message_names_the_invalid_part_without_its_text)
 {
     const auto refusal_of = [](const char* text) {
         try {
-            const auto from = parsed(text);
+            const auto from = parse(text);
             static_cast<void>(from.credentials());
             static_cast<void>(from.hosts("1"));
             static_cast<void>(from.decode(from.path(), "path"));

@@ -30,15 +30,15 @@ struct waiter
     bool wait(lease_clock::time_point now = start_time)
     {
         completion<woken> done([this](woken) { ++wakes; });
-        return table->wait(source, *claim, seen, now, checked_in, done);
+        return table->wait(source, *claim, seen, now, checked_on, done);
     }
-    void look() { seen = source->changes; }
+    void mark_as_seen() { seen = source->changes; }
 
     wait_sources* table;
     plain_claim_ptr claim;
     wait_sources::source_ptr source;
     std::uint64_t seen = 0;
-    remote::connection_number checked_in = 0;
+    remote::connection_number checked_on = 0;
     int wakes = 0;
 };
 
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(waiters_check_again_when_the_subscription_becomes_active)
     BOOST_TEST(sources.is_active("a"));
     // The waiter has not checked the lock yet.
     BOOST_TEST(!one.wait());
-    one.look();
+    one.mark_as_seen();
     BOOST_TEST(one.wait());
 }
 
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(new_waiter_of_an_active_subscription_checks_before_it_waits
     wake(sources.activate(sources.take_unrequested(9)));
     waiter late(sources, "a");
     BOOST_TEST(!late.wait());
-    late.look();
+    late.mark_as_seen();
     BOOST_TEST(late.wait());
 }
 
@@ -103,8 +103,8 @@ BOOST_AUTO_TEST_CASE(confirmed_unchanged_key_wakes_only_waiters_of_other_connect
 {
     wait_sources sources;
     waiter same(sources, "a"), late(sources, "a"), before(sources, "a"), unknown(sources, "a"), elsewhere(sources, "a");
-    same.checked_in = late.checked_in = 2;
-    before.checked_in = elsewhere.checked_in = 1;
+    same.checked_on = late.checked_on = 2;
+    before.checked_on = elsewhere.checked_on = 1;
     for (auto* each : {&same, &before, &unknown})
         BOOST_TEST(each->wait());
     const auto asked = sources.take_unrequested(9);
@@ -114,14 +114,14 @@ BOOST_AUTO_TEST_CASE(confirmed_unchanged_key_wakes_only_waiters_of_other_connect
     BOOST_TEST(before.wakes == 1);
     BOOST_TEST(unknown.wakes == 1);
     waiter latest(sources, "a"), latest_elsewhere(sources, "a");
-    latest.checked_in = 2;
-    latest_elsewhere.checked_in = 1;
+    latest.checked_on = 2;
+    latest_elsewhere.checked_on = 1;
     for (auto* each : {&late, &latest})
         BOOST_TEST(each->wait());
     BOOST_TEST(!latest_elsewhere.wait());
     for (auto* each : {&before, &unknown, &elsewhere}) {
         BOOST_TEST(!each->wait());
-        each->look();
+        each->mark_as_seen();
         BOOST_TEST(each->wait());
     }
     // A confirmation ends no wait in its own connection, but every later event ends all waits.
@@ -134,12 +134,12 @@ BOOST_AUTO_TEST_CASE(waiter_with_an_older_state_checks_after_a_confirmation)
 {
     wait_sources sources;
     waiter one(sources, "a");
-    one.checked_in = 2;
+    one.checked_on = 2;
     wake(sources.wake_keys({"a"}));
     wake(sources.activate_unchanged(sources.take_unrequested(9).front(), 2));
     BOOST_TEST(!one.wait());
     // Later events end the waits of all waiters.
-    one.look();
+    one.mark_as_seen();
     wake(sources.wake_keys({"a"}));
     BOOST_TEST(!one.wait());
 }
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(event_ends_the_waits_of_its_key_and_prevents_new_ones)
     waiter one(sources, "a"), two(sources, "a"), other(sources, "b");
     wake(sources.activate(sources.take_unrequested(9)));
     for (auto* each : {&one, &two, &other}) {
-        each->look();
+        each->mark_as_seen();
         BOOST_TEST(each->wait());
     }
     BOOST_TEST(wake(sources.wake_keys({"a", "nobody's"})) == 2U);
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(polling_wait_ends_after_the_poll_interval)
     BOOST_TEST(wake(sources.take_due(start_time + 1s, 9)) == 1U);
     BOOST_TEST(two.wakes + other.wakes == 2);
     // A wait that an event has ended does not end again.
-    two.look();
+    two.mark_as_seen();
     BOOST_TEST(two.wait(start_time + 2s));
     wake(sources.wake_keys({"a"}));
     BOOST_TEST(wake(sources.take_due(start_time + 9s, 9)) == 0U);
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(waiters_that_began_before_polling_check_once_more)
     sources.set_polling(true);
     BOOST_TEST(wake(sources.take_due(start_time + 9s, 9)) == 0U);
     BOOST_TEST(wake(sources.wake(sources.take_unrequested(9))) == 1U);
-    one.look();
+    one.mark_as_seen();
     BOOST_TEST(one.wait(start_time));
     BOOST_TEST(wake(sources.take_due(start_time, 9)) == 1U);
 }
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(one_time_events_are_subscribed_again)
     waiter other(sources, "b");
     const auto asked = sources.take_unrequested(9);
     static_cast<void>(sources.activate(asked));
-    one.look();
+    one.mark_as_seen();
     BOOST_TEST(one.wait());
     BOOST_TEST(wake(sources.deactivate_and_wake({"a", "unknown"})) == 1U);
     BOOST_TEST(one.wakes == 1);
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(one_time_events_are_subscribed_again)
     BOOST_TEST(sources.is_active("b"));
     // The woken waiter must check the lock before it waits again.
     BOOST_TEST(!one.wait());
-    one.look();
+    one.mark_as_seen();
     BOOST_TEST(one.wait());
     BOOST_TEST(names_of(sources.take_unrequested(9)) == names{"a"}, boost::test_tools::per_element());
     // A source that was not requested remains idle.
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(interest_lasts_as_long_as_the_object)
     const auto claim = driver::exclusive("a");
     int wakes = 0;
     {
-        remote::interest first(sources, "a");
+        remote::source_subscription first(sources, "a");
         auto second = std::move(first);
         completion<woken> done([&](woken) { ++wakes; });
         BOOST_TEST(second.wait(*claim, done));
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(interest_lasts_as_long_as_the_object)
         BOOST_TEST(wakes == 1);
         completion<woken> next([&](woken) { ++wakes; });
         BOOST_TEST(!second.wait(*claim, next));
-        second.look();
+        second.mark_as_seen();
         BOOST_TEST(second.wait(*claim, next));
         second.cancel_wait(*claim);
         wake(sources->wake_keys({"a"}));

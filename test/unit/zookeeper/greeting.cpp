@@ -9,14 +9,14 @@
 #include <string>
 #include <string_view>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 static std::ostream& operator<<(std::ostream& to, greeting what)
 {
     return to << (what == greeting::incomplete ? "incomplete" : what == greeting::valid ? "valid" : "invalid");
 }
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail
 
 using namespace colock::zookeeper::detail;
 using namespace std::string_literals;

@@ -10,7 +10,7 @@ using action = heartbeat::action;
 
 namespace {
 
-constexpr heartbeat::terms agreed{.session_timeout = 12s, .server_tick = 2s};
+constexpr colock::zookeeper::detail::session_terms agreed{.timeout = 12s, .server_tick = 2s};
 /// Time for which a write that was sent at `start` proves that the session lives: the timeout, less half a tick and the
 /// margin.
 constexpr lease_clock::duration good_for = 12s - 1s - 122ms;
@@ -63,7 +63,7 @@ BOOST_FIXTURE_TEST_CASE(a_handshake_counts_alone, open_session)
 
 BOOST_FIXTURE_TEST_CASE(the_timeout_is_the_one_that_the_server_has_granted, open_session)
 {
-    heart.on_connected(start + 1s, {.session_timeout = 40s, .server_tick = 2s});
+    heart.on_connected(start + 1s, {.timeout = 40s, .server_tick = 2s});
     BOOST_TEST((heart.valid_until() == start + 1s + 40s - 1s - 402ms));
     BOOST_TEST((heart.check_interval() == lease_clock::duration(40s) / 24));
 }

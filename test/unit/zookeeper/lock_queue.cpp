@@ -72,10 +72,10 @@ BOOST_AUTO_TEST_CASE(missing_node_has_no_position)
 BOOST_AUTO_TEST_CASE(a_semaphore_counts_the_readers_before_it)
 {
     const names readers{first_reader, second_reader, last_reader};
-    const auto stands = [&](std::size_t limit) { return find(readers, last_reader, limit).what; };
-    BOOST_TEST((stands(3) == kind::first));
-    BOOST_TEST((stands(2) == kind::behind_some));
-    BOOST_TEST((stands(1) == kind::behind_some));
+    const auto position = [&](std::size_t limit) { return find(readers, last_reader, limit).what; };
+    BOOST_TEST((position(3) == kind::first));
+    BOOST_TEST((position(2) == kind::behind_some));
+    BOOST_TEST((position(1) == kind::behind_some));
     // No place becomes free before the exclusive node is removed.
     const auto behind_writer = find(names{first_writer, first_reader}, first_reader, 9);
     BOOST_TEST((behind_writer.what == kind::behind_one));

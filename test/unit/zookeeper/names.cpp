@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(our_nodes_are_read)
                 place{role::shared, 3}));
 }
 
-BOOST_AUTO_TEST_CASE(numbers_go_on_below_zero)
+BOOST_AUTO_TEST_CASE(negative_numbers_are_parsed)
 {
     BOOST_TEST((parse_node(layout::standard, id + "-x--000000001") == place{role::exclusive, -1}));
     BOOST_TEST((parse_node(layout::standard, id + "-x--2147483648") ==
@@ -124,16 +124,16 @@ BOOST_AUTO_TEST_CASE(kazoos_nodes_are_read)
     BOOST_TEST((parse_node(layout::curator_mutex, id + "__lock__0000000007") == place{role::exclusive, 7}));
 }
 
-BOOST_AUTO_TEST_CASE(the_order_is_that_of_creation_also_over_the_end_of_the_numbers)
+BOOST_AUTO_TEST_CASE(nodes_stay_in_order_of_creation_when_the_numbers_overflow)
 {
-    constexpr auto most = std::numeric_limits<std::int32_t>::max();
-    constexpr auto least = std::numeric_limits<std::int32_t>::min();
+    constexpr auto max_number = std::numeric_limits<std::int32_t>::max();
+    constexpr auto min_number = std::numeric_limits<std::int32_t>::min();
     check_order({0, 1, 2, 9, 10, 11});
-    check_order({most - 1, most, least, least + 1});
+    check_order({max_number - 1, max_number, min_number, min_number + 1});
     check_order({-2, -1, 0, 1});
 }
 
-BOOST_AUTO_TEST_CASE(a_writer_that_also_reads_comes_first_as_a_writer)
+BOOST_AUTO_TEST_CASE(write_node_is_ahead_of_the_read_node_with_the_same_number)
 {
     BOOST_TEST(is_before({role::exclusive, 4}, {role::shared, 4}));
     BOOST_TEST(!is_before({role::shared, 4}, {role::exclusive, 4}));

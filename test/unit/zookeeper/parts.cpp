@@ -78,19 +78,19 @@ BOOST_AUTO_TEST_CASE(batch_is_limited_in_operations_and_bytes)
 BOOST_AUTO_TEST_CASE(failed_transaction_has_no_effect)
 {
     BOOST_TEST(outcome_of(0, std::vector{0, 0, 0}).done);
-    // Codes of a real server: the members before the culprit report success.
+    // Codes of a real server: the members before the failed_member report success.
     const auto failed = outcome_of(-101, std::vector{0, 0, -101, -2, -2});
     BOOST_TEST(!failed.done);
-    BOOST_TEST((failed.culprit == 2u));
+    BOOST_TEST((failed.failed_member == 2u));
 }
 
-BOOST_AUTO_TEST_CASE(equal_codes_have_no_culprit)
+BOOST_AUTO_TEST_CASE(equal_codes_name_no_failed_member)
 {
     const auto lost = outcome_of(-4, std::vector{-4, -4, -4});
     BOOST_TEST(!lost.done);
-    BOOST_TEST(!lost.culprit.has_value());
-    BOOST_TEST(!outcome_of(-4, std::vector{0, 0}).culprit.has_value());
-    BOOST_TEST((outcome_of(-101, std::vector{-101}).culprit == 0u));
+    BOOST_TEST(!lost.failed_member.has_value());
+    BOOST_TEST(!outcome_of(-4, std::vector{0, 0}).failed_member.has_value());
+    BOOST_TEST((outcome_of(-101, std::vector{-101}).failed_member == 0u));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace colock::zookeeper::detail {
+namespace colock::inline v0::zookeeper::detail {
 
 BOOST_AUTO_TEST_SUITE(zookeeper_session_users)
 
@@ -50,4 +50,4 @@ BOOST_AUTO_TEST_CASE(clear_forgets_everything)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-} // namespace colock::zookeeper::detail
+} // namespace colock::inline v0::zookeeper::detail

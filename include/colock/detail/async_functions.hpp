@@ -1,0 +1,132 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/detail/export.hpp>
+#include <colock/detail/wrapped_handler.hpp>
+#include <colock/error.hpp>
+#include <colock/with_diagnostics.hpp>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace colock::inline v0 {
+namespace asio = boost::asio;
+}
+
+namespace colock::inline v0::detail {
+
+/// Completion signature of an `async_` function: void(error_code, T), or void(error_code).
+template <class T>
+struct verb_signature
+{
+    using type = void(error_code, T);
+};
+template <>
+struct verb_signature<void>
+{
+    using type = void(error_code);
+};
+template <class T>
+using verb_signature_t = typename verb_signature<T>::type;
+
+/// The type-erased handler of an operation: void(std::exception_ptr, T), or void(std::exception_ptr).
+template <class T>
+using verb_handler = asio::any_completion_handler<exception_signature_t<verb_signature_t<T>>>;
+
+/// Returns the error code of an operation that ended with `failure`, or no error if `failure` is null.
+COLOCK_EXPORT [[nodiscard]] error_code code_of(const std::exception_ptr& failure);
+
+/// Calls a handler with the code of the failure, and stores the exception in its associated diagnostics.
+template <class Handler>
+struct code_completion
+{
+    using wrapped_handler_type = wrapped_handler<Handler>;
+    Handler handler;
+
+    template <class... Results>
+    void operator()(const std::exception_ptr& failure, Results... results)
+    {
+        if (auto* const output = associated_diagnostics<Handler>::get(handler))
+            output->failure = failure;
+        std::move(handler)(code_of(failure), std::move(results)...);
+    }
+};
+
+/// The executor of an initiation. A token adapter without a token of its own, such as `cancel_after(2s)`, wraps the
+/// default token of this executor.
+struct initiation_executor : asio::any_io_executor
+{
+    using default_completion_token_type = default_token;
+
+    explicit initiation_executor(asio::any_io_executor of) noexcept : asio::any_io_executor(std::move(of)) {}
+};
+
+/// Returns the associated executor of `handler`. Empty if there is none, or if it does not convert to
+/// `any_io_executor`.
+template <class Handler>
+[[nodiscard]] asio::any_io_executor executor_of(const Handler& handler)
+{
+    using associated = asio::associated_executor_t<Handler, asio::any_io_executor>;
+    if constexpr (std::is_convertible_v<associated, asio::any_io_executor>)
+        return asio::get_associated_executor(handler, asio::any_io_executor());
+    else
+        return {};
+}
+
+/// Runs `verb` on a strand of `executor`, accepting every cancellation type, and invokes `handler` with its result on
+/// the handler's associated executor. `caller` is that executor, or empty if there is none. Defined and instantiated in
+/// src/core/api/async_functions.cpp for the result types of the library's verbs.
+template <class T>
+COLOCK_EXPORT void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
+    const asio::any_io_executor& caller);
+
+/// Invokes `handler` with `failure`, which may be null, on `caller`, its associated executor. If `caller` is empty or a
+/// system executor, the handler is invoked before the function returns.
+COLOCK_EXPORT void end_verb(
+    const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller);
+
+template <class T, class Start>
+struct operation_initiation
+{
+    using executor_type = initiation_executor;
+    executor_type executor;
+    Start start;
+
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
+
+    template <class Handler>
+    void operator()(Handler&& handler)
+    {
+        const auto caller = executor_of(handler);
+        start(
+            executor, verb_handler<T>(code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}), caller);
+    }
+};
+
+/// Implements an `async_` function. Calls `start` with `executor`, the handler, and the handler's associated executor.
+template <class T, class Start, class CompletionToken>
+auto async_operation(asio::any_io_executor executor, Start start, CompletionToken&& completion_token)
+{
+    return asio::async_initiate<CompletionToken, verb_signature_t<T>>(
+        operation_initiation<T, Start>{initiation_executor(std::move(executor)), std::move(start)}, completion_token);
+}
+
+/// Implements the `async_` function of a coroutine. `verb` is a function object that returns the awaitable.
+template <class T, class Verb, class CompletionToken>
+auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& completion_token)
+{
+    auto start = [verb = std::move(verb)](const asio::any_io_executor& where, verb_handler<T> handler,
+                     const asio::any_io_executor& caller) mutable {
+        run_verb<T>(where, verb(), std::move(handler), caller);
+    };
+    return async_operation<T>(std::move(executor), std::move(start), std::forward<CompletionToken>(completion_token));
+}
+
+} // namespace colock::inline v0::detail

@@ -1,0 +1,68 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/detail/async_functions.hpp>
+
+#include <colock/lock.hpp>
+#include <colock/lock_group.hpp>
+#include <colock/stats.hpp>
+#include <colock/status.hpp>
+
+#include "core/operations/relay.hpp"
+#include "core/operations/run_operation.hpp"
+
+#include <new>
+#include <string>
+#include <vector>
+
+namespace colock::inline v0::detail {
+
+error_code code_of(const std::exception_ptr& failure)
+{
+    if (!failure)
+        return {};
+    try {
+        std::rethrow_exception(failure);
+    } catch (const boost::system::system_error& failed) {
+        return failed.code();
+    } catch (const std::bad_alloc&) {
+        return make_error_code(boost::system::errc::not_enough_memory);
+    } catch (...) {
+        // Only a custom retry function can throw anything else. Its exception does not fit an error_code.
+        return errc::invalid_retry;
+    }
+}
+
+template <class T>
+void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
+    const asio::any_io_executor& caller)
+{
+    spawn_operation(executor, std::move(verb), std::move(handler), caller);
+}
+
+void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller)
+{
+    if (!caller)
+        return std::move(handler)(failure);
+    using handler_type = foreign_handler<verb_handler<void>, void>;
+    const handler_type::ptr target(new handler_type(caller, std::move(handler)));
+    if (target->enroll(handler_registry::of(caller)))
+        target->end(failure);
+}
+
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<void>, verb_handler<void>, const asio::any_io_executor&);
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<bool>, verb_handler<bool>, const asio::any_io_executor&);
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<lock>, verb_handler<lock>, const asio::any_io_executor&);
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<lock_group>, verb_handler<lock_group>, const asio::any_io_executor&);
+template void run_verb(
+    const asio::any_io_executor&, asio::awaitable<lock_page>, verb_handler<lock_page>, const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<std::string>, verb_handler<std::string>,
+    const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,
+    verb_handler<std::vector<lock_status>>, const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<shutdown_report>, verb_handler<shutdown_report>,
+    const asio::any_io_executor&);
+
+} // namespace colock::inline v0::detail

@@ -1,0 +1,73 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/state/core.hpp"
+#include "core/state/failures.hpp"
+#include "core/state/timer_guard.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace colock::inline v0::detail {
+
+/// The state of a request that belongs to no claim.
+template <class Outcome>
+struct answer_state : plain_condition
+{
+    std::optional<Outcome> outcome;
+    bool closed = false;
+};
+
+/// Sends a request that belongs to no claim: a query, a break, a purge, or an operation on a group. Returns the
+/// backend's answer, or an error that says why there was no answer in time. The request continues if its caller is
+/// destroyed.
+/// \param on_answer called with the answer, whether or not the caller still waits for it
+template <class Outcome>
+[[nodiscard]] asio::awaitable<Outcome> request_answer(std::shared_ptr<core> self,
+    std::function<void(adapter&, completion<Outcome>)> start,
+    std::function<void(core&, const Outcome&)> on_answer = nullptr)
+{
+    const auto began = lease_clock::now();
+    auto state = std::make_shared<answer_state<Outcome>>();
+    start(*self->backend, [state, on_answer = std::move(on_answer), weak = self->weak_from_this()](Outcome outcome) {
+        const auto owner = weak.lock();
+        if (!owner)
+            return;
+        if (on_answer)
+            on_answer(*owner, outcome);
+        deferred_actions actions;
+        {
+            const std::lock_guard guard(owner->mutex);
+            if (!state->closed)
+                state->outcome = std::move(outcome);
+            state->notify(actions.wakes);
+        }
+        actions.run(*owner);
+    });
+    const timer_guard on_exit{*self, *state};
+    const auto until = self->answer_deadline(began);
+    wait_state suspension;
+    std::optional<Outcome> answer;
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self->mutex);
+            // An answer after the timeout is ignored.
+            state->closed = state->outcome || self->is_backend_gone() || lease_clock::now() >= until;
+            if (state->closed) {
+                answer = std::move(state->outcome);
+                break;
+            }
+            self->timers.schedule_wait(*state, until);
+            seen = state->version;
+        }
+        co_await self->async_wait(*state, suspension, seen);
+    }
+    if (!answer)
+        answer.emplace().error = unanswered(*self);
+    co_return std::move(*answer);
+}
+
+} // namespace colock::inline v0::detail

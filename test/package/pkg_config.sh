@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Compiles and runs the consumer with pkg-config and without CMake.
+#
+#   test/package/pkg_config.sh PREFIX COMPONENT,COMPONENT... COMPILER...
+set -euo pipefail
+CXX=${*:3}
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+library=$(dirname "$(find "$1" -name colock-core.pc)")
+export PKG_CONFIG_PATH=$library LD_LIBRARY_PATH=${library%/pkgconfig}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+modules=()
+flags=()
+for component in ${2//,/ }; do
+    [ -f "$library/colock-$component.pc" ] || continue # internal libraries and the contract tests
+    modules+=("colock-$component")
+    flags+=("-DWITH_${component^^}")
+done
+# shellcheck disable=SC2046,SC2086 # lists of words
+$CXX -std=c++20 "${flags[@]}" "$source/consumer.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs "${modules[@]}")
+"$scratch/consumer"
+
+if [[ " ${modules[*]} " == *" colock-redis "* ]]; then
+    # The command of README.md.
+    cp "$source/server.cpp" "$scratch"
+    cd "$scratch"
+    # shellcheck disable=SC2046
+    #[ use
+    $CXX -std=c++20 server.cpp -o server $(pkg-config --cflags --libs colock-memory colock-redis)
+    #]
+fi
