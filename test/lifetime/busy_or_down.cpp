@@ -218,6 +218,35 @@ BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless
     }
 }
 
+BOOST_AUTO_TEST_CASE(every_one_of_many_waiters_asks_again_when_contact_is_regained)
+{
+    constexpr unsigned number_of_keys = 3000;
+    virtual_fixture on(behind::scripted);
+    auto can = on.script->capabilities();
+    can.fifo = false;
+    on.script->set_capabilities(can);
+    on.locker.emplace(on.script);
+    on.script->always(operation::wait, step::hold());
+    on.script->always(operation::create, step::busy());
+    std::vector<running<lock>> acquiring;
+    for (unsigned i = 0; i < number_of_keys; ++i)
+        acquiring.push_back(on.start(on.locker->acquire(std::to_string(i), {.retry = retry_policy::fixed(1h)})));
+    on.ready();
+    BOOST_TEST(on.script->count(operation::create) == number_of_keys);
+    // Contact that is regained a second time, before the first wake-ups are over, loses none of them.
+    for (int times = 0; times < 2; ++times) {
+        on.script->notify_suspended(connection_refused);
+        on.script->notify_reconnected();
+    }
+    on.ready();
+    BOOST_TEST(on.script->count(operation::create) >= 2 * number_of_keys);
+    BOOST_TEST(on.script->count(operation::create) <= 3 * number_of_keys);
+    on.locker.reset();
+    for (auto& each : acquiring)
+        COLOCK_THROWS(create_error, errc::shutting_down, each.get(on.io()));
+    finish_cleanup(on);
+}
+
 BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
 {
     enum class end : unsigned char

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Handlers of the adapter's reports.
+#include "core/state/batches.hpp"
 #include "core/state/core.hpp"
 
 #include <algorithm>
@@ -205,12 +206,12 @@ void core::on_contact_lost() noexcept
 
 void core::on_contact_regained() noexcept
 {
-    deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        queues.on_contact_regained(actions.wakes);
+        queues.on_contact_regained();
     }
-    actions.run(*this);
+    run_in_batches(*this, weak_from_this(),
+        [this](deferred_actions& actions) { return queues.wake_after_contact(actions.wakes); });
 }
 
 void core::on_session_ended(const session_bound& session) noexcept

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/key_queues.hpp"
 
+#include "core/state/batch_size.hpp"
+
 #include <boost/assert.hpp>
 
 #include <algorithm>
@@ -192,17 +194,20 @@ void key_queues::wake_heads(const record& ended, wake_list& wakes)
     });
 }
 
-void key_queues::on_contact_regained(wake_list& wakes)
+bool key_queues::wake_after_contact(wake_list& wakes)
 {
-    for (auto& table : tables_) {
-        for (auto& [name, queue] : table) {
+    // A table is not split, because it may change before the next batch.
+    for (std::size_t visited = 0; visited < max_items_per_handler && next_after_contact_ < tables_.size();) {
+        for (auto& [name, queue] : tables_[next_after_contact_++]) {
             for_each_head(*queue, [&](record& head) {
+                ++visited;
                 // A request in flight was sent, or will be sent, on the new connection.
                 if (head.in_flight == operation::none && head.acquire.on_contact_regained(!fifo_))
                     head.notify(wakes);
             });
         }
     }
+    return next_after_contact_ < tables_.size();
 }
 
 void key_queues::wake_after_release(const record& ended, wake_list& wakes)

@@ -100,8 +100,10 @@ public:
     void wake_heads(const record& ended, wake_list& wakes);
     /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
     /// queue, it does not repeat lost events, so heads that listen repeat their attempts, too. A backend with a queue
-    /// checks for changes when it listens again.
-    void on_contact_regained(wake_list& wakes);
+    /// checks for changes when it listens again. `wake_after_contact` then wakes the heads in batches.
+    void on_contact_regained() noexcept { next_after_contact_ = 0; }
+    /// Wakes the next batch of heads after `on_contact_regained`. Returns false if there are no more.
+    [[nodiscard]] bool wake_after_contact(wake_list& wakes);
     /// Called when the backend has released `ended`. A backend with a queue wakes the listening heads itself, and only
     /// as many as can get the lock.
     void wake_after_release(const record& ended, wake_list& wakes);
@@ -146,6 +148,8 @@ private:
     /// Several tables, chosen by bits of the hash. A table that grows moves all of its elements at once, and moving a
     /// hundred thousand keys would block the event loop.
     std::array<table, 64> tables_;
+    /// The next table whose heads have to be woken because the backend can be reached again.
+    std::size_t next_after_contact_ = tables_.size();
     std::size_t size_ = 0;
     /// Queues for reuse. A queue is dropped by functions that must not throw, so this allocates nothing.
     boost::container::static_vector<std::unique_ptr<key_queue>, 64> spares_;

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/state/batch_size.hpp"
 #include "core/state/core.hpp"
 
 #include <algorithm>

@@ -25,9 +25,6 @@
 
 namespace colock::inline v0::detail {
 
-/// Maximum number of items processed per handler, so that a large backlog does not block the event loop.
-inline constexpr std::size_t max_items_per_handler = 256;
-
 using record_list = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
 /// The state that the parts of a core share. One mutex guards every member that is neither const nor atomic. The mutex

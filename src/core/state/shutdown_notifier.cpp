@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/shutdown_notifier.hpp"
 
-#include "core/state/core.hpp"
+#include "core/state/batch_size.hpp"
+#include "core/state/batches.hpp"
 
 #include <mutex>
-#include <new>
 
 namespace colock::inline v0::detail {
 
@@ -16,34 +16,12 @@ void shutdown_notifier::begin(scope notified)
         ends_leases_ = ends_leases_ || notified == scope::waiters_and_leases;
         is_notifying_ = true;
     }
-    notify_in_batches();
+    notify_remaining();
 }
 
-void shutdown_notifier::notify_in_batches()
+void shutdown_notifier::notify_remaining()
 {
-    for (bool more = true; more;) {
-        deferred_actions actions;
-        {
-            const std::lock_guard guard(shard_.mutex);
-            more = notify_batch(actions);
-        }
-        actions.run(shard_);
-        if (!more)
-            return;
-        try {
-            const auto self = owner_.lock();
-            // Without a context there is no event loop that could be blocked.
-            if (!self || !self->post_to_context([owner = owner_] {
-                    if (const auto alive = owner.lock())
-                        alive->notifier.notify_in_batches();
-                }))
-                continue;
-            return;
-        } catch (const std::bad_alloc&) {
-            // Without memory to post, the next batch follows at once.
-            continue;
-        }
-    }
+    run_in_batches(shard_, owner_, [this](deferred_actions& actions) { return notify_batch(actions); });
 }
 
 /// Returns false if this was the last batch.

@@ -33,7 +33,7 @@ public:
     void begin(scope notified);
 
     /// Notifies all waiters and leases that have not been notified yet. The mutex must not be held.
-    void notify_remaining() { notify_in_batches(); }
+    void notify_remaining();
 
     // The mutex must be held for these functions.
     /// Whether some waiters or leases have not been notified yet.
@@ -44,7 +44,6 @@ public:
     void stop() noexcept { is_notifying_ = false; }
 
 private:
-    void notify_in_batches();
     [[nodiscard]] bool notify_batch(deferred_actions& actions);
 
     shard& shard_;
