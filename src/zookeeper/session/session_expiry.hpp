@@ -7,7 +7,7 @@
 
 namespace colock::inline v0::zookeeper::detail {
 
-/// What a server and its client have agreed on for a session.
+/// The terms of a session, which a server and its client have agreed on.
 struct session_terms
 {
     /// The smallest timeout that any server may grant. The current server may have granted more.
