@@ -46,11 +46,11 @@ public:
     {
         print(key, "at risk", why.what());
     }
-    void lost(std::string_view key, colock::lost_reason reason) noexcept override
+    void lost(std::string_view key, colock::lost_reason reason, std::chrono::nanoseconds) noexcept override
     {
         print(key, "lost", colock::to_string(reason));
     }
-    void released(std::string_view key) noexcept override { print(key, "released"); }
+    void released(std::string_view key, std::chrono::nanoseconds) noexcept override { print(key, "released"); }
     void settled(std::string_view key, bool proven) noexcept override
     {
         print(key, "settled", proven ? "proven" : "its ttl has passed");

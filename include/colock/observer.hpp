@@ -20,9 +20,9 @@ namespace colock::inline v0 {
 /// another event is being reported, on another thread or inside an observer function. It is then reported after that
 /// event, by the same thread.
 ///
-/// The events of one lock are `granted` and then `released`, or `granted`, `lost` and then `settled`. For an exclusive
-/// key, `released` is reported before the next `granted`, provided that the backend's answers arrive in the order in
-/// which the backend made them.
+/// Each acquire ends with `granted` or `not_granted`. The events of one lock are `granted` and then `released`, or
+/// `granted`, `lost` and then `settled`. For an exclusive key, `released` is reported before the next `granted`,
+/// provided that the backend's answers arrive in the order in which the backend made them.
 class COLOCK_EXPORT observer
 {
 public:
@@ -60,6 +60,15 @@ public:
     {
         static_cast<void>(key), static_cast<void>(fence), static_cast<void>(waited);
     }
+    /// An acquire ended without a lock, after `waited`. An `acquire_all` reports this for each of its keys. `why`:
+    /// - `errc::retry_exhausted`: the retry policy ended, or a `try_acquire` found the lock busy.
+    /// - `boost::asio::error::operation_aborted`: the acquire was cancelled, or was destroyed with its execution context.
+    /// - `errc::shutting_down`: the locker was shut down, or the execution context of its adapter was destroyed.
+    /// - any other code: the error of the acquire. For rejected input, `waited` is zero.
+    virtual void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(why), static_cast<void>(waited);
+    }
     /// The lease was renewed. `valid_for` is the time until its local deadline.
     virtual void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept
     {
@@ -71,14 +80,17 @@ public:
     {
         static_cast<void>(key), static_cast<void>(why);
     }
-    /// A held lock was lost for this reason. `settled` follows after the cleanup.
-    virtual void lost(std::string_view key, lost_reason reason) noexcept
+    /// A held lock was lost for this reason, `held_for` after its grant. `settled` follows after the cleanup.
+    virtual void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept
     {
-        static_cast<void>(key), static_cast<void>(reason);
+        static_cast<void>(key), static_cast<void>(reason), static_cast<void>(held_for);
     }
-    /// The lock was released by its holder. If the backend answers at once (memory), this is reported before the
-    /// backend is called.
-    virtual void released(std::string_view key) noexcept { static_cast<void>(key); }
+    /// The lock was released or detached by its holder. `held_for` is the time from the grant to the call that released
+    /// it. If the backend answers at once (memory), this is reported before the backend is called.
+    virtual void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(held_for);
+    }
     /// A lost lock, or an acquire that was abandoned by its caller or whose outcome was unknown, holds nothing any
     /// more. `proven` is false if the backend could not prove this; in that case the ttl has passed.
     virtual void settled(std::string_view key, bool proven) noexcept

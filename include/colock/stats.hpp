@@ -28,6 +28,13 @@ struct locker_stats
     std::uint64_t waits = 0;
     std::chrono::nanoseconds waited_total{0};
     std::chrono::nanoseconds waited_longest{0};
+    /// Acquires that ended without a lock; see observer::not_granted. `acquire_all` counts each key.
+    std::uint64_t exhausted = 0;
+    std::uint64_t cancelled = 0;
+    /// Ended by a shutdown of the locker.
+    std::uint64_t shut_down = 0;
+    /// Ended with any other error, including rejected input.
+    std::uint64_t failed = 0;
     std::uint64_t renewals = 0;
     /// Renewals that failed and are repeated.
     std::uint64_t renewal_errors = 0;

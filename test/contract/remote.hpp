@@ -48,7 +48,10 @@ public:
     }
     void waiting(std::string_view) noexcept override { events.emplace_back("waiting"); }
     void at_risk(std::string_view, const error_code&) noexcept override { events.emplace_back("at_risk"); }
-    void lost(std::string_view, lost_reason reason) noexcept override { losses.push_back(reason); }
+    void lost(std::string_view, lost_reason reason, std::chrono::nanoseconds) noexcept override
+    {
+        losses.push_back(reason);
+    }
 
     [[nodiscard]] std::size_t count(std::string_view what) const;
 

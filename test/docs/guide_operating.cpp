@@ -59,7 +59,7 @@ public:
         if (waited > 100ms)
             ++slow_;
     }
-    void lost(std::string_view, colock::lost_reason) noexcept override { ++losses_; }
+    void lost(std::string_view, colock::lost_reason, std::chrono::nanoseconds) noexcept override { ++losses_; }
     void unreachable(std::string_view, const colock::error_code&, std::string_view) noexcept override { ++failures_; }
     int slow() const noexcept { return slow_; }
     int losses() const noexcept { return losses_; }

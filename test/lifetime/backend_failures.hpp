@@ -54,7 +54,7 @@ struct event_recorder : observer
         events.push_back((why == connection_refused ? "refused by " : "no ") + std::string(address));
     }
     void waiting(std::string_view key) noexcept override { events.push_back("waiting for " + std::string(key)); }
-    void lost(std::string_view, lost_reason reason) noexcept override
+    void lost(std::string_view, lost_reason reason, std::chrono::nanoseconds) noexcept override
     {
         events.push_back(std::string("lost: ") + to_string(reason));
     }

@@ -21,7 +21,7 @@ struct counting_observer : observer
     int releases = 0;
 
     void renewed(std::string_view, std::chrono::nanoseconds) noexcept override { ++renewals; }
-    void released(std::string_view) noexcept override { ++releases; }
+    void released(std::string_view, std::chrono::nanoseconds) noexcept override { ++releases; }
 };
 
 } // namespace

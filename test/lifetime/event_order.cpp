@@ -32,8 +32,8 @@ struct event_log : observer
     }
     void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { note("granted"); }
     void at_risk(std::string_view, const error_code&) noexcept override { note("at_risk"); }
-    void lost(std::string_view, lost_reason) noexcept override { note("lost"); }
-    void released(std::string_view) noexcept override { note("released"); }
+    void lost(std::string_view, lost_reason, std::chrono::nanoseconds) noexcept override { note("lost"); }
+    void released(std::string_view, std::chrono::nanoseconds) noexcept override { note("released"); }
     void settled(std::string_view, bool) noexcept override { note("settled"); }
 };
 

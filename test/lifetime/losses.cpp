@@ -21,7 +21,10 @@ namespace {
 struct loss_recorder : observer
 {
     std::vector<lost_reason> losses;
-    void lost(std::string_view, lost_reason reason) noexcept override { losses.push_back(reason); }
+    void lost(std::string_view, lost_reason reason, std::chrono::nanoseconds) noexcept override
+    {
+        losses.push_back(reason);
+    }
 };
 
 using reasons = std::vector<lost_reason>;

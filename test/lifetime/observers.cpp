@@ -62,11 +62,14 @@ struct recorder : observer
         BOOST_TEST(!!why);
         note("at_risk " + std::string(key));
     }
-    void lost(std::string_view key, lost_reason reason) noexcept override
+    void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds) noexcept override
     {
         note("lost " + std::string(key) + " " + to_string(reason));
     }
-    void released(std::string_view key) noexcept override { note("released " + std::string(key)); }
+    void released(std::string_view key, std::chrono::nanoseconds) noexcept override
+    {
+        note("released " + std::string(key));
+    }
     void settled(std::string_view key, bool proven) noexcept override
     {
         note("settled " + std::string(key) + (proven ? "" : " without proof"));

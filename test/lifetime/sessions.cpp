@@ -24,7 +24,7 @@ struct counting_observer : observer
 
     void at_risk(std::string_view, const error_code&) noexcept override { ++risks; }
     void renewed(std::string_view, std::chrono::nanoseconds) noexcept override { ++renewals; }
-    void lost(std::string_view, lost_reason) noexcept override { ++losses; }
+    void lost(std::string_view, lost_reason, std::chrono::nanoseconds) noexcept override { ++losses; }
 };
 
 } // namespace

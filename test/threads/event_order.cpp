@@ -31,7 +31,7 @@ struct order_checker : observer
         check(++inside == 1);
         --calls;
     }
-    void released(std::string_view) noexcept override
+    void released(std::string_view, std::chrono::nanoseconds) noexcept override
     {
         check(++calls == 1);
         check(--inside == 0);

@@ -7,6 +7,7 @@
 #include "core/state/failures.hpp"
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -74,13 +75,19 @@ class acquiring_operation
 public:
     static constexpr bool checks_cancellation = true;
 
+    acquiring_operation(const acquiring_operation&) = delete;
+    acquiring_operation& operator=(const acquiring_operation&) = delete;
+
     [[nodiscard]] core& owner() const noexcept { return *core_; }
+    void on_failure(const std::exception_ptr& failure) noexcept { report_.on_failure(failure); }
 
 protected:
     acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& wanted)
         : core_(std::move(owner)), wanted_(std::move(wanted))
     {
     }
+
+    ~acquiring_operation() = default;
 
     /// Sends one request to a backend that answers inside the call. If the lock is not granted, the operation may wait
     /// from here on.
@@ -109,9 +116,11 @@ protected:
     }
 
     std::shared_ptr<core> core_;
-    /// May be replaced by another claim that continues the acquire.
+    /// May be replaced by another claim that continues the acquire. Null once the lock was handed out.
     record::ptr wanted_;
     acquire_guard on_exit_;
+    /// Destroyed before the guard, which abandons the claim.
+    not_granted_report report_{*core_, wanted_};
     lease_clock::time_point started_{};
 };
 
@@ -227,6 +236,7 @@ public:
     {
         if (is_granted_)
             return hand_out();
+        report_.on_busy();
         return std::nullopt;
     }
 

@@ -8,11 +8,14 @@
 #include "core/state/handles.hpp"
 #include "core/state/timer_guard.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <ranges>
 
@@ -100,9 +103,12 @@ public:
     ~group_acquire();
 
     [[nodiscard]] asio::awaitable<lock_group> run();
+    /// Must be called if `run` has thrown.
+    void on_failure(const std::exception_ptr& failure) noexcept { why_not_granted_ = code_of(failure); }
 
 private:
     void prepare_candidates();
+    void report_all_not_granted() noexcept;
     // Each step returns false if the group has to start again, because a lease has ended or a grant arrived too late.
     [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
     [[nodiscard]] asio::awaitable<bool> acquire_in_order();
@@ -131,6 +137,9 @@ private:
     /// Number of consecutive attempts in one step whose grants arrived too late.
     unsigned late_grants_ = 0;
     lease_clock::time_point next_check_ = lease_clock::time_point::max();
+    /// The error if the group does not become complete. Unchanged if the coroutine is destroyed before it ends. No
+    /// error once the group is complete.
+    error_code why_not_granted_ = asio::error::operation_aborted;
     /// One candidate for each member, in order.
     group_candidates candidates_{core_};
 };
@@ -149,6 +158,7 @@ asio::awaitable<lock_group> group_acquire::run()
             break;
         co_await start_again();
     }
+    why_not_granted_.clear();
     auto group = core::handles::make_group(core_, group_, candidates_.take_locks());
     if (core_->can.immediate && must_yield(*core_, group.size()))
         co_await asio::post(asio::deferred);
@@ -318,10 +328,25 @@ asio::awaitable<void> group_acquire::start_again()
 group_acquire::~group_acquire()
 {
     candidates_.release_all();
-    if (!waits_)
-        return;
-    const std::lock_guard guard(core_->mutex);
-    --core_->stats.waiting;
+    if (waits_) {
+        const std::lock_guard guard(core_->mutex);
+        --core_->stats.waiting;
+    }
+    if (why_not_granted_)
+        report_all_not_granted();
+}
+
+void group_acquire::report_all_not_granted() noexcept
+{
+    try {
+        for (const auto& member : members_) {
+            const record::ptr subject(new record(core_, {.key = member.key}));
+            subject->started = schedule_.start();
+            report_not_granted(*core_, subject, why_not_granted_);
+        }
+    } catch (const std::bad_alloc&) {
+        // The remaining keys are not reported, like any event for which there is no memory.
+    }
 }
 
 void group_acquire::begin_wait()
@@ -351,7 +376,12 @@ asio::awaitable<void> group_acquire::pause_until(const record& failed, lease_clo
 asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_members keys, acquire_options options)
 {
     group_acquire all(self, in_canonical_order(*self, std::move(keys.all()), options.mode), options);
-    co_return co_await all.run();
+    try {
+        co_return co_await all.run();
+    } catch (...) {
+        all.on_failure(std::current_exception());
+        throw;
+    }
 }
 
 } // namespace colock::inline v0::detail::operations

@@ -43,9 +43,10 @@ namespace colock::inline v0::detail {
 //   result_type result();                       // called once
 //   core& owner();
 //
-// If a member function throws, the operation ends with the exception. The destructor leaves unfinished requests to the
-// core. `await_operation` runs an operation in the coroutine that awaits it, and `start_operation` runs one for a
-// completion handler.
+// If a member function throws, or a wait is cancelled, the operation ends with the exception. If there is a member
+// `void on_failure(const std::exception_ptr&) noexcept`, it is called with that exception. The destructor leaves
+// unfinished requests to the core. `await_operation` runs an operation in the coroutine that awaits it, and
+// `start_operation` runs one for a completion handler.
 
 /// A wait for a change of `source`, which has not changed if its version is still `seen`.
 struct wait_for
@@ -54,23 +55,35 @@ struct wait_for
     std::uint32_t seen;
 };
 
+template <class Operation>
+void notify_failure(Operation& running, const std::exception_ptr& failure) noexcept
+{
+    if constexpr (requires { running.on_failure(failure); })
+        running.on_failure(failure);
+}
+
 template <class Operation, class... Arguments>
 asio::awaitable<typename Operation::result_type> await_operation(Arguments... arguments)
 {
     Operation running(std::move(arguments)...);
-    if (!running.begin()) {
-        wait_state suspension;
-        suspension.ends_when_closed = Operation::ends_when_closed;
-        // After a cancellation nothing is sent or awaited.
-        if constexpr (Operation::checks_cancellation)
-            throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        while (const auto next = running.advance()) {
+    try {
+        if (!running.begin()) {
+            wait_state suspension;
+            suspension.ends_when_closed = Operation::ends_when_closed;
+            // After a cancellation nothing is sent or awaited.
             if constexpr (Operation::checks_cancellation)
                 throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            co_await running.owner().async_wait(*next->source, suspension, next->seen);
+            while (const auto next = running.advance()) {
+                if constexpr (Operation::checks_cancellation)
+                    throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+                co_await running.owner().async_wait(*next->source, suspension, next->seen);
+            }
         }
+        co_return running.result();
+    } catch (...) {
+        notify_failure(running, std::current_exception());
+        throw;
     }
-    co_return running.result();
 }
 
 template <class T>
@@ -225,6 +238,8 @@ private:
                 failure = std::current_exception();
             }
         }
+        if (failure)
+            notify_failure(*running_, failure);
         running_.reset();
         // The destructors of the operation may have shut down the context, which destroyed the handler.
         if (!completion_)

@@ -9,6 +9,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include <exception>
 #include <optional>
 
 namespace colock::inline v0::detail::operations {
@@ -144,10 +145,6 @@ record::ptr prepare_adoption(const std::shared_ptr<core>& self, ticket_content&&
     options.ttl = options.ttl.value_or(content.ttl);
     options.retry.reset();
     auto wanted = prepare(self, std::move(content.key), std::move(options), renewal::manual, false, content.group);
-    throw_if_refused(*self, *wanted);
-    throw_if_from_parent(*self, *wanted);
-    prepare_token(*self, *wanted);
-    wanted->started = lease_clock::now();
     return wanted;
 }
 
@@ -250,27 +247,38 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     const auto proof = std::move(content.proof);
     auto wanted = prepare_adoption(self, std::move(content), std::move(options));
     acquire_guard on_exit(*self, wanted);
-    if (self->closed_to_new.load())
-        throw_shutting_down(*self, *wanted);
-    on_exit.enter_slow_path();
-    const auto policy = adoption_retry_policy(*self);
-    retry_schedule schedule(policy, wanted->started);
-    wait_state suspension;
-    suspension.ends_when_closed = true;
-    for (;;) {
-        std::uint32_t seen = 0;
-        if (wanted->current_phase() == phase::acquiring)
-            throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        switch (proceed(*self, wanted, proof, schedule, seen)) {
-        case adoption::adopted:
-            on_exit.dismiss();
-            co_return record::make_lock(std::move(wanted), std::move(self));
-        case adoption::call_again:
-            break;
-        case adoption::must_wait:
-            co_await self->async_wait(*wanted, suspension, seen);
-            break;
+    // Destroyed before the guard, which abandons the claim.
+    not_granted_report report(*self, wanted);
+    try {
+        throw_if_refused(*self, *wanted);
+        throw_if_from_parent(*self, *wanted);
+        prepare_token(*self, *wanted);
+        wanted->started = lease_clock::now();
+        if (self->closed_to_new.load())
+            throw_shutting_down(*self, *wanted);
+        on_exit.enter_slow_path();
+        const auto policy = adoption_retry_policy(*self);
+        retry_schedule schedule(policy, wanted->started);
+        wait_state suspension;
+        suspension.ends_when_closed = true;
+        for (;;) {
+            std::uint32_t seen = 0;
+            if (wanted->current_phase() == phase::acquiring)
+                throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+            switch (proceed(*self, wanted, proof, schedule, seen)) {
+            case adoption::adopted:
+                on_exit.dismiss();
+                co_return record::make_lock(std::move(wanted), std::move(self));
+            case adoption::call_again:
+                break;
+            case adoption::must_wait:
+                co_await self->async_wait(*wanted, suspension, seen);
+                break;
+            }
         }
+    } catch (...) {
+        report.on_failure(std::current_exception());
+        throw;
     }
 }
 

@@ -134,7 +134,8 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
         const std::lock_guard guard(mutex);
         if (ending.current_phase() == phase::ending && !ending.release_state().is_settling &&
             !std::exchange(ending.release_state().reported_early, true))
-            events.add({.what = lock_event::kind::released, .subject = &ending});
+            events.add(
+                {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held_for});
     }
     on_created(next, std::move(outcome.created));
     on_released(ending, std::move(outcome.released));

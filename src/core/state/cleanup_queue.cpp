@@ -65,7 +65,8 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     // while the call is still in progress.
     if (shard_.options.observer && shard_.can.immediate && !ending.release_state().is_settling && ending.granted) {
         ending.release_state().reported_early = true;
-        shard_.events.add({.what = lock_event::kind::released, .subject = &ending});
+        shard_.events.add(
+            {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held_for});
     }
     if (next) {
         next->sends_create();
@@ -156,7 +157,8 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
         shard_.events.add(
             {.what = ending.release_state().is_settling ? lock_event::kind::settled : lock_event::kind::released,
                 .subject = &ending,
-                .proven = proven});
+                .proven = proven,
+                .span = ending.release_state().held_for});
     }
     ending.move_to(phase::ended);
     ending.notify(actions.wakes);

@@ -21,14 +21,16 @@ void report(observer& listener, const lock_event& event)
         return listener.waiting(key);
     case kind::granted:
         return listener.granted(key, subject->fence, event.span);
+    case kind::not_granted:
+        return listener.not_granted(key, event.why, event.span);
     case kind::renewed:
         return listener.renewed(key, event.span);
     case kind::at_risk:
         return listener.at_risk(key, event.why);
     case kind::lost:
-        return listener.lost(key, event.reason);
+        return listener.lost(key, event.reason, event.span);
     case kind::released:
-        return listener.released(key);
+        return listener.released(key, event.span);
     case kind::settled:
         return listener.settled(key, event.proven);
     }

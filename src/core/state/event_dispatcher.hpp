@@ -24,6 +24,7 @@ struct lock_event
     {
         waiting,
         granted,
+        not_granted,
         renewed,
         at_risk,
         lost,

@@ -12,12 +12,22 @@ namespace colock::inline v0::detail {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Returns zero if the acquire was rejected before it started.
+std::chrono::nanoseconds elapsed_since(lease_clock::time_point started)
+{
+    return started == lease_clock::time_point{} ? 0ns : lease_clock::now() - started;
+}
+
+} // namespace
+
 error_context context_of(const core& self, const record& wanted)
 {
     return {.key = wanted.key(),
         .backend = self.backend_name(),
         .attempts = wanted.attempts_made,
-        .elapsed = wanted.started == lease_clock::time_point{} ? 0ns : lease_clock::now() - wanted.started};
+        .elapsed = elapsed_since(wanted.started)};
 }
 
 void throw_failed(const failure& why, error_context context)
@@ -96,6 +106,34 @@ void throw_retries_ended(
     else if (!last.holder.empty())
         context.detail = "held by " + last.holder;
     throw retry_error(errc::retry_exhausted, std::move(context));
+}
+
+namespace {
+
+std::uint64_t& counter_of(locker_stats& stats, const error_code& why) noexcept
+{
+    if (why == errc::retry_exhausted)
+        return stats.exhausted;
+    if (why == asio::error::operation_aborted)
+        return stats.cancelled;
+    return why == errc::shutting_down ? stats.shut_down : stats.failed;
+}
+
+} // namespace
+
+void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept
+{
+    deferred_actions actions;
+    {
+        const std::lock_guard guard(self.mutex);
+        ++counter_of(self.stats, why);
+        if (self.options.observer)
+            self.events.add({.what = lock_event::kind::not_granted,
+                .subject = wanted,
+                .span = elapsed_since(wanted->started),
+                .why = why});
+    }
+    actions.run(self);
 }
 
 failure_ptr unanswered(const core& self)

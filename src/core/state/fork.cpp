@@ -44,8 +44,13 @@ void core::context_forked() noexcept
                 group->has_lost = true;
             } else {
                 ++stats.losses[static_cast<std::size_t>(lost_reason::forked)];
-                if (options.observer)
-                    events.add({.what = lock_event::kind::lost, .subject = &held, .reason = lost_reason::forked});
+                leases.note_hold_time(held);
+                if (options.observer) {
+                    events.add({.what = lock_event::kind::lost,
+                        .subject = &held,
+                        .reason = lost_reason::forked,
+                        .span = held.release_state().held_for});
+                }
             }
             if (key_queue* queue = queues.find(held); queue && queue->holder == &held)
                 queue->holder = nullptr;

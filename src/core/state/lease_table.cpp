@@ -69,9 +69,20 @@ void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& a
     hold(wanted, fence);
     wanted.notify(actions.wakes);
     if (shard_.options.observer && !wanted.incomplete)
-        shard_.events.add(
-            {.what = lock_event::kind::granted, .subject = &wanted, .span = lease_clock::now() - wanted.started});
+        report_grant(wanted, lease_clock::now());
     apply_early_reports(wanted, actions);
+}
+
+void lease_table::report_grant(record& held, time_point now)
+{
+    held.release_state().granted_at = now;
+    shard_.events.add({.what = lock_event::kind::granted, .subject = &held, .span = now - held.started});
+}
+
+void lease_table::note_hold_time(record& held) const noexcept
+{
+    if (shard_.options.observer)
+        held.release_state().held_for = lease_clock::now() - held.release_state().granted_at;
 }
 
 void lease_table::apply_early_reports(record& held, deferred_actions& actions)
@@ -105,7 +116,7 @@ void lease_table::hand_out(record& held, bool renews, milliseconds max_hold, tim
     ++shard_.stats.grants;
     reschedule(held);
     if (shard_.options.observer)
-        shard_.events.add({.what = lock_event::kind::granted, .subject = &held, .span = now - held.started});
+        report_grant(held, now);
 }
 
 void lease_table::reschedule(record& held)
@@ -187,6 +198,7 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
     held.end_reason = reason;
     held.move_to(phase::ending);
     held.plan.forget_renewal();
+    note_hold_time(held);
     cleanup_queue::note_request(held, held.ttl());
     cleanup_.enter(held);
     if (key_queue* queue = shard_.queues.find(held); queue && queue->holder == &held)
@@ -203,7 +215,10 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
         held.release_state().is_settling = true;
         ++shard_.stats.losses[static_cast<std::size_t>(reason)];
         if (shard_.options.observer)
-            shard_.events.add({.what = lock_event::kind::lost, .subject = &held, .reason = reason});
+            shard_.events.add({.what = lock_event::kind::lost,
+                .subject = &held,
+                .reason = reason,
+                .span = held.release_state().held_for});
     }
     shard_.timers.schedule(held, held.answer_by);
     held.notify(actions.wakes);
@@ -222,8 +237,10 @@ void lease_table::detach(record& held, deferred_actions& actions)
     // The waiters have to learn the new expiry from the backend.
     shard_.queues.wake_heads(held, actions.wakes);
     ++shard_.stats.releases;
+    note_hold_time(held);
     if (shard_.options.observer)
-        shard_.events.add({.what = lock_event::kind::released, .subject = &held});
+        shard_.events.add(
+            {.what = lock_event::kind::released, .subject = &held, .span = held.release_state().held_for});
     held.notify(actions.wakes);
     // A shutdown waits for bodies, and a body may have made this call.
     cleanup_.drained().notify(actions.wakes);

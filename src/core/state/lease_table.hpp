@@ -50,6 +50,8 @@ public:
 
     /// Sets the timer after anything that the plan depends on has changed.
     void reschedule(record& held);
+    /// Stores for the observer, if there is one, how long the lock was held until now.
+    void note_hold_time(record& held) const noexcept;
     /// Carries out the actions that the plan requires now. Returns false if the lease has ended.
     [[nodiscard]] bool follow_plan(record& held, time_point now, deferred_actions& actions);
     void stop_body(record& held, lost_reason why, deferred_actions& actions);
@@ -84,6 +86,8 @@ private:
     /// so the lock must be released.
     [[nodiscard]] bool is_watched(const record& held) const noexcept;
     void watch_session(record& held);
+    /// Reports the grant to the observer, if there is one.
+    void report_grant(record& held, time_point now);
 
     shard& shard_;
     cleanup_queue& cleanup_;

@@ -99,6 +99,9 @@ struct release_state
     lease_clock::time_point retry_at = lease_clock::time_point::max();
     /// The latest time at which the backend may still keep this claim, if nothing removes it.
     lease_clock::time_point latest_expiry{};
+    /// Time of the grant, and the time from the grant to the end of the lease. Set only if there is an observer.
+    lease_clock::time_point granted_at{};
+    lease_clock::duration held_for{0};
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
     /// The release runs in the background, because the caller is gone or the lease was lost.
     bool is_settling = false;

@@ -39,11 +39,11 @@ public:
     void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { all += "granted "; }
     void renewed(std::string_view, std::chrono::nanoseconds) noexcept override { all += "renewed "; }
     void at_risk(std::string_view, const colock::error_code&) noexcept override { all += "at_risk "; }
-    void lost(std::string_view, colock::lost_reason reason) noexcept override
+    void lost(std::string_view, colock::lost_reason reason, std::chrono::nanoseconds) noexcept override
     {
         all += "lost:" + std::string(to_string(reason)) + ' ';
     }
-    void released(std::string_view) noexcept override { all += "released "; }
+    void released(std::string_view, std::chrono::nanoseconds) noexcept override { all += "released "; }
     void settled(std::string_view, bool) noexcept override { all += "settled "; }
 
     [[nodiscard]] bool contains(std::string_view part) const { return all.find(part) != all.npos; }

@@ -33,8 +33,8 @@ class event_log final : public observer
 {
 public:
     void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { events += "granted "; }
-    void lost(std::string_view, lost_reason) noexcept override { events += "lost "; }
-    void released(std::string_view) noexcept override { events += "released "; }
+    void lost(std::string_view, lost_reason, std::chrono::nanoseconds) noexcept override { events += "lost "; }
+    void released(std::string_view, std::chrono::nanoseconds) noexcept override { events += "released "; }
     void settled(std::string_view, bool) noexcept override { events += "settled "; }
 
     std::string events;

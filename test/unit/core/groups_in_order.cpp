@@ -32,8 +32,8 @@ public:
     }
     void renewed(std::string_view key, std::chrono::nanoseconds) noexcept override { add("renewed", key); }
     void at_risk(std::string_view key, const error_code&) noexcept override { add("at_risk", key); }
-    void lost(std::string_view key, lost_reason) noexcept override { add("lost", key); }
-    void released(std::string_view key) noexcept override { add("released", key); }
+    void lost(std::string_view key, lost_reason, std::chrono::nanoseconds) noexcept override { add("lost", key); }
+    void released(std::string_view key, std::chrono::nanoseconds) noexcept override { add("released", key); }
     void settled(std::string_view key, bool) noexcept override { settlements.emplace_back(key); }
 
     strings events;

@@ -1,0 +1,277 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// Acquires that end without a lock, and how long locks were held: the events of the observer and the statistics.
+#include "support/virtual_fixture.hpp"
+
+#include <colock/observer.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct acquire_end
+{
+    std::string key;
+    error_code why;
+    std::chrono::nanoseconds waited;
+};
+
+/// Records how acquires end, and how long locks were held.
+struct end_recorder : observer
+{
+    std::vector<acquire_end> ends;
+    std::vector<std::string> granted_keys;
+    std::vector<std::chrono::nanoseconds> hold_times;
+
+    void granted(std::string_view key, std::uint64_t, std::chrono::nanoseconds) noexcept override
+    {
+        granted_keys.emplace_back(key);
+    }
+    void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept override
+    {
+        ends.push_back({std::string(key), why, waited});
+    }
+    void released(std::string_view, std::chrono::nanoseconds held_for) noexcept override
+    {
+        hold_times.push_back(held_for);
+    }
+    void lost(std::string_view, lost_reason, std::chrono::nanoseconds held_for) noexcept override
+    {
+        hold_times.push_back(held_for);
+    }
+};
+
+/// A locker with an end_recorder.
+struct recorded_fixture
+{
+    std::shared_ptr<end_recorder> recorder = std::make_shared<end_recorder>();
+    virtual_fixture on;
+
+    explicit recorded_fixture(behind kind = behind::memory) : on(kind, {.observer = recorder}) {}
+
+    /// Returns the only recorded end, and forgets it.
+    acquire_end take_end()
+    {
+        BOOST_REQUIRE(recorder->ends.size() == 1U);
+        auto end = std::move(recorder->ends.front());
+        recorder->ends.clear();
+        return end;
+    }
+};
+
+constexpr behind all_kinds[] = {behind::memory, behind::scripted, behind::immediate};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(acquire_ends)
+
+BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_is_reported_with_the_waiting_time)
+{
+    for (const auto kind : all_kinds) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        const auto held = on.acquire("k");
+        auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).total_time(3s)}));
+        on.advance_by_steps(4s, 500ms);
+        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(on.io()));
+        const auto end = fixture.take_end();
+        BOOST_TEST(end.key == "k");
+        BOOST_TEST(end.why == error_code(errc::retry_exhausted));
+        BOOST_TEST((end.waited >= 3s && end.waited < 4s));
+        BOOST_TEST(on.locker->stats().exhausted == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(single_attempt_at_a_busy_lock_is_reported_as_exhausted)
+{
+    for (const auto kind : all_kinds) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        const auto held = on.acquire("k");
+        BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+        BOOST_TEST(fixture.take_end().why == error_code(errc::retry_exhausted));
+        BOOST_TEST(on.locker->stats().exhausted == 1U);
+        const auto other = on.run(on.locker->try_acquire("l"));
+        BOOST_TEST(other.has_value());
+        BOOST_TEST(fixture.recorder->ends.empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_acquire_is_reported)
+{
+    for (const auto kind : all_kinds) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        const auto held = on.acquire("k");
+        asio::cancellation_signal cancel;
+        on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+        on.advance(2s);
+        BOOST_TEST(fixture.recorder->ends.empty());
+        cancel.emit(asio::cancellation_type::terminal);
+        on.ready();
+        const auto end = fixture.take_end();
+        BOOST_TEST(end.why == error_code(asio::error::operation_aborted));
+        BOOST_TEST((end.waited >= 2s));
+        BOOST_TEST(on.locker->stats().cancelled == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(rejected_input_is_reported_without_a_waiting_time)
+{
+    for (const auto kind : all_kinds) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        COLOCK_THROWS(validation_error, errc::invalid_ttl, on.acquire("k", {.ttl = -1ms}));
+        const auto end = fixture.take_end();
+        BOOST_TEST(end.why == error_code(errc::invalid_ttl));
+        BOOST_TEST((end.waited == 0ns));
+        BOOST_TEST(on.locker->stats().failed == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(refusal_by_the_backend_is_reported_with_its_code)
+{
+    recorded_fixture fixture(behind::scripted);
+    auto& on = fixture.on;
+    on.script->next(operation::create, step::fail(errc::access_denied));
+    COLOCK_THROWS(create_error, errc::access_denied, on.acquire("k"));
+    BOOST_TEST(fixture.take_end().why == error_code(errc::access_denied));
+    BOOST_TEST(on.locker->stats().failed == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(shutdown_reports_each_waiting_acquire)
+{
+    for (const auto kind : all_kinds) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        const auto held = on.acquire("k");
+        auto first = on.start(on.locker->acquire("k"));
+        auto second = on.start(on.locker->acquire("k"));
+        on.ready();
+        on.run(on.locker->shutdown());
+        COLOCK_THROWS(create_error, errc::shutting_down, first.get(on.io()));
+        COLOCK_THROWS(create_error, errc::shutting_down, second.get(on.io()));
+        BOOST_TEST(fixture.recorder->ends.size() == 2U);
+        for (const auto& end : fixture.recorder->ends)
+            BOOST_TEST(end.why == error_code(errc::shutting_down));
+        BOOST_TEST(on.locker->stats().shut_down == 2U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_its_context_is_reported_as_cancelled)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        auto held = on.acquire("k");
+        on.locker->async_acquire("k", [](error_code, lock) {});
+        on.ready();
+        on.context.reset();
+        BOOST_TEST(fixture.take_end().why == error_code(asio::error::operation_aborted));
+        held = {};
+    }
+}
+
+BOOST_AUTO_TEST_CASE(incomplete_group_reports_each_of_its_keys_once)
+{
+    for (const auto kind : all_kinds) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        const auto held = on.acquire("b");
+        fixture.recorder->granted_keys.clear();
+        auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).total_time(3s)}));
+        on.advance_by_steps(4s, 500ms);
+        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(on.io()));
+        on.wind_down();
+        auto& ends = fixture.recorder->ends;
+        BOOST_REQUIRE(ends.size() == 2U);
+        BOOST_TEST((ends[0].key == "a" && ends[1].key == "b"));
+        for (const auto& end : ends) {
+            BOOST_TEST(end.why == error_code(errc::retry_exhausted));
+            BOOST_TEST((end.waited >= 3s));
+        }
+        BOOST_TEST(fixture.recorder->granted_keys.empty());
+        BOOST_TEST(on.locker->stats().exhausted == 2U);
+        ends.clear();
+        static_cast<void>(on.run(on.locker->acquire_all({"c", "d"})));
+        BOOST_TEST(ends.empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(adoption_of_a_used_ticket_is_reported)
+{
+    recorded_fixture fixture;
+    auto& on = fixture.on;
+    auto held = on.acquire("k");
+    const auto ticket = on.run(held.detach());
+    auto adopted = on.run(on.locker->adopt(ticket));
+    BOOST_TEST(fixture.recorder->ends.empty());
+    COLOCK_THROWS(create_error, errc::not_held, on.run(on.locker->adopt(ticket)));
+    const auto end = fixture.take_end();
+    BOOST_TEST(end.key == "k");
+    BOOST_TEST(end.why == error_code(errc::not_held));
+}
+
+BOOST_AUTO_TEST_CASE(every_acquire_ends_with_exactly_one_event)
+{
+    // The grant arrives, but the acquire is cancelled before its handler runs.
+    recorded_fixture fixture(behind::scripted);
+    auto& on = fixture.on;
+    on.script->next(operation::create, step::hold());
+    asio::cancellation_signal cancel;
+    on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+    on.ready();
+    on.script->deliver();
+    cancel.emit(asio::cancellation_type::terminal);
+    on.wind_down();
+    BOOST_TEST(fixture.recorder->ends.size() + fixture.recorder->granted_keys.size() == 1U);
+    const auto stats = on.locker->stats();
+    BOOST_TEST(stats.cancelled + stats.grants == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(release_and_loss_report_how_long_the_lock_was_held)
+{
+    for (const auto kind : all_kinds) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        auto& times = fixture.recorder->hold_times;
+        auto held = on.acquire("k", {.ttl = 30s});
+        on.advance(7s);
+        on.run(held.release());
+        BOOST_REQUIRE(times.size() == 1U);
+        BOOST_TEST((times[0] >= 7s && times[0] < 8s));
+
+        const auto expiring = on.acquire("k", {.ttl = 10s});
+        on.advance(15s);
+        BOOST_REQUIRE(times.size() == 2U);
+        BOOST_TEST((times[1] >= 9s && times[1] < 16s));
+
+        auto group = on.run(on.locker->acquire_all({"a", "b"}));
+        on.advance(3s);
+        on.run(group.release());
+        BOOST_REQUIRE(times.size() == 4U);
+        BOOST_TEST((times[3] >= 3s && times[3] < 4s));
+
+        auto moved = on.acquire("m", {.ttl = 30s});
+        on.advance(2s);
+        static_cast<void>(on.run(moved.detach()));
+        BOOST_REQUIRE(times.size() == 5U);
+        BOOST_TEST((times[4] >= 2s && times[4] < 3s));
+    }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
