@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace colock::inline v0 {
@@ -74,6 +75,10 @@ struct error_context
     std::string detail{};
     /// Number of attempts that the retry policy has counted, if the policy ended the call; otherwise 0.
     std::size_t counted_attempts = 0;
+    /// See retry_error::holder.
+    std::string holder{};
+    /// See retry_error::retry_after.
+    std::optional<std::chrono::nanoseconds> retry_after{};
 };
 
 /// Base class of all exceptions of colock. Copying an exception does not throw.
@@ -94,10 +99,11 @@ public:
     [[nodiscard]] const std::string& detail() const noexcept { return context().detail; }
     [[nodiscard]] std::size_t counted_attempts() const noexcept { return context().counted_attempts; }
 
+protected:
+    [[nodiscard]] const error_context& context() const noexcept;
+
 private:
     struct description;
-
-    [[nodiscard]] const error_context& context() const noexcept;
 
     std::shared_ptr<const description> description_;
 };
@@ -114,6 +120,18 @@ class COLOCK_EXPORT retry_error : public error
 {
 public:
     using error::error;
+
+    /// Returns the owner (`acquire_options::owner`) of the lock that excluded this acquire at the last attempt. Empty
+    /// if the backend has not named it, or if it is not known which caller of this locker comes next.
+    [[nodiscard]] const std::string& holder() const noexcept { return context().holder; }
+    /// Returns the time until the lock of the holder expires, counted from the end of the acquire, unless that lock is
+    /// renewed. Empty if it is not known, or if the lock has no ttl. Zero if the lock should have expired already.
+    ///
+    /// A server can pass it on to its client, for example as the header `Retry-After`.
+    [[nodiscard]] const std::optional<std::chrono::nanoseconds>& retry_after() const noexcept
+    {
+        return context().retry_after;
+    }
 };
 
 /// A release with `on_failure::raise` failed: the lock had expired or was taken, or it is unknown whether it was

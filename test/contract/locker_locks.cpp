@@ -177,6 +177,9 @@ COLOCK_CONTRACT_CASE(locker, a_policy_that_ends_reports_it)
         BOOST_TEST(exhausted.attempts() > 0U);
         BOOST_TEST((exhausted.elapsed() >= on.short_ttl() / 2));
         BOOST_TEST((exhausted.elapsed() < on.short_ttl() * 10));
+        // A backend may leave the holder and its expiry unknown, but must not report wrong ones.
+        BOOST_TEST((exhausted.holder().empty() || exhausted.holder() == mine.defaults().owner));
+        BOOST_TEST((!exhausted.retry_after() || *exhausted.retry_after() <= lock.ttl()));
     }
     run_coro(on.io(), lock.release(on_failure::raise));
 }

@@ -97,6 +97,56 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
     }
 }
 
+BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_reports_the_holder_and_its_remaining_time)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        virtual_fixture on(kind);
+        const colock::locker other(on.backend(), {.owner = "cron"});
+        const auto held = on.run(other.acquire("k", {.ttl = 20s}));
+        const auto limited = acquire_options{.retry = retry_policy::fixed(1s).total_time(5s)};
+        auto waiting = on.start(on.locker->acquire("k", limited));
+        on.advance_by_steps(6s, 1s);
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(on.io())); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->holder() == "cron");
+        BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
+        BOOST_TEST((*thrown->retry_after() > 13s && *thrown->retry_after() <= 15s));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named)
+{
+    for (const auto kind : {behind::memory, behind::scripted}) {
+        virtual_fixture on(kind);
+        auto earlier = on.acquire("k", {.owner = "earlier"});
+        auto second = on.start(on.locker->acquire("k", {.ttl = 20s, .owner = "me"}));
+        auto third = on.start(on.locker->acquire("k"));
+        on.ready();
+        on.run(earlier.release());
+        const auto held = second.get(on.io());
+        auto first = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).times(1)}));
+        on.advance_by_steps(3s, 1s);
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(first.get(on.io())); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->holder() == "me");
+        BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
+        BOOST_TEST((*thrown->retry_after() > 10s && *thrown->retry_after() <= 20s));
+        on.run(on.locker->shutdown());
+        COLOCK_THROWS(create_error, errc::shutting_down, third.get(on.io()));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(unknown_holder_has_no_remaining_time)
+{
+    virtual_fixture on(behind::scripted);
+    on.script->next(operation::create, step::busy({}, {}));
+    const auto thrown =
+        thrown_by<retry_error>([&] { static_cast<void>(on.acquire("k", {.retry = retry_policy::never()})); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->holder().empty());
+    BOOST_TEST(!thrown->retry_after().has_value());
+}
+
 BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
 {
     virtual_fixture on(behind::scripted);

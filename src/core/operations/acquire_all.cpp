@@ -220,7 +220,10 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     if (answer.status == create_status::failed && !is_retryable(answer.error->code))
         throw_failed(*answer.error, context_of(*core_, failed));
     if (counts)
-        count_failure(failed, {.is_answered = true, .error = answer.error, .holder = answer.holder});
+        count_failure(failed, {.is_answered = true,
+                                  .error = answer.error,
+                                  .holder = answer.holder,
+                                  .holder_expires = holder_expiry(answer, lease_clock::now())});
     if (answer.status == create_status::busy) {
         asked.front()->acquire.mark_first_as_counted();
     } else {

@@ -40,9 +40,7 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
         release_late_grant(self, wanted, now);
         break;
     case create_status::busy:
-        counts = subject.acquire.on_busy(now, now - subject.sent(),
-            outcome.retry_after > lease_clock::duration::zero() ? saturating_add(now, outcome.retry_after)
-                                                                : lease_clock::time_point::max());
+        counts = subject.acquire.on_busy(now, now - subject.sent(), holder_expiry(outcome, now));
         subject.outcome().holder = std::move(outcome.holder);
         break;
     case create_status::failed:
@@ -54,7 +52,10 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
     }
     if (counts && !schedule.on_failed(now)) {
         throw_retries_ended(self, subject, schedule,
-            {.is_answered = true, .error = subject.outcome().error, .holder = subject.outcome().holder});
+            {.is_answered = true,
+                .error = subject.outcome().error,
+                .holder = subject.outcome().holder,
+                .holder_expires = subject.acquire.holder_expires()});
     }
 }
 

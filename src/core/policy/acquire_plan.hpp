@@ -75,6 +75,8 @@ public:
     void on_sent_at_once() noexcept { was_sent_ = true; }
     /// Called when the answer is busy, after `took`. Returns true if the attempt counts under the policy.
     [[nodiscard]] bool on_busy(time_point now, lease_clock::duration took, time_point expires) noexcept;
+    /// Returns when the conflicting grant expires, as the last answer has reported; max if that is not known.
+    [[nodiscard]] time_point holder_expires() const noexcept { return holder_expires_; }
     /// Called when the answer is an error, or a grant that arrived too late. Returns true if the attempt counts under
     /// the policy. An attempt does not count if its delay under the policy was not over, and it was made to check an
     /// earlier result or because the backend could be reached again.

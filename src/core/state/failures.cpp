@@ -68,13 +68,14 @@ last_answer answer_to(const core& self, const record& wanted, lease_clock::time_
     return {.is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
         .is_in_flight = is_sent,
         .error = wanted.outcome().error,
-        .holder = wanted.outcome().holder};
+        .holder = wanted.outcome().holder,
+        .holder_expires = wanted.acquire.holder_expires()};
 }
 
 last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
 {
-    if (queue.holder)
-        return {.is_answered = true};
+    if (const auto* const holder = queue.holder)
+        return {.is_answered = true, .holder = holder->owner().owner, .holder_expires = holder->lease().valid_until()};
     last_answer known = queue.answer;
     const record& first = queue.members.front();
     known.is_behind = first.in_flight == operation::none || !self.answers.is_overdue(first.sent(), now);
@@ -105,6 +106,9 @@ void throw_retries_ended(
         context.detail = "another caller of this locker is first";
     else if (!last.holder.empty())
         context.detail = "held by " + last.holder;
+    context.holder = last.holder;
+    if (last.holder_expires != lease_clock::time_point::max())
+        context.retry_after = std::max<lease_clock::duration>(last.holder_expires - lease_clock::now(), 0ns);
     throw retry_error(errc::retry_exhausted, std::move(context));
 }
 

@@ -29,8 +29,10 @@ struct last_answer
     /// Another caller of this locker is first, and the backend's answer to it is not overdue.
     bool is_behind = false;
     failure_ptr error{};
-    /// The holder that the backend has named; may be empty.
+    /// The owner of the conflicting lock, if it is known.
     std::string holder{};
+    /// When the conflicting lock expires; max if that is not known.
+    lease_clock::time_point holder_expires = lease_clock::time_point::max();
 };
 
 /// The acquires of one locker that want the same key, in arrival order. Only heads send requests to the backend: one

@@ -258,6 +258,8 @@ public:
 
     // Small members of the lease.
     bool granted : 1 = false;
+    /// The end of the lease also notifies the callers that wait for the first loss in a group.
+    bool notifies_group : 1 = false;
     /// The loss has already been reported to a release.
     bool loss_reported : 1 = false;
     /// The shutdown has already ended this lock, or stopped its body.
@@ -304,6 +306,14 @@ private:
 
 /// Sets an error if an adapter has reported a failure without one.
 void ensure_error(failure_ptr& why);
+
+/// Returns when the conflicting lock expires, according to an answer that arrived at `now`; max if that is not known.
+[[nodiscard]] inline lease_clock::time_point holder_expiry(
+    const create_outcome& answer, lease_clock::time_point now) noexcept
+{
+    return answer.retry_after > lease_clock::duration::zero() ? saturating_add(now, answer.retry_after)
+                                                              : lease_clock::time_point::max();
+}
 
 /// Whether the retry policy applies to a failed attempt with this error. If not, the error ends the acquire.
 [[nodiscard]] inline bool is_retryable(const error_code& code) noexcept
