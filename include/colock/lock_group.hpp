@@ -1,10 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/lock.hpp>
 #include <colock/stats.hpp>
 
+#include <chrono>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -46,11 +48,25 @@ private:
     std::vector<group_member> members_;
 };
 
+/// A lock of a group whose lease has ended; see lock_group::lost.
+struct lost_lock
+{
+    std::string key{};
+    lost_reason reason = lost_reason::released;
+};
+
 /// Locks that are held together under one group id. Move-only; the destructor releases them, the newest first.
 ///
 /// A handle that was made by `locker::group(id)` acts on all locks with that id in the backend: on the locks that were
 /// acquired through this handle, and on the locks of other handles and processes. Every other handle acts only on the
 /// locks that it contains. The destructor releases only the locks that were acquired through this handle.
+///
+/// An empty group has no locks. A default-constructed or moved-from group also has no locker: its `acquire` and `lost`
+/// fail with validation_error `invalid_options`, its `extend` and `release` return an empty list. Its `async_`
+/// functions throw this exception when they are called, because there is no executor to complete on.
+///
+/// The `async_` functions refer to the group: it must exist, at the same place, until the operation has been initiated,
+/// and for `async_acquire` until the operation has completed.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 ///
@@ -110,12 +126,74 @@ public:
     ///     others. The locks of this handle have been released as far as possible.
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> release();
 
+    /// Completes when the lease of the first lock of this handle has ended, with its key and the reason; at once if a
+    /// lease has ended already. If several have ended, reports the one that was acquired first. Locks that are acquired
+    /// or taken out after the call do not change it: it waits for the locks that the handle contains at the call.
+    ///
+    /// Cancellation: all types end the wait with `operation_aborted`.
+    /// \throws validation_error `invalid_options`: the group has no locks
+    [[nodiscard]] asio::awaitable<lost_lock> lost() const;
+
+    /// `void(error_code)`
+    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
+    auto async_acquire(std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken())
+    {
+        return detail::async_operation<void>(
+            executor(),
+            [this, key = std::move(key), options = std::move(options)](const asio::any_io_executor& executor,
+                detail::verb_handler<void> handler, const asio::any_io_executor& caller) mutable {
+                start_acquire(std::move(key), std::move(options), executor, std::move(handler), caller);
+            },
+            std::forward<CompletionToken>(completion_token));
+    }
+    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
+    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken())
+    {
+        return async_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
+    }
+    /// `void(error_code, std::vector<lock_report>)`
+    template <asio::completion_token_for<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
+    auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
+    {
+        return detail::async_verb<std::vector<lock_report>>(
+            executor(), [this, ttl] { return extend(ttl); }, std::forward<CompletionToken>(completion_token));
+    }
+    /// `void(error_code, std::vector<lock_report>)`
+    template <asio::completion_token_for<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
+    auto async_release(CompletionToken&& completion_token = CompletionToken())
+    {
+        return detail::async_verb<std::vector<lock_report>>(
+            executor(), [this] { return release(); }, std::forward<CompletionToken>(completion_token));
+    }
+    /// `void(error_code, lost_lock)`. Throws validation_error when it is called, if the group has no locks.
+    template <asio::completion_token_for<void(error_code, lost_lock)> CompletionToken = default_token>
+    auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_operation<lost_lock>(
+            executor(),
+            [claims = claims(), core = core_](const asio::any_io_executor& executor,
+                detail::verb_handler<lost_lock> handler, const asio::any_io_executor& caller) {
+                start_lost(claims, core, executor, std::move(handler), caller);
+            },
+            std::forward<CompletionToken>(completion_token));
+    }
+
 private:
     friend class detail::core;
+    using core_ptr = std::shared_ptr<detail::core>;
 
     void drop() noexcept;
+    /// \throws validation_error `invalid_options` if the group has no locker
+    [[nodiscard]] asio::any_io_executor executor() const;
+    /// \throws validation_error `invalid_options` if the group has no locks
+    [[nodiscard]] std::vector<claim_ptr> claims() const;
+    void start_acquire(std::string&& key, acquire_options&& options, const asio::any_io_executor& executor,
+        detail::verb_handler<void> handler, const asio::any_io_executor& caller);
+    static void start_lost(const std::vector<claim_ptr>& claims, const core_ptr& core,
+        const asio::any_io_executor& executor, detail::verb_handler<lost_lock> handler,
+        const asio::any_io_executor& caller);
 
-    std::shared_ptr<detail::core> core_;
+    core_ptr core_;
     std::string id_;
     std::vector<lock> locks_;
     /// Whether this handle acts on all locks of its id, wherever they are held.

@@ -12,6 +12,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -156,13 +157,49 @@ public:
     [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
         std::string key, acquire_options options, Body body) const
     {
-        return detail::with_lock<Body>(core(), std::move(key), std::move(options), std::move(body));
+        return detail::with_lock(core(), std::move(key), std::move(options), std::move(body));
     }
     template <class Body>
         requires detail::lock_body<Body>
     [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(std::string key, Body body) const
     {
-        return detail::with_lock<Body>(core(), std::move(key), {}, std::move(body));
+        return detail::with_lock(core(), std::move(key), acquire_options{}, std::move(body));
+    }
+
+    /// Acquires all locks or none, as acquire_all does, runs `body`, and releases the locks.
+    ///
+    /// The body takes `lock_group&` or nothing. Otherwise the function is like the `with_lock` of one key. Each event
+    /// that cancels the body concerns any of the locks: the body is cancelled when the first lock is lost or can soon
+    /// end. Locks that the body adds to the group are released, too, but their loss does not cancel the body.
+    /// \throws lost_error `lost`: one of the leases was lost before the body ended. `key()` names the lock.
+    template <class Body>
+        requires detail::lock_body<Body, lock_group>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
+        group_members keys, acquire_options options, Body body) const
+    {
+        return detail::with_lock(core(), std::move(keys), std::move(options), std::move(body));
+    }
+    template <class Body>
+        requires detail::lock_body<Body, lock_group>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
+        group_members keys, Body body) const
+    {
+        return with_lock(std::move(keys), acquire_options{}, std::move(body));
+    }
+    // A list in braces would also convert to a string.
+    template <class Body>
+        requires detail::lock_body<Body, lock_group>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
+        std::initializer_list<group_member> keys, acquire_options options, Body body) const
+    {
+        return with_lock(group_members(keys), std::move(options), std::move(body));
+    }
+    template <class Body>
+        requires detail::lock_body<Body, lock_group>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
+        std::initializer_list<group_member> keys, Body body) const
+    {
+        return with_lock(group_members(keys), acquire_options{}, std::move(body));
     }
 
     /// Returns whether the key is held. Waiters do not count.
@@ -211,7 +248,8 @@ public:
     ///
     /// Idempotent. The report also contains what an earlier call could not complete.
     [[nodiscard]] asio::awaitable<shutdown_report> shutdown(
-        std::chrono::milliseconds deadline = std::chrono::seconds(5)) const;
+        std::chrono::milliseconds deadline = default_shutdown_deadline) const;
+    static constexpr std::chrono::milliseconds default_shutdown_deadline{5'000};
 
     /// `void(error_code, lock)`
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
@@ -288,8 +326,8 @@ public:
     auto async_with_lock(std::string key, acquire_options options, Body body,
         CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_with_lock<Body>(core(), get_executor(), std::move(key), std::move(options),
-            std::move(body), std::forward<CompletionToken>(completion_token));
+        return detail::async_with_lock(core(), get_executor(), std::move(key), std::move(options), std::move(body),
+            std::forward<CompletionToken>(completion_token));
     }
     template <class Body, class CompletionToken = default_token>
         requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
@@ -297,6 +335,41 @@ public:
     {
         return async_with_lock(
             std::move(key), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
+    }
+    template <class Body, class CompletionToken = default_token>
+        requires detail::lock_body<Body, lock_group> &&
+                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
+    auto async_with_lock(group_members keys, acquire_options options, Body body,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_with_lock(core(), get_executor(), std::move(keys), std::move(options), std::move(body),
+            std::forward<CompletionToken>(completion_token));
+    }
+    template <class Body, class CompletionToken = default_token>
+        requires detail::lock_body<Body, lock_group> &&
+                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
+    auto async_with_lock(group_members keys, Body body, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_with_lock(
+            std::move(keys), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
+    }
+    template <class Body, class CompletionToken = default_token>
+        requires detail::lock_body<Body, lock_group> &&
+                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
+    auto async_with_lock(std::initializer_list<group_member> keys, acquire_options options, Body body,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_with_lock(
+            group_members(keys), std::move(options), std::move(body), std::forward<CompletionToken>(completion_token));
+    }
+    template <class Body, class CompletionToken = default_token>
+        requires detail::lock_body<Body, lock_group> &&
+                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
+    auto async_with_lock(std::initializer_list<group_member> keys, Body body,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_with_lock(
+            group_members(keys), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
     }
 
     /// `void(error_code, bool)`
@@ -337,6 +410,11 @@ public:
     {
         return async_list(std::move(which), list_order::any, std::forward<CompletionToken>(completion_token));
     }
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    auto async_list(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_list(filter{}, std::forward<CompletionToken>(completion_token));
+    }
     /// `void(error_code, lock_page)`
     template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
     auto async_list_page(filter which, std::string cursor, CompletionToken&& completion_token = CompletionToken()) const
@@ -348,6 +426,16 @@ public:
             },
             std::forward<CompletionToken>(completion_token));
     }
+    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
+    auto async_list_page(filter which, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_list_page(std::move(which), std::string(), std::forward<CompletionToken>(completion_token));
+    }
+    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
+    auto async_list_page(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_list_page(filter{}, std::forward<CompletionToken>(completion_token));
+    }
     /// `void(error_code, std::vector<lock_status>)`
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
@@ -355,6 +443,11 @@ public:
         return detail::async_verb<std::vector<lock_status>>(
             get_executor(), [self = core(), limit] { return purge_verb(self, limit); },
             std::forward<CompletionToken>(completion_token));
+    }
+    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    auto async_purge(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_purge(0, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
@@ -372,6 +465,11 @@ public:
         return detail::async_verb<shutdown_report>(
             get_executor(), [self = core(), deadline] { return shutdown_verb(self, deadline); },
             std::forward<CompletionToken>(completion_token));
+    }
+    template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>
+    auto async_shutdown(CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_shutdown(default_shutdown_deadline, std::forward<CompletionToken>(completion_token));
     }
 
 private:

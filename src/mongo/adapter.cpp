@@ -160,11 +160,13 @@ private:
 
 namespace {
 
-const mongo_adapter& checked_cast_adapter(const adapter& given)
+const mongo_adapter& checked_cast_adapter(const adapter* given)
 {
-    const auto* const ours = dynamic_cast<const mongo_adapter*>(&given);
-    if (!ours)
-        throw std::invalid_argument("not an adapter of colock::mongo");
+    const auto* const ours = dynamic_cast<const mongo_adapter*>(given);
+    if (!ours) {
+        throw validation_error(errc::invalid_options,
+            {.detail = "the adapter is not one of MongoDB; pass an adapter of colock::mongo::make_adapter"});
+    }
     return *ours;
 }
 
@@ -180,12 +182,12 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options se
 
 waiting_by waiting(const adapter& of)
 {
-    return detail::checked_cast_adapter(of).waiting();
+    return detail::checked_cast_adapter(&of).waiting();
 }
 
 asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of)
 {
-    const auto& ours = detail::checked_cast_adapter(*of);
+    const auto& ours = detail::checked_cast_adapter(of.get());
     const auto why = co_await colock::detail::await_completion<failure_ptr>(
         [&ours](auto done) { ours.start_indexes(std::move(done)); });
     if (why) {

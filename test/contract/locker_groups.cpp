@@ -131,6 +131,36 @@ COLOCK_CONTRACT_CASE(locker, group_that_gives_up_releases_everything)
     run_coro(on.io(), blocker.release(on_failure::raise));
 }
 
+COLOCK_CONTRACT_CASE(locker, with_lock_of_several_keys_holds_all_of_them_until_the_body_ends)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto result = run_coro(on.io(), mine.with_lock({"b", "a"}, [&](lock_group& held) -> asio::awaitable<int> {
+        BOOST_TEST(held.size() == 2U);
+        BOOST_TEST(!(co_await other.try_acquire("a")).has_value());
+        BOOST_TEST(!(co_await other.try_acquire("b")).has_value());
+        co_return 7;
+    }));
+    BOOST_TEST(result == 7);
+    BOOST_TEST(!is_taken(on, other, "a"));
+    BOOST_TEST(!is_taken(on, other, "b"));
+}
+
+COLOCK_CONTRACT_CASE(locker, group_reports_its_first_loss, &capabilities::list)
+{
+    const auto mine = on.make_locker(), other = on.make_other_locker();
+    auto group = run_coro(on.io(), mine.acquire_all(strings{"a", "b"}, {.renewal = renewal::automatic}));
+    auto waiting = testing::start(on.io(), group.lost());
+    testing::run_ready(on.io());
+    BOOST_TEST(!waiting.done());
+    static_cast<void>(run_coro(on.io(), other.break_lock("b")));
+    pass_slowly_until(on, [&] { return waiting.done(); });
+    const auto lost = waiting.get(on.io());
+    BOOST_TEST(lost.key == "b");
+    BOOST_TEST((lost.reason != lost_reason::released));
+    BOOST_TEST(!group.held());
+    run_coro(on.io(), group.release());
+}
+
 COLOCK_CONTRACT_CASE(locker, global_lock_excludes_itself_and_no_other_key)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();

@@ -43,6 +43,19 @@ asio::awaitable<int> busy_body(lock&)
     co_return 1;
 }
 
+asio::awaitable<int> busy_group_body(lock_group&)
+{
+    for (int n = 0; n < 3; ++n)
+        co_await asio::post(asio::deferred);
+    co_return 1;
+}
+
+asio::awaitable<void> sleeping_group_body(lock_group&)
+{
+    lease_timer timer(co_await asio::this_coro::executor, 1min);
+    co_await timer.async_wait(asio::deferred);
+}
+
 asio::awaitable<void> sleeping_body(lock&)
 {
     lease_timer timer(co_await asio::this_coro::executor, 1min);
@@ -78,6 +91,14 @@ std::vector<scenario> make_scenarios()
     };
     const auto with_async = [](auto body) {
         return [body](scenario_run& s) { s.env.locker->async_with_lock("k", {.ttl = 10h}, body, s.handler()); };
+    };
+    const auto with_several_awaitable = [](auto body) {
+        return [body](scenario_run& s) { s.spawn(s.env.locker->with_lock({"a", "k", "z"}, {.ttl = 10h}, body)); };
+    };
+    const auto with_several_async = [](auto body) {
+        return [body](scenario_run& s) {
+            s.env.locker->async_with_lock({"a", "k", "z"}, {.ttl = 10h}, body, s.handler());
+        };
     };
     const auto skip_minutes = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 2min); };
     const auto skip_seconds = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 5s); };
@@ -162,9 +183,22 @@ std::vector<scenario> make_scenarios()
                 other_locker_holds(s);
                 s.group = s.env.run(s.env.locker->acquire_all({"a", "b"}));
             },
-            [](scenario_run& s) { s.spawn(s.group.acquire("k")); }, {}, {others_release}},
-        {"group.extend", hold_group, [](scenario_run& s) { s.spawn(s.group.extend(20s)); }, {}, {}},
-        {"group.release", hold_group, [](scenario_run& s) { s.spawn(s.group.release()); }, {}, {}},
+            [](scenario_run& s) { s.spawn(s.group.acquire("k")); },
+            [](scenario_run& s) { s.group.async_acquire("k", s.handler()); }, {others_release}},
+        {"group.extend", hold_group, [](scenario_run& s) { s.spawn(s.group.extend(20s)); },
+            [](scenario_run& s) { s.group.async_extend(20s, s.handler()); }, {}},
+        {"group.release", hold_group, [](scenario_run& s) { s.spawn(s.group.release()); },
+            [](scenario_run& s) { s.group.async_release(s.handler()); }, {}},
+        {"group.lost", hold_group, [](scenario_run& s) { s.spawn(s.group.lost()); },
+            [](scenario_run& s) { s.group.async_lost(s.handler()); },
+            {[](scenario_run& s) { static_cast<void>(run_coro(s.env.io(), s.other_locker->break_lock("k"))); },
+                [](scenario_run& s) { s.env.clock.advance(s.env.io(), 20h); }}},
+        {"with_lock of several keys", nothing, with_several_awaitable(busy_group_body),
+            with_several_async(busy_group_body), {}},
+        {"with_lock of several keys, one held by another process", other_locker_holds,
+            with_several_awaitable(busy_group_body), with_several_async(busy_group_body), {others_release}},
+        {"with_lock of several keys, sleeping body", nothing, with_several_awaitable(sleeping_group_body),
+            with_several_async(sleeping_group_body), {skip_minutes}},
         {"extend", hold_subject, [](scenario_run& s) { s.spawn(s.subject.extend(20s)); },
             [](scenario_run& s) { s.subject.async_extend(20s, s.handler()); }, {}},
         {"release", hold_subject, [](scenario_run& s) { s.spawn(s.subject.release()); },

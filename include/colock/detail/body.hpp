@@ -5,6 +5,7 @@
 #include <colock/detail/export.hpp>
 #include <colock/detail/wrapped_handler.hpp>
 #include <colock/lock.hpp>
+#include <colock/lock_group.hpp>
 #include <colock/options.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -37,57 +38,64 @@ struct unwrap_awaitable<asio::awaitable<T, asio::any_io_executor>>
     static constexpr bool awaited = true;
 };
 
-template <class Body>
-constexpr bool takes_lock = std::invocable<Body&, lock&>;
+/// What the body of a `with_lock` receives: a lock for one key, a group for several.
+template <class Keys>
+using held_by = std::conditional_t<std::is_same_v<Keys, group_members>, lock_group, lock>;
+
+template <class Body, class Held>
+constexpr bool takes_lock = std::invocable<Body&, Held&>;
 
 /// The result of calling a body. Has no `type` if it cannot be called, so that the compiler's error names the caller.
-template <class Body>
+template <class Body, class Held>
 struct body_return
 {
 };
-template <class Body>
-    requires(!takes_lock<Body> && std::invocable<Body&>)
-struct body_return<Body>
+template <class Body, class Held>
+    requires(!takes_lock<Body, Held> && std::invocable<Body&>)
+struct body_return<Body, Held>
 {
     using type = std::invoke_result_t<Body&>;
 };
-template <class Body>
-    requires takes_lock<Body>
-struct body_return<Body>
+template <class Body, class Held>
+    requires takes_lock<Body, Held>
+struct body_return<Body, Held>
 {
-    using type = std::invoke_result_t<Body&, lock&>;
+    using type = std::invoke_result_t<Body&, Held&>;
 };
 
-template <class Body>
-using body_result_t = typename unwrap_awaitable<typename body_return<Body>::type>::type;
+template <class Body, class Held = lock>
+using body_result_t = typename unwrap_awaitable<typename body_return<Body, Held>::type>::type;
 
-template <class Body>
-concept lock_body = std::move_constructible<Body> && (takes_lock<Body> || std::invocable<Body&>) &&
-                    (std::is_void_v<body_result_t<Body>> || std::move_constructible<body_result_t<Body>>) &&
-                    !std::is_reference_v<body_result_t<Body>>;
+template <class Body, class Held = lock>
+concept lock_body = std::move_constructible<Body> && (takes_lock<Body, Held> || std::invocable<Body&>) &&
+                    (std::is_void_v<body_result_t<Body, Held>> || std::move_constructible<body_result_t<Body, Held>>) &&
+                    !std::is_reference_v<body_result_t<Body, Held>>;
 
-template <class Body>
-using body_signature_t = exception_signature_t<verb_signature_t<body_result_t<Body>>>;
+template <class Body, class Held = lock>
+using body_signature_t = exception_signature_t<verb_signature_t<body_result_t<Body, Held>>>;
 
 /// Reference to a body and its result, without their types. Exactly one of the two function pointers is null.
+template <class Held>
 struct body_ref
 {
     void* object;
     /// Runs a body that returns an awaitable.
-    asio::awaitable<void> (*run)(void* object, lock& held);
+    asio::awaitable<void> (*run)(void* object, Held& held);
     /// Calls a body that returns a plain value or nothing.
-    void (*call)(void* object, lock& held);
+    void (*call)(void* object, Held& held);
 };
 
-/// The part of `with_lock` that does not depend on the type of the body. Defined in src/core/operations/with_lock.cpp.
+// The part of `with_lock` that does not depend on the type of the body. Defined in src/core/operations/with_lock.cpp.
 COLOCK_EXPORT asio::awaitable<void> run_with_lock(
-    std::shared_ptr<core> core, std::string key, acquire_options options, body_ref body);
+    std::shared_ptr<core> core, std::string key, acquire_options options, body_ref<lock> body);
+COLOCK_EXPORT asio::awaitable<void> run_with_lock(
+    std::shared_ptr<core> core, group_members keys, acquire_options options, body_ref<lock_group> body);
 
-template <class Body>
+template <class Body, class Held>
 class body_slot
 {
 public:
-    using result_type = body_result_t<Body>;
+    using result_type = body_result_t<Body, Held>;
     using stored_type = std::conditional_t<std::is_void_v<result_type>, std::monostate, result_type>;
 
     explicit body_slot(Body given) : body(std::move(given)) {}
@@ -95,9 +103,9 @@ public:
     Body body;
     std::optional<stored_type> result;
 
-    [[nodiscard]] body_ref ref() noexcept
+    [[nodiscard]] body_ref<Held> ref() noexcept
     {
-        if constexpr (unwrap_awaitable<typename body_return<Body>::type>::awaited)
+        if constexpr (unwrap_awaitable<typename body_return<Body, Held>::type>::awaited)
             return {this, &run, nullptr};
         else
             return {this, nullptr, &call};
@@ -110,14 +118,14 @@ public:
     }
 
 private:
-    typename body_return<Body>::type invoke(lock& held)
+    typename body_return<Body, Held>::type invoke(Held& held)
     {
-        if constexpr (takes_lock<Body>)
+        if constexpr (takes_lock<Body, Held>)
             return body(held);
         else
             return body();
     }
-    static asio::awaitable<void> run(void* object, lock& held)
+    static asio::awaitable<void> run(void* object, Held& held)
     {
         auto& self = *static_cast<body_slot*>(object);
         if constexpr (std::is_void_v<result_type>)
@@ -125,7 +133,7 @@ private:
         else
             self.result.emplace(co_await self.invoke(held));
     }
-    static void call(void* object, lock& held)
+    static void call(void* object, Held& held)
     {
         auto& self = *static_cast<body_slot*>(object);
         if constexpr (std::is_void_v<result_type>)
@@ -135,48 +143,50 @@ private:
     }
 };
 
-template <class Body>
-asio::awaitable<body_result_t<Body>> with_lock(
-    std::shared_ptr<core> core, std::string key, acquire_options options, Body body)
+template <class Keys, class Body>
+asio::awaitable<body_result_t<Body, held_by<Keys>>> with_lock(
+    std::shared_ptr<core> core, Keys keys, acquire_options options, Body body)
 {
-    body_slot<Body> slot(std::move(body));
-    co_await run_with_lock(std::move(core), std::move(key), std::move(options), slot.ref());
+    body_slot<Body, held_by<Keys>> slot(std::move(body));
+    co_await run_with_lock(std::move(core), std::move(keys), std::move(options), slot.ref());
     co_return slot.take();
 }
 
 /// Runs the body of an `async_with_lock`. The slot is shared between this coroutine and the completion of the
 /// operation.
-template <class Body>
-asio::awaitable<void> with_shared_body(
-    std::shared_ptr<core> core, std::string key, acquire_options options, std::shared_ptr<body_slot<Body>> slot)
+template <class Keys, class Body>
+asio::awaitable<void> with_shared_body(std::shared_ptr<core> core, Keys keys, acquire_options options,
+    std::shared_ptr<body_slot<Body, held_by<Keys>>> slot)
 {
-    co_await run_with_lock(std::move(core), std::move(key), std::move(options), slot->ref());
+    co_await run_with_lock(std::move(core), std::move(keys), std::move(options), slot->ref());
 }
 
 /// Completion handler of an `async_with_lock` whose body returns a value. Its associated characteristics are those of
 /// the caller's handler.
-template <class Handler, class Body>
+template <class Handler, class Slot>
 struct body_completion
 {
     using wrapped_handler_type = wrapped_handler<Handler>;
     Handler handler;
-    std::shared_ptr<body_slot<Body>> slot;
+    std::shared_ptr<Slot> slot;
 
     void operator()(std::exception_ptr failure)
     {
-        body_result_t<Body> result = slot->result ? std::move(*slot->result) : body_result_t<Body>{};
+        using result_type = typename Slot::result_type;
+        result_type result = slot->result ? std::move(*slot->result) : result_type{};
         slot.reset();
         std::move(handler)(std::move(failure), std::move(result));
     }
 };
 
-template <class Body>
+template <class Keys, class Body>
 struct with_lock_initiation
 {
     using executor_type = initiation_executor;
+    using slot_type = body_slot<Body, held_by<Keys>>;
     std::shared_ptr<core> core_;
     executor_type executor;
-    std::string key;
+    Keys keys;
     acquire_options options;
     Body body;
 
@@ -186,23 +196,24 @@ struct with_lock_initiation
     void operator()(Handler&& handler)
     {
         const auto caller = executor_of(handler);
-        auto slot = std::make_shared<body_slot<Body>>(std::move(body));
-        auto verb = with_shared_body<Body>(std::move(core_), std::move(key), std::move(options), slot);
-        if constexpr (std::is_void_v<body_result_t<Body>>) {
+        auto slot = std::make_shared<slot_type>(std::move(body));
+        auto verb = with_shared_body<Keys, Body>(std::move(core_), std::move(keys), std::move(options), slot);
+        if constexpr (std::is_void_v<typename slot_type::result_type>) {
             run_verb<void>(executor, std::move(verb), std::forward<Handler>(handler), caller);
         } else {
             run_verb<void>(executor, std::move(verb),
-                body_completion<std::decay_t<Handler>, Body>{std::forward<Handler>(handler), std::move(slot)}, caller);
+                body_completion<std::decay_t<Handler>, slot_type>{std::forward<Handler>(handler), std::move(slot)},
+                caller);
         }
     }
 };
 
-template <class Body, class CompletionToken>
-auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, std::string key,
-    acquire_options options, Body body, CompletionToken&& completion_token)
+template <class Keys, class Body, class CompletionToken>
+auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, Keys keys, acquire_options options,
+    Body body, CompletionToken&& completion_token)
 {
-    return asio::async_initiate<CompletionToken, body_signature_t<Body>>(
-        with_lock_initiation<Body>{std::move(core), initiation_executor(std::move(executor)), std::move(key),
+    return asio::async_initiate<CompletionToken, body_signature_t<Body, held_by<Keys>>>(
+        with_lock_initiation<Keys, Body>{std::move(core), initiation_executor(std::move(executor)), std::move(keys),
             std::move(options), std::move(body)},
         completion_token);
 }

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/tls.hpp>
@@ -109,13 +110,22 @@ COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
 /// Creates the indexes that speed up `list` by group and `purge`, if they do not exist. The indexes are optional: they
 /// only matter for the speed in a collection with many locks.
 ///
-/// \param of an adapter of colock::mongo::make_adapter; else throws `std::invalid_argument`
 /// \throws colock::error the errors of any operation
+/// \throws validation_error `invalid_options`: `of` is null or not an adapter of colock::mongo::make_adapter
 /// Cancellation: not supported; the function ends within the operation timeout.
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of);
+/// `void(error_code)`. The default executor of the handler is that of the adapter, which must not be null.
+template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
+auto async_create_indexes(std::shared_ptr<adapter> of, CompletionToken&& completion_token = CompletionToken())
+{
+    auto executor = of->executor();
+    return colock::detail::async_verb<void>(
+        std::move(executor), [of = std::move(of)] { return create_indexes(of); },
+        std::forward<CompletionToken>(completion_token));
+}
 
 /// Returns how waiters of the adapter are currently notified of a release.
-/// \param of an adapter of colock::mongo::make_adapter; else throws `std::invalid_argument`
+/// \throws validation_error `invalid_options`: `of` is not an adapter of colock::mongo::make_adapter
 ///
 /// Thread safety: safe.
 COLOCK_EXPORT [[nodiscard]] waiting_by waiting(const adapter& of);

@@ -62,6 +62,8 @@ template void run_verb(const asio::any_io_executor&, asio::awaitable<std::string
     const asio::any_io_executor&);
 template void run_verb(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,
     verb_handler<std::vector<lock_status>>, const asio::any_io_executor&);
+template void run_verb(const asio::any_io_executor&, asio::awaitable<std::vector<lock_report>>,
+    verb_handler<std::vector<lock_report>>, const asio::any_io_executor&);
 template void run_verb(const asio::any_io_executor&, asio::awaitable<shutdown_report>, verb_handler<shutdown_report>,
     const asio::any_io_executor&);
 

@@ -7,8 +7,10 @@
 #include "core/state/handles.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -228,20 +230,121 @@ bool lock_group::held() const noexcept
     return !locks_.empty() && std::all_of(locks_.begin(), locks_.end(), [](const lock& each) { return each.held(); });
 }
 
+namespace {
+
+[[noreturn]] void throw_no_locker(std::string key = {})
+{
+    throw validation_error(errc::invalid_options,
+        {.key = std::move(key), .detail = "the group is empty or was moved from; acquire a new one"});
+}
+
+/// Makes the record of an acquire that adds a lock to a group.
+record::ptr prepare_member(const std::shared_ptr<core>& self, const std::string& id, const std::vector<lock>& locks,
+    std::string&& key, acquire_options&& options)
+{
+    const bool is_member = std::ranges::find(locks, key, &lock::key) != locks.end();
+    auto wanted = detail::operations::prepare(self, std::move(key), std::move(options), renewal::manual, true, id);
+    if (is_member && !wanted->refused) {
+        wanted->refused = std::make_unique<const failure>(failure{.code = errc::invalid_options,
+            .detail = "the group already holds this key and would wait for itself; use the existing lock"});
+    }
+    return wanted;
+}
+
+/// Adds an acquired lock to its group, and invokes the handler of the acquire.
+struct member_completion
+{
+    using wrapped_handler_type = detail::wrapped_handler<detail::verb_handler<void>>;
+    detail::verb_handler<void> handler;
+    std::vector<lock>* locks;
+
+    void operator()(std::exception_ptr failure, lock granted)
+    {
+        if (!failure) {
+            try {
+                locks->push_back(std::move(granted));
+            } catch (const std::bad_alloc&) {
+                failure = std::current_exception();
+            }
+        }
+        std::move(handler)(std::move(failure));
+    }
+};
+
+} // namespace
+
+asio::any_io_executor lock_group::executor() const
+{
+    if (!core_)
+        throw_no_locker();
+    return core_->executor();
+}
+
 asio::awaitable<void> lock_group::acquire(std::string key, acquire_options options)
 {
-    if (!core_) {
-        throw validation_error(
-            errc::invalid_options, {.key = key, .detail = "the group is empty or was moved from; acquire a new one"});
-    }
-    if (std::ranges::any_of(locks_, [&](const lock& each) { return each.key() == key; })) {
-        throw validation_error(errc::invalid_options, {.key = key,
-                                                          .backend = core_->backend_name(),
-                                                          .detail = "the group already holds this key and would wait "
-                                                                    "for itself; use the existing lock"});
-    }
-    auto wanted = detail::operations::prepare(core_, std::move(key), std::move(options), renewal::manual, true, id_);
+    if (!core_)
+        throw_no_locker(std::move(key));
+    auto wanted = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
     locks_.push_back(co_await detail::operations::acquire(core_, std::move(wanted)));
+}
+
+void lock_group::start_acquire(std::string&& key, acquire_options&& options, const asio::any_io_executor& executor,
+    detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+{
+    auto wanted = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
+    detail::operations::start_acquire(
+        executor, member_completion{std::move(handler), &locks_}, caller, core_, std::move(wanted));
+}
+
+namespace {
+
+[[noreturn]] void throw_no_locks()
+{
+    throw validation_error(
+        errc::invalid_options, {.detail = "the group has no locks whose loss it could wait for; acquire one first"});
+}
+
+asio::awaitable<lost_lock> refuse_to_wait_for_loss()
+{
+    throw_no_locks();
+    co_return lost_lock{};
+}
+
+} // namespace
+
+std::vector<claim_ptr> lock_group::claims() const
+{
+    if (locks_.empty())
+        throw_no_locks();
+    std::vector<claim_ptr> all;
+    all.reserve(locks_.size());
+    for (const auto& each : locks_)
+        all.emplace_back(&core::handles::record_of(each));
+    return all;
+}
+
+namespace {
+
+std::vector<record::ptr> records_of(const std::vector<claim_ptr>& claims)
+{
+    std::vector<record::ptr> records;
+    records.reserve(claims.size());
+    for (const auto& each : claims)
+        records.emplace_back(&record::of(each));
+    return records;
+}
+
+} // namespace
+
+asio::awaitable<lost_lock> lock_group::lost() const
+{
+    return locks_.empty() ? refuse_to_wait_for_loss() : detail::operations::first_lost(core_, records_of(claims()));
+}
+
+void lock_group::start_lost(const std::vector<claim_ptr>& claims, const core_ptr& core,
+    const asio::any_io_executor& executor, detail::verb_handler<lost_lock> handler, const asio::any_io_executor& caller)
+{
+    detail::operations::start_first_lost(executor, std::move(handler), caller, core, records_of(claims));
 }
 
 lock lock_group::take(std::string_view key)

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace colock::inline v0::detail::operations {
 
@@ -103,6 +105,44 @@ private:
     std::optional<lease_clock::time_point> until_;
 };
 
+/// Keeps the timer watching a lease while an operation waits for its end.
+class lease_listener
+{
+public:
+    lease_listener(core& owner, record::ptr held) : core_(owner), held_(std::move(held))
+    {
+        const std::lock_guard guard(core_.mutex);
+        held_->plan.add_listener();
+        reschedule();
+    }
+    lease_listener(const lease_listener&) = delete;
+    lease_listener& operator=(const lease_listener&) = delete;
+    ~lease_listener()
+    {
+        const std::lock_guard guard(core_.mutex);
+        held_->plan.remove_listener();
+        reschedule();
+    }
+
+    [[nodiscard]] record& held() const noexcept { return *held_; }
+    /// Returns why the lease has ended, if it has. The mutex must be held.
+    [[nodiscard]] std::optional<lost_reason> end_reason() const noexcept
+    {
+        // Without the adapter's context there is no timer that detects the end.
+        return !held_->end_reason && core_.dead ? lost_reason::shutting_down : held_->end_reason;
+    }
+
+private:
+    void reschedule()
+    {
+        if (held_->current_phase() == phase::held)
+            core_.leases.reschedule(*held_);
+    }
+
+    core& core_;
+    record::ptr held_;
+};
+
 /// Waits for the end of the lease.
 class lost_operation : public held_operation
 {
@@ -110,28 +150,14 @@ public:
     using result_type = lost_reason;
     static constexpr bool checks_cancellation = true;
 
-    lost_operation(std::shared_ptr<core> owner, record::ptr held) : held_operation(std::move(owner), std::move(held))
-    {
-        const std::lock_guard guard(core_->mutex);
-        held_->plan.add_listener();
-        reschedule();
-    }
-    ~lost_operation()
-    {
-        const std::lock_guard guard(core_->mutex);
-        held_->plan.remove_listener();
-        reschedule();
-    }
+    lost_operation(std::shared_ptr<core> owner, record::ptr held) : held_operation(std::move(owner), std::move(held)) {}
 
     [[nodiscard]] static bool begin() noexcept { return false; }
 
     [[nodiscard]] std::optional<wait_for> advance()
     {
         const std::lock_guard guard(core_->mutex);
-        reason_ = held_->end_reason;
-        // Without the adapter's context there is no timer that detects the end.
-        if (!reason_ && core_->dead)
-            reason_ = lost_reason::shutting_down;
+        reason_ = listener_.end_reason();
         if (reason_)
             return std::nullopt;
         return wait_for{held_.get(), held_->version};
@@ -140,14 +166,52 @@ public:
     [[nodiscard]] lost_reason result() const { return *reason_; }
 
 private:
-    /// Updates the timer, because the timer watches a lease only while an operation waits for its end.
-    void reschedule()
+    lease_listener listener_{*core_, held_};
+    std::optional<lost_reason> reason_;
+};
+
+/// Waits for the end of the first of several leases.
+class first_lost_operation
+{
+public:
+    using result_type = lost_lock;
+    static constexpr bool ends_when_closed = false;
+    static constexpr bool checks_cancellation = true;
+
+    first_lost_operation(std::shared_ptr<core> owner, std::vector<record::ptr> held) : core_(std::move(owner))
     {
-        if (held_->current_phase() == phase::held)
-            core_->leases.reschedule(*held_);
+        for (auto& each : held)
+            listeners_.emplace_back(*core_, std::move(each));
+        const std::lock_guard guard(core_->mutex);
+        for (const auto& each : listeners_)
+            each.held().notifies_group = true;
+    }
+    first_lost_operation(const first_lost_operation&) = delete;
+    first_lost_operation& operator=(const first_lost_operation&) = delete;
+
+    [[nodiscard]] core& owner() const noexcept { return *core_; }
+    [[nodiscard]] static bool begin() noexcept { return false; }
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        const std::lock_guard guard(core_->mutex);
+        for (const auto& each : listeners_) {
+            if (const auto reason = each.end_reason()) {
+                ended_ = &each.held();
+                reason_ = *reason;
+                return std::nullopt;
+            }
+        }
+        return wait_for{&core_->leases.group_losses(), core_->leases.group_losses().version};
     }
 
-    std::optional<lost_reason> reason_;
+    [[nodiscard]] lost_lock result() const { return {.key = ended_->key(), .reason = reason_}; }
+
+private:
+    const std::shared_ptr<core> core_;
+    std::deque<lease_listener> listeners_;
+    const record* ended_ = nullptr;
+    lost_reason reason_ = lost_reason::released;
 };
 
 } // namespace
@@ -172,6 +236,17 @@ void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason>
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held)
 {
     start_operation<lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
+}
+
+asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> held)
+{
+    return await_operation<first_lost_operation>(std::move(self), std::move(held));
+}
+
+void start_first_lost(const asio::any_io_executor& executor, verb_handler<lost_lock> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, std::vector<record::ptr> held)
+{
+    start_operation<first_lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
 }
 
 } // namespace colock::inline v0::detail::operations

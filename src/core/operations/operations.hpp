@@ -78,6 +78,11 @@ void start_is_valid(const asio::any_io_executor& executor, verb_handler<bool> ha
 void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
 
+/// Waits until the first of these leases has ended. `held` is not empty.
+[[nodiscard]] asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> held);
+void start_first_lost(const asio::any_io_executor& executor, verb_handler<lost_lock> handler,
+    const asio::any_io_executor& caller, std::shared_ptr<core> self, std::vector<record::ptr> held);
+
 // admin.cpp
 [[nodiscard]] asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);
 [[nodiscard]] asio::awaitable<std::vector<lock_status>> list(

@@ -16,12 +16,16 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/container/small_vector.hpp>
 
 #include <tuple>
 
 namespace colock::inline v0::detail {
 
 namespace {
+
+/// The locks that protect a body.
+using body_locks = boost::container::small_vector<record::ptr, 1>;
 
 /// Returns why the body may not begin, if the lease has ended already.
 std::optional<lost_reason> begin_body(core& self, record& held)
@@ -60,9 +64,9 @@ std::optional<lost_reason> end_body(core& self, record& held)
     return lost == lost_reason::released ? std::nullopt : lost;
 }
 
-/// Cancels a body once for each reason to stop: the stop margin, a shutdown, the end of the lease, and each
-/// cancellation of the caller. A body that continues after one of them is cancelled again by the next. Needs no
-/// coroutine to wait for the reasons: each wake-up posts the next check to the body's strand.
+/// Watches one lock of a body. Cancels the body once for each reason to stop: the stop margin, a shutdown, the end of
+/// the lease, and each cancellation of the caller. A body that continues after one of them is cancelled again by the
+/// next. Needs no coroutine to wait for the reasons: each wake-up posts the next check to the body's strand.
 ///
 /// Thread safety: `cancel` and `end` must be called on the caller's executor; `check` and `body_ended` on the body's
 /// strand. The caller's cancellation slot may outlive the body.
@@ -70,16 +74,19 @@ class body_watch final : public waiter
 {
 public:
     using ptr = boost::intrusive_ptr<body_watch>;
+    using list = boost::container::small_vector<ptr, 1>;
 
-    body_watch(std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand)
-        : waiter(*self), core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand))
+    /// \param first the watch of the body's first lock, through which this one cancels the body; null for the first
+    body_watch(std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand, ptr first = nullptr)
+        : waiter(*self), core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand)),
+          first_(std::move(first))
     {
     }
 
     [[nodiscard]] asio::cancellation_slot slot() noexcept { return signal_.slot(); }
     /// Emits all cancellation types, because a body may accept any of them. A body that has not begun yet accepts
     /// `terminal` only.
-    void cancel() { signal_.emit(asio::cancellation_type::all); }
+    void cancel() { (first_ ? first_->signal_ : signal_).emit(asio::cancellation_type::all); }
 
     /// Cancels the body for each new reason, and waits for the next change.
     void check()
@@ -89,14 +96,20 @@ public:
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(core_->mutex);
-            reasons = count_reasons();
+            reasons = find_reasons();
             is_last = core_->dead;
             // A shutdown ends only locks that are held, so the watch of a lock that has ended is woken by the close.
             suspension_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
             seen = held_->version;
         }
-        for (; cancelled_for_ < reasons && !has_ended_; ++cancelled_for_)
-            cancel();
+        // A reason that applies to several locks, such as a shutdown, cancels the body once.
+        unsigned& known = (first_ ? *first_ : *this).cancelled_for_;
+        for (const unsigned each : {stop_margin, shutdown, loss, no_context}) {
+            if ((reasons & ~known & each) != 0 && !has_ended_) {
+                known |= each;
+                cancel();
+            }
+        }
         if (has_ended_ || is_last)
             return;
         has_waited_ = true;
@@ -118,6 +131,7 @@ public:
         if (!has_ended_)
             body_ended();
         signal_.slot().clear();
+        first_ = nullptr;
         strand_ = nullptr;
         held_ = nullptr;
         core_ = nullptr;
@@ -138,74 +152,104 @@ private:
     void drop() noexcept override {}
     void abandon() noexcept override { forget(); }
 
-    /// Counts the reasons that apply, except for cancellations of the caller. The mutex must be held.
-    [[nodiscard]] unsigned count_reasons() noexcept
+    /// Reasons to cancel the body, other than a cancellation of the caller.
+    enum reason : unsigned
+    {
+        stop_margin = 1,
+        shutdown = 2,
+        loss = 4,
+        /// Without a context there is no timer that detects a loss.
+        no_context = 8,
+    };
+
+    /// Returns the reasons that apply. The mutex must be held.
+    [[nodiscard]] unsigned find_reasons() noexcept
     {
         const auto& ended = held_->end_reason;
         if (ended && core_->notifier.ends_leases())
             held_->shutdown_notified = true;
         const bool lost = ended && *ended != lost_reason::released;
-        // Without a context there is no timer that detects a loss.
-        return unsigned(held_->plan.stop_margin_reached()) + unsigned(held_->shutdown_notified) + unsigned(lost) +
-               unsigned(core_->dead);
+        return (held_->plan.stop_margin_reached() ? stop_margin : 0U) | (held_->shutdown_notified ? shutdown : 0U) |
+               (lost ? loss : 0U) | (core_->dead ? no_context : 0U);
     }
 
     std::shared_ptr<core> core_;
     record::ptr held_;
     asio::any_io_executor strand_;
+    ptr first_;
     asio::cancellation_signal signal_;
     wait_state suspension_;
+    /// The reasons for which the body was cancelled. Used only in the watch of the first lock.
     unsigned cancelled_for_ = 0;
     bool has_waited_ = false;
     bool has_ended_ = false;
 };
 
-/// Releases the lock when the frame is destroyed, even if the body has moved the handle away.
+/// Releases the locks when the frame is destroyed, even if the body has moved a handle away.
 struct release_guard
 {
     std::shared_ptr<core> self;
-    record::ptr held;
-    ~release_guard() { release_in_background(*self, *held); }
+    const body_locks& locks;
+    ~release_guard()
+    {
+        for (const auto& each : locks)
+            release_in_background(*self, *each);
+    }
 };
 
-asio::awaitable<void> watch_body(body_watch::ptr watch, body_ref body, lock& held)
+template <class Held>
+asio::awaitable<void> watch_body(body_watch::list watches, body_ref<Held> body, Held& held)
 {
     struct end_guard
     {
-        body_watch& watch;
-        ~end_guard() { watch.body_ended(); }
+        const body_watch::list& watches;
+        ~end_guard()
+        {
+            for (const auto& each : watches)
+                each->body_ended();
+        }
     };
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-    const end_guard on_exit{*watch};
-    watch->check();
+    const end_guard on_exit{watches};
+    for (const auto& each : watches)
+        each->check();
     co_await body.run(body.object, held);
 }
 
 /// Runs a coroutine as the body, on a strand on which it can be cancelled. Returns its exception.
+template <class Held>
 asio::awaitable<std::exception_ptr> run_body(
-    const std::shared_ptr<core>& self, const record::ptr& wanted, body_ref body, lock& held)
+    const std::shared_ptr<core>& self, const body_locks& locks, body_ref<Held> body, Held& held)
 {
     const asio::any_io_executor strand = strand_of(co_await asio::this_coro::executor);
     struct watch_guard
     {
-        body_watch::ptr watch;
-        ~watch_guard() { watch->end(); }
+        body_watch::list watches;
+        ~watch_guard()
+        {
+            for (const auto& each : watches)
+                each->end();
+        }
     };
-    const watch_guard on_exit{body_watch::ptr(new body_watch(self, wanted, strand))};
-    const auto& watch = on_exit.watch;
+    watch_guard on_exit;
+    auto& watches = on_exit.watches;
+    for (const auto& each : locks)
+        watches.emplace_back(new body_watch(self, each, strand, watches.empty() ? nullptr : watches.front()));
+    const auto& first = watches.front();
     if (auto callers_slot = (co_await asio::this_coro::cancellation_state).slot(); callers_slot.is_connected()) {
-        callers_slot.assign([watch](asio::cancellation_type type) {
+        callers_slot.assign([first](asio::cancellation_type type) {
             if (type != asio::cancellation_type::none)
-                watch->cancel();
+                first->cancel();
         });
     }
-    auto result = co_await asio::co_spawn(strand, watch_body(watch, body, held),
-        asio::bind_cancellation_slot(watch->slot(), asio::as_tuple(asio::deferred)));
+    auto result = co_await asio::co_spawn(strand, watch_body(watches, body, held),
+        asio::bind_cancellation_slot(first->slot(), asio::as_tuple(asio::deferred)));
     co_return std::get<0>(std::move(result));
 }
 
 /// Calls a body that is not a coroutine, and therefore cannot be cancelled. Returns its exception.
-std::exception_ptr call_body(body_ref body, lock& held)
+template <class Held>
+std::exception_ptr call_body(body_ref<Held> body, Held& held)
 {
     try {
         body.call(body.object, held);
@@ -215,15 +259,19 @@ std::exception_ptr call_body(body_ref body, lock& held)
     return nullptr;
 }
 
-/// Releases the lock. Ends early if the caller is cancelled; then the release continues in the background.
-asio::awaitable<void> release_after_body(std::shared_ptr<core> self, record::ptr held)
+/// Releases the locks. Ends early if the caller is cancelled; then the releases continue in the background.
+asio::awaitable<void> release_after_body(const std::shared_ptr<core>& self, const body_locks& locks)
 {
     wait_state suspension;
-    std::uint32_t seen = 0;
-    for (bool waits = begin_release(*self, *held, &seen).waits; waits; waits = must_await_answer(*self, *held, seen)) {
-        if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
-            co_return;
-        co_await self->async_wait(*held, suspension, seen, asio::as_tuple(asio::deferred));
+    for (const auto& each : locks)
+        static_cast<void>(begin_release(*self, *each));
+    for (const auto& each : locks) {
+        std::uint32_t seen = 0;
+        while (must_await_answer(*self, *each, seen)) {
+            if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
+                co_return;
+            co_await self->async_wait(*each, suspension, seen, asio::as_tuple(asio::deferred));
+        }
     }
 }
 
@@ -266,34 +314,77 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
     }
 }
 
-} // namespace
-
-asio::awaitable<void> run_with_lock(std::shared_ptr<core> self, std::string key, acquire_options options, body_ref body)
+asio::awaitable<lock> acquire_for_body(const std::shared_ptr<core>& self, std::string key, acquire_options options)
 {
-    lock held = co_await operations::acquire(
+    return operations::acquire(
         self, operations::prepare(self, std::move(key), std::move(options), renewal::automatic, true));
-    // The granted claim may differ from the prepared claim. The body may move the handle away.
-    const record::ptr granted(&core::handles::record_of(held));
-    const release_guard on_exit{self, granted};
+}
 
-    if (const auto lost = begin_body(*self, *granted))
-        throw_lost(*self, *granted, *lost, nullptr);
+asio::awaitable<lock_group> acquire_for_body(
+    const std::shared_ptr<core>& self, group_members keys, acquire_options options)
+{
+    options.renewal = options.renewal.value_or(renewal::automatic);
+    return operations::acquire_all(self, std::move(keys), std::move(options));
+}
+
+// The granted claims may differ from the prepared claims. The body may move a handle away.
+
+body_locks locks_of(const lock& held)
+{
+    return {record::ptr(&core::handles::record_of(held))};
+}
+
+body_locks locks_of(const lock_group& held)
+{
+    body_locks all;
+    for (const auto& each : held.locks())
+        all.emplace_back(&core::handles::record_of(each));
+    return all;
+}
+
+template <class Keys>
+asio::awaitable<void> run_under_lock(
+    std::shared_ptr<core> self, Keys keys, acquire_options options, body_ref<held_by<Keys>> body)
+{
+    auto held = co_await acquire_for_body(self, std::move(keys), std::move(options));
+    const body_locks locks = locks_of(held);
+    const release_guard on_exit{self, locks};
+
+    for (const auto& each : locks) {
+        if (const auto lost = begin_body(*self, *each))
+            throw_lost(*self, *each, *lost, nullptr);
+    }
     // A cancellation between two awaits is only recorded, and would never reach the body.
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-    std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, granted, body, held);
-    const auto lost = end_body(*self, *granted);
+    std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, locks, body, held);
 
-    // After a loss, the release runs in the background. The release can take long if the connection is dead, and the
+    // After a loss, the releases run in the background. A release can take long if the connection is dead, and the
     // caller should be notified at once.
-    if (lost)
-        throw_lost(*self, *granted, *lost, std::move(failure));
+    for (const auto& each : locks) {
+        if (const auto lost = end_body(*self, *each))
+            throw_lost(*self, *each, *lost, std::move(failure));
+    }
 
     // The effects of the body are kept even if the caller was cancelled meanwhile. In that case the release begins when
     // this frame ends.
     if ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none)
-        co_await release_after_body(self, granted);
+        co_await release_after_body(self, locks);
     if (failure)
         std::rethrow_exception(std::move(failure));
+}
+
+} // namespace
+
+asio::awaitable<void> run_with_lock(
+    std::shared_ptr<core> self, std::string key, acquire_options options, body_ref<lock> body)
+{
+    return run_under_lock(std::move(self), std::move(key), std::move(options), body);
+}
+
+asio::awaitable<void> run_with_lock(
+    std::shared_ptr<core> self, group_members keys, acquire_options options, body_ref<lock_group> body)
+{
+    return run_under_lock(std::move(self), std::move(keys), std::move(options), body);
 }
 
 } // namespace colock::inline v0::detail

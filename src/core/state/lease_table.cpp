@@ -221,8 +221,15 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
                 .span = held.release_state().held_for});
     }
     shard_.timers.schedule(held, held.answer_by);
-    held.notify(actions.wakes);
+    notify_end(held, actions.wakes);
     cleanup_.start_release(held, actions);
+}
+
+void lease_table::notify_end(record& held, wake_list& wakes)
+{
+    held.notify(wakes);
+    if (held.notifies_group)
+        group_losses_.notify(wakes);
 }
 
 void lease_table::detach(record& held, deferred_actions& actions)
@@ -241,7 +248,7 @@ void lease_table::detach(record& held, deferred_actions& actions)
     if (shard_.options.observer)
         shard_.events.add(
             {.what = lock_event::kind::released, .subject = &held, .span = held.release_state().held_for});
-    held.notify(actions.wakes);
+    notify_end(held, actions.wakes);
     // A shutdown waits for bodies, and a body may have made this call.
     cleanup_.drained().notify(actions.wakes);
 }

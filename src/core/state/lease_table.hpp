@@ -79,6 +79,8 @@ public:
     [[nodiscard]] lease_request request_of(const record& claim, std::chrono::milliseconds ttl) const noexcept;
 
     [[nodiscard]] record_list& all() noexcept { return held_; }
+    /// Returns the condition that is notified when a lease ends whose record has `notifies_group`.
+    [[nodiscard]] condition& group_losses() noexcept { return group_losses_; }
 
 private:
     /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group may have been
@@ -86,6 +88,8 @@ private:
     /// so the lock must be released.
     [[nodiscard]] bool is_watched(const record& held) const noexcept;
     void watch_session(record& held);
+    /// Wakes the waiters of a lease that has ended.
+    void notify_end(record& held, wake_list& wakes);
     /// Reports the grant to the observer, if there is one.
     void report_grant(record& held, time_point now);
 
@@ -95,6 +99,7 @@ private:
     /// The session that is watched already.
     std::weak_ptr<session_bound> session_;
     record_list held_;
+    plain_condition group_losses_;
 };
 
 } // namespace colock::inline v0::detail
