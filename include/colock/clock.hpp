@@ -26,12 +26,18 @@ namespace asio = boost::asio;
 /// Thread safety: all functions may be called from any thread.
 struct COLOCK_EXPORT lease_clock
 {
+    /// Signed count of nanoseconds.
     using rep = std::chrono::nanoseconds::rep;
+    /// The unit: nanoseconds.
     using period = std::chrono::nanoseconds::period;
+    /// A span of this clock. Range: about 292 years.
     using duration = std::chrono::nanoseconds;
+    /// A point in time of this clock. The epoch is the start of the machine.
     using time_point = std::chrono::time_point<lease_clock>;
+    /// The clock is never set.
     static constexpr bool is_steady = true;
 
+    /// Returns the current time.
     [[nodiscard]] static time_point now() noexcept;
 };
 

@@ -55,6 +55,7 @@ enum class errc
 /// The category of errc, named "colock".
 COLOCK_EXPORT [[nodiscard]] const boost::system::error_category& colock_category() noexcept;
 
+/// Makes an error code of colock_category(). `errc` converts to `error_code` by this function.
 [[nodiscard]] inline error_code make_error_code(errc value) noexcept
 {
     return {static_cast<int>(value), colock_category()};
@@ -63,7 +64,9 @@ COLOCK_EXPORT [[nodiscard]] const boost::system::error_category& colock_category
 /// The details that an exception of colock contains in addition to its error code.
 struct error_context
 {
+    /// The key of the lock; empty if the operation has no key.
     std::string key{};
+    /// The name of the backend: "memory", "redis", ...
     std::string backend{};
     /// Number of requests so far, whether or not the retry policy counts them; 0 if nothing was sent.
     std::size_t attempts = 0;
@@ -85,18 +88,25 @@ struct error_context
 class COLOCK_EXPORT error : public boost::system::system_error
 {
 public:
+    /// Makes an exception. colock makes its exceptions by itself; a test may need one.
     error(error_code code, error_context context);
 
     /// Returns one line of text: the backend, the key, the error and the remedy. A key is cut to 80 bytes, and control
     /// characters are escaped.
     [[nodiscard]] const char* what() const noexcept override;
+    /// Returns error_context::key.
     [[nodiscard]] const std::string& key() const noexcept { return context().key; }
+    /// Returns error_context::backend.
     [[nodiscard]] const std::string& backend() const noexcept { return context().backend; }
+    /// Returns error_context::attempts.
     [[nodiscard]] std::size_t attempts() const noexcept { return context().attempts; }
+    /// Returns error_context::elapsed.
     [[nodiscard]] std::chrono::nanoseconds elapsed() const noexcept { return context().elapsed; }
     /// Returns the error code of the driver. Empty if the error was detected by colock itself.
     [[nodiscard]] const error_code& cause() const noexcept { return context().cause; }
+    /// Returns error_context::detail.
     [[nodiscard]] const std::string& detail() const noexcept { return context().detail; }
+    /// Returns error_context::counted_attempts.
     [[nodiscard]] std::size_t counted_attempts() const noexcept { return context().counted_attempts; }
 
 protected:

@@ -48,16 +48,23 @@ class record;
 class COLOCK_EXPORT [[nodiscard]] lock
 {
 public:
+    /// Makes an empty lock.
     lock() noexcept = default;
+    /// Moves the lock. `other` is empty afterwards.
     lock(lock&& other) noexcept = default;
+    /// Releases the current lock in the background, as the destructor does, and takes over `other`.
     lock& operator=(lock&& other) noexcept;
+    /// Starts the release in the background, and returns at once.
     ~lock();
 
+    /// Returns the key.
     [[nodiscard]] const std::string& key() const noexcept;
+    /// Returns the secret by which the backend recognizes the holder. Do not log it.
     [[nodiscard]] colock::token token() const;
     /// Returns the fencing token, which grows with every grant of this key. Pass it to the resource, which must reject
     /// lower tokens. 0 if the backend has no fencing tokens.
     [[nodiscard]] std::uint64_t fence() const noexcept;
+    /// Returns whether the lock is exclusive or shared.
     [[nodiscard]] lock_mode mode() const noexcept;
     /// Returns the ttl of the grant. 0: the lock is held until it is released.
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept;

@@ -20,10 +20,12 @@ namespace colock::inline v0 {
 /// One key of an `acquire_all`.
 struct group_member
 {
+    /// Key of the lock, 1 to 512 bytes without NUL.
     std::string key;
     /// Default: the mode of the acquire_options.
     std::optional<lock_mode> mode;
 
+    /// Makes a member from a key. Implicit, so that a list may contain plain keys.
     group_member(std::string name, std::optional<lock_mode> its_mode = {}) : key(std::move(name)), mode(its_mode) {}
     group_member(const char* name, std::optional<lock_mode> its_mode = {}) : key(name), mode(its_mode) {}
 };
@@ -32,6 +34,7 @@ struct group_member
 class COLOCK_EXPORT group_members
 {
 public:
+    /// Makes the list. Implicit, so that `acquire_all` accepts a braced list or a vector.
     group_members(std::initializer_list<group_member> members) : members_(members) {}
     group_members(std::vector<group_member> members) : members_(std::move(members)) {}
     group_members(std::vector<std::string> keys)
@@ -41,6 +44,7 @@ public:
             members_.emplace_back(std::move(key));
     }
 
+    /// Returns the keys in the order in which they were listed.
     [[nodiscard]] std::vector<group_member>& all() noexcept { return members_; }
     [[nodiscard]] const std::vector<group_member>& all() const noexcept { return members_; }
 
@@ -74,16 +78,21 @@ struct lost_lock
 class COLOCK_EXPORT [[nodiscard]] lock_group
 {
 public:
+    /// Makes an empty group without an id and a locker. It cannot acquire locks.
     lock_group() noexcept = default;
     lock_group(lock_group&& other) noexcept = default;
+    /// Releases the current locks in the background, as the destructor does, and takes over `other`.
     lock_group& operator=(lock_group&& other) noexcept;
+    /// Starts the release of the locks that were acquired through this handle, and returns at once.
     ~lock_group();
 
     /// Returns the id under which other processes can find these locks (`filter::group`).
     [[nodiscard]] const std::string& id() const noexcept { return id_; }
     /// Returns the locks in the order in which they were acquired.
     [[nodiscard]] const std::vector<lock>& locks() const noexcept { return locks_; }
+    /// Returns the number of locks of this handle.
     [[nodiscard]] std::size_t size() const noexcept { return locks_.size(); }
+    /// Returns whether this handle contains no lock.
     [[nodiscard]] bool empty() const noexcept { return locks_.empty(); }
     /// Returns whether all locks of this handle are held; false for an empty group.
     [[nodiscard]] bool held() const noexcept;
@@ -92,8 +101,8 @@ public:
     ///
     /// The lock is acquired outside the canonical order of locker::acquire_all, so it can deadlock with acquire_all.
     /// Two groups that grow in different orders can deadlock with each other. Give the retry policy a `total_time`.
-    /// \throws the exceptions of locker::acquire; validation_error `invalid_options` if the handle already contains the
-    ///     key
+    /// \throws validation_error `invalid_options` if the handle already contains the key. Otherwise, the exceptions of
+    ///     locker::acquire.
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 
     /// Moves one lock out of this handle, so that it can be released, extended or detached separately. The lock keeps

@@ -110,6 +110,7 @@ public:
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(group_members keys, acquire_options options = {}) const;
     /// Acquires the global lock, which has the fixed key `global_key`. It does not exclude the locks of other keys.
     [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
+    /// The key of the lock of acquire_global().
     static constexpr const char* global_key = "colock.global";
     /// The key of the lock that a locker holds while it purges in the background, see background_purge.
     static constexpr const char* purge_key = "colock.purge";
@@ -151,7 +152,8 @@ public:
     /// Not reentrant: a body that acquires its own key waits for itself for as long as the retry policy allows, while
     /// its lease continues to be renewed. Pass the `lock&` instead.
     /// \throws lost_error `lost`: the lease was lost before the body ended. An exception of the body is nested.
-    /// \throws the exception of the body, unchanged, if the lease was not lost.
+    ///
+    /// If the lease was not lost, an exception of the body is passed on unchanged.
     template <class Body>
         requires detail::lock_body<Body>
     [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
@@ -235,6 +237,7 @@ public:
 
     /// Returns the locks that this locker holds, the oldest first.
     [[nodiscard]] std::vector<held_lock> held_locks() const;
+    /// Returns the counters and current numbers of this locker.
     [[nodiscard]] locker_stats stats() const;
     /// Returns the options of this locker, with the owner and host that are stored with its locks.
     [[nodiscard]] locker_options defaults() const;

@@ -40,6 +40,7 @@ struct acquire_options
     /// supports this. Range: from the smallest ttl of the backend (at least 100 ms, and at least four times an explicit
     /// `max_clock_lead`) to ten years.
     std::optional<std::chrono::milliseconds> ttl{};
+    /// Exclusive or shared.
     lock_mode mode = lock_mode::exclusive;
     /// With `lock_mode::shared`: the lock is a counting semaphore, and is granted only if fewer than this many shared
     /// holders exist. 0: no limit. The limit belongs to this acquire and is not stored in the backend. An acquire may
@@ -75,7 +76,9 @@ struct background_purge
 /// Defaults and limits of a locker. The constructor of the locker checks them and throws validation_error.
 struct locker_options
 {
+    /// The ttl of an acquire without its own. Range: as for acquire_options::ttl.
     std::chrono::milliseconds ttl{std::chrono::seconds(30)};
+    /// The retry policy of an acquire without its own.
     retry_policy retry = retry_policy::forever();
     /// Default: the process id.
     std::string owner{};

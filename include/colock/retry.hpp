@@ -29,12 +29,15 @@ struct retry_attempt
 struct retry_stop_t
 {
 };
+/// The result of a custom retry function that ends the acquire.
 inline constexpr retry_stop_t retry_stop{};
 
 /// Result of a custom retry function: a delay or retry_stop. Zero means at once; a negative delay counts as zero.
 class COLOCK_EXPORT retry_decision
 {
 public:
+    /// Tries again after this delay, at most 3650 days, or ends with retry_stop. Implicit, so that a function may
+    /// return either.
     template <class Rep, class Period>
     constexpr retry_decision(std::chrono::duration<Rep, Period> delay)
         : delay_(std::clamp(saturating_cast(delay), lease_clock::duration::zero(), max_delay))
@@ -51,6 +54,7 @@ private:
     std::optional<lease_clock::duration> delay_;
 };
 
+/// A custom retry function: returns the delay after the attempt that has just failed, or retry_stop.
 using retry_function = std::function<retry_decision(const retry_attempt&)>;
 
 /// Defines how long, how often and at which intervals an acquire tries again. The factories and setters never throw: a
@@ -123,7 +127,9 @@ public:
     /// Returns a description of the contradiction in this policy, or an empty string if the policy is valid.
     [[nodiscard]] std::string problem() const;
 
+    /// Returns the number that was set by `times`; empty if there is no limit.
     [[nodiscard]] const std::optional<std::size_t>& max_retries() const noexcept { return times_; }
+    /// Returns the duration that was set by `total_time`; empty if there is no limit.
     [[nodiscard]] const std::optional<lease_clock::duration>& max_time() const noexcept { return total_; }
     /// Returns whether the policy can end an acquire: it has a maximum number of retries, a maximum time, or a custom
     /// function.
@@ -132,6 +138,7 @@ public:
     /// Returns the delay after the attempt that has just failed, without jitter, or an empty optional to end the
     /// acquire. Considers the number of attempts and the custom function. The caller must check the total time.
     [[nodiscard]] std::optional<lease_clock::duration> delay_after(const retry_attempt& attempt) const;
+    /// Returns the fraction that was set by `jitter(fraction)` or by the factory.
     [[nodiscard]] double jitter() const noexcept { return jitter_; }
 
 private:

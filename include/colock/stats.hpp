@@ -19,34 +19,42 @@ struct locker_stats
 {
     /// Number of create requests that ended: with an answer of the backend, or with an error.
     std::uint64_t attempts = 0;
+    /// Create requests that were granted.
     std::uint64_t grants = 0;
     /// Attempts that found the lock busy.
     std::uint64_t busy = 0;
     /// Attempts after the first attempt of an acquire, without those that follow a wake-up.
     std::uint64_t retries = 0;
-    /// Number of acquires that had to wait, their total waiting time, and the longest waiting time.
+    /// Number of acquires that had to wait.
     std::uint64_t waits = 0;
+    /// Total waiting time of these acquires.
     std::chrono::nanoseconds waited_total{0};
+    /// The longest of these waiting times.
     std::chrono::nanoseconds waited_longest{0};
-    /// Acquires that ended without a lock; see observer::not_granted. `acquire_all` counts each key.
+    /// Acquires that ended without a lock, because their retry policy ended. This and the next three counters match
+    /// observer::not_granted. `acquire_all` counts each key.
     std::uint64_t exhausted = 0;
+    /// Ended by a cancellation of the caller.
     std::uint64_t cancelled = 0;
     /// Ended by a shutdown of the locker.
     std::uint64_t shut_down = 0;
     /// Ended with any other error, including rejected input.
     std::uint64_t failed = 0;
+    /// Automatic renewals that succeeded.
     std::uint64_t renewals = 0;
     /// Renewals that failed and are repeated.
     std::uint64_t renewal_errors = 0;
     /// Number of losses by lost_reason, whether they are reported to a handle, to an observer or to a `with_lock`.
     /// `released` is not a loss, and its number is always 0.
     std::array<std::uint64_t, lost_reason_count> losses{};
+    /// Locks that were released by their holders.
     std::uint64_t releases = 0;
     /// Acquires that were cleaned up in the background.
     std::uint64_t settled = 0;
     /// The part of `settled` for which the backend could not prove that nothing is held; the ttl of these locks has
     /// passed. Also counts the grants on masters of a quorum that could not be reached to remove them.
     std::uint64_t unproven = 0;
+    /// Lost connections of the adapter that were established again, see adapter::reconnects().
     std::uint64_t reconnects = 0;
 
     /// Current number of held locks. An expired lock does not count, even if the loss has not been reported yet.
@@ -56,6 +64,7 @@ struct locker_stats
     /// Current number of releases and cleanups that are in progress.
     std::uint64_t settling = 0;
 
+    /// Returns the number of losses with this reason.
     [[nodiscard]] std::uint64_t lost(lost_reason reason) const noexcept
     {
         return losses[static_cast<std::size_t>(reason)];
@@ -65,10 +74,15 @@ struct locker_stats
 /// A lock that a locker holds now.
 struct held_lock
 {
+    /// The key.
     std::string key{};
+    /// The id of its lock_group; empty for a single lock.
     std::string group{};
+    /// Exclusive or shared.
     lock_mode mode = lock_mode::exclusive;
+    /// The fencing token; 0 if the backend has none.
     std::uint64_t fence = 0;
+    /// The ttl of the grant; 0: the lock is held until it is released.
     std::chrono::milliseconds ttl{0};
     /// Until the local deadline; absent for a lock without ttl.
     std::optional<std::chrono::nanoseconds> valid_for{};
@@ -77,6 +91,7 @@ struct held_lock
 /// Result of a group operation for one lock.
 struct lock_report
 {
+    /// The key.
     std::string key{};
     /// The error of this lock; no error after a success.
     error_code status{};
@@ -99,6 +114,7 @@ struct COLOCK_EXPORT shutdown_report
     /// lock that is granted to such a call is released when the call returns.
     std::uint64_t unfinished_calls = 0;
 
+    /// Returns whether all work was completed, apart from cleanups without proof.
     [[nodiscard]] bool clean() const noexcept
     {
         return still_running.empty() && unsettled.empty() && unfinished_calls == 0;

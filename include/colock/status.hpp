@@ -44,6 +44,7 @@ inline constexpr std::size_t lost_reason_count = static_cast<std::size_t>(lost_r
 
 /// Returns a word for each reason: "released", "expired", ...
 COLOCK_EXPORT [[nodiscard]] const char* to_string(lost_reason reason) noexcept;
+/// Returns "exclusive" or "shared".
 COLOCK_EXPORT [[nodiscard]] const char* to_string(lock_mode mode) noexcept;
 
 /// Describes who requested a lock. Stored with the lock for people and tools; not a credential.
@@ -53,6 +54,7 @@ struct owner_data
     std::string owner{};
     /// Default: the machine's host name.
     std::string host{};
+    /// Reason for the lock; empty if none was given.
     std::string comment{};
     /// The id that the locks of one lock_group share; empty for a single lock.
     std::string group{};
@@ -63,15 +65,22 @@ struct owner_data
 /// Status of one held lock, as the backend reports it. Does not contain the token.
 struct COLOCK_EXPORT lock_status
 {
+    /// The key.
     std::string key{};
+    /// The id of its lock_group; empty for a single lock.
     std::string group{};
+    /// Exclusive or shared.
     lock_mode mode = lock_mode::exclusive;
+    /// Name of the requester, see owner_data.
     std::string owner{};
+    /// Host of the requester.
     std::string host{};
+    /// Reason for the lock.
     std::string comment{};
-    /// Wall-clock times for people, by the backend's clock if it has one; empty if the backend does not store them.
-    /// They do not affect any decision.
+    /// Wall-clock time of the grant, for people, by the backend's clock if it has one; empty if the backend does not
+    /// store it. It does not affect any decision.
     std::optional<std::chrono::system_clock::time_point> created{};
+    /// Time of the last renewal or extension; as `created`.
     std::optional<std::chrono::system_clock::time_point> renewed{};
     /// Time until the lock expires in the backend; empty for a lock without ttl. Not negative.
     std::optional<std::chrono::milliseconds> remaining{};
@@ -91,6 +100,7 @@ enum class list_order : unsigned char
 /// One page of a list of locks.
 struct COLOCK_EXPORT lock_page
 {
+    /// The locks of this page. It may be empty although more pages follow.
     std::vector<lock_status> locks{};
     /// Cursor of the next page; empty after the last page.
     std::string next{};
@@ -99,11 +109,17 @@ struct COLOCK_EXPORT lock_page
 /// Conditions for the locks that `list` returns. A lock is returned if it satisfies all conditions that are set.
 struct COLOCK_EXPORT filter
 {
+    /// The key is equal to this.
     std::optional<std::string> key{};
+    /// The key begins with this.
     std::optional<std::string> key_prefix{};
+    /// The lock belongs to the group with this id.
     std::optional<std::string> group{};
+    /// The name of the requester is equal to this.
     std::optional<std::string> owner{};
+    /// The lock has this mode.
     std::optional<lock_mode> mode{};
+    /// Created before this time.
     std::optional<std::chrono::system_clock::time_point> created_before{};
     /// Created at this time or later.
     std::optional<std::chrono::system_clock::time_point> created_after{};

@@ -12,8 +12,9 @@ struct tls_options
 {
     /// File of trusted certificate authorities (PEM). Default: those of the system.
     std::string ca_file{};
-    /// Client certificate (PEM, may be a chain) and its key, which must not be encrypted. Set both or neither.
+    /// Client certificate (PEM, may be a chain). Set it together with `key_file`.
     std::string certificate_file{};
+    /// Key of the client certificate (PEM). It must not be encrypted.
     std::string key_file{};
     /// The name that the server's certificate must contain. Default: the host to which the connection is made.
     std::string server_name{};

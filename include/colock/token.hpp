@@ -19,11 +19,14 @@ namespace colock::inline v0 {
 class COLOCK_EXPORT token
 {
 public:
+    /// Number of bytes.
     static constexpr std::size_t size = 16;
+    /// The bytes of a token.
     using bytes_type = std::array<unsigned char, size>;
 
     /// Makes the empty token: all bytes are zero. It is never generated.
     constexpr token() noexcept = default;
+    /// Makes a token from its bytes.
     explicit constexpr token(const bytes_type& bytes) noexcept : bytes_(bytes) {}
 
     /// Generates a new token. Random bytes are read with `getrandom` in blocks, one block per thread. A block is
@@ -36,7 +39,9 @@ public:
     /// Writes the 32 digits to `out`, without a terminating NUL.
     void hex_to(char* out) const noexcept;
 
+    /// Returns the bytes.
     [[nodiscard]] constexpr const bytes_type& bytes() const noexcept { return bytes_; }
+    /// Returns whether this is the empty token.
     [[nodiscard]] constexpr bool empty() const noexcept { return bytes_ == bytes_type{}; }
     friend constexpr bool operator==(const token&, const token&) noexcept = default;
 

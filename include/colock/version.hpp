@@ -4,8 +4,11 @@
 #include <colock/detail/export.hpp>
 
 // The version of these headers. CMakeLists.txt reads it from here.
+/// Major version of these headers.
 #define COLOCK_VERSION_MAJOR 0
+/// Minor version of these headers.
 #define COLOCK_VERSION_MINOR 1
+/// Patch version of these headers.
 #define COLOCK_VERSION_PATCH 0
 
 /// The version of these headers as one number, for comparisons by the preprocessor: 10203 is version 1.2.3.

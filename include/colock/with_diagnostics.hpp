@@ -28,6 +28,7 @@ struct diagnostics
 template <class CompletionToken>
 struct with_diagnostics_t
 {
+    /// The token that is wrapped.
     CompletionToken token;
 };
 
@@ -53,7 +54,9 @@ using default_token = with_diagnostics_t<asio::deferred_t>;
 template <class CompletionToken>
 struct with_diagnostics_output_t
 {
+    /// The token that is wrapped.
     CompletionToken token;
+    /// Where the failure is stored. Not null.
     diagnostics* output;
 };
 

@@ -18,8 +18,7 @@ struct options
     /// Interval at which an operation also removes stale locks of other keys, that is, locks whose ttl has passed
     /// without a release. The stale locks of the key that is being acquired are always removed. Range: more than 0.
     std::chrono::milliseconds sweep_interval{std::chrono::minutes(5)};
-    /// Maximum number of stale locks that one operation removes. The next operations remove the rest. Range: at least
-    /// 1.
+    /// Maximum number of stale locks that one operation removes. The next operations remove the rest. Range: 1 or more.
     std::size_t sweep_batch = 100;
 };
 

@@ -47,8 +47,9 @@ struct options
     /// time series. The same is true if the collection has a collation, a unique index other than that of `_id`, or a
     /// validator that rejects colock's documents.
     std::string collection = "locks";
-    /// User and password in UTF-8. They replace those in the URL. Default: those in the URL.
+    /// User in UTF-8. It replaces that in the URL. Default: that in the URL.
     std::string user{};
+    /// Password in UTF-8. It replaces that in the URL. Default: that in the URL.
     std::string password{};
     /// Used only with `tls=true`, in addition to the files in the URL. The host to be verified is the host in the URL,
     /// or the host name that the replica set reports for its primary.
@@ -86,7 +87,9 @@ enum class waiting_by : unsigned char
 {
     /// No caller waits, or the method is not known yet.
     nothing,
+    /// A change stream reports each release.
     change_stream,
+    /// Each waiter tries again at `options::poll_interval`.
     poll,
 };
 
@@ -112,6 +115,7 @@ COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
 ///
 /// \throws colock::error the errors of any operation
 /// \throws validation_error `invalid_options`: `of` is null or not an adapter of colock::mongo::make_adapter
+///
 /// Cancellation: not supported; the function ends within the operation timeout.
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of);
 /// `void(error_code)`. The default executor of the handler is that of the adapter, which must not be null.

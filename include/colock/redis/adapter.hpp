@@ -45,12 +45,15 @@ struct options
     /// Prefix of the name of every key. Default: `{colock}:`, or nothing with `layout::plain`. In the standard layout
     /// it must end with a colon. The braces keep all keys in one slot of a cluster. At most 128 bytes, no NUL.
     std::optional<std::string> prefix{};
+    /// Format in which the locks are stored. All processes must use the same.
     redis::layout layout = redis::layout::standard;
-    /// User and password. They replace those in the URL. Default: those in the URL.
+    /// User. It replaces that in the URL. Default: that in the URL.
     std::string user{};
+    /// Password. It replaces that in the URL. Default: that in the URL.
     std::string password{};
-    /// User and password for the Sentinels, if the Sentinels require authentication.
+    /// User for the Sentinels, if they require authentication.
     std::string sentinel_user{};
+    /// Password for the Sentinels, if they require authentication.
     std::string sentinel_password{};
     /// Used only with `rediss:`. The host to be verified is the host in the URL, or the host of the master that
     /// Sentinel reported.

@@ -68,7 +68,9 @@ public:
     [[nodiscard]] asio::any_io_executor executor() const;
     /// Returns the name of the backend for messages: "memory", "redis", ...
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    /// Returns what the backend supports. The result never changes.
     [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
+    /// Returns the limits of this backend. The result never changes.
     [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
     /// Returns the maximum time by which the backend's clock may get ahead during a lease with this ttl, in addition to
     /// running faster by one percent. A clock gets ahead by a forward step, or when another server takes over whose
@@ -176,10 +178,11 @@ public:
     void attach(const std::shared_ptr<observer>& listener);
     /// Registers a contact_watcher. Keeps a weak reference.
     void watch_contact(const std::shared_ptr<contact_watcher>& watcher);
-    /// Counts the lockers of this adapter; each locker adds and removes itself. The first user cancels a close.
-    /// remove_user returns true if no user is left.
+    /// Counts a locker of this adapter; each locker adds and removes itself. The first user cancels a close.
     void add_user() noexcept;
+    /// Removes a locker. Returns true if no locker is left.
     [[nodiscard]] bool remove_user() noexcept;
+    /// Returns whether a locker uses this adapter.
     [[nodiscard]] bool has_users() const noexcept;
     /// Returns how often a lost connection was established again.
     [[nodiscard]] std::uint64_t reconnects() const noexcept;
@@ -198,19 +201,30 @@ public:
     /// established.
     [[nodiscard]] virtual failure_ptr trouble() const;
 
-    // Awaitable versions of the operations, for direct use. If the lease matters, call `set_sent` on the claim before.
-    // Cancellation: not supported; the functions return when the operation has ended.
+    /// Awaits start_create. For direct use, for example in tests, like the next functions. If the lease matters, call
+    /// `set_sent` on the claim before. Cancellation: not supported; the functions return when the operation has ended.
     [[nodiscard]] asio::awaitable<create_outcome> create(claim_ptr claim);
+    /// Awaits start_release.
     [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim);
+    /// Awaits start_abandon.
     [[nodiscard]] asio::awaitable<release_outcome> abandon(claim_ptr claim);
+    /// Awaits start_extend.
     [[nodiscard]] asio::awaitable<extend_outcome> extend(claim_ptr claim, std::chrono::milliseconds ttl);
+    /// Awaits start_is_valid.
     [[nodiscard]] asio::awaitable<valid_outcome> is_valid(claim_ptr claim);
+    /// Awaits start_wait.
     [[nodiscard]] asio::awaitable<woken> wait(claim_ptr claim, lease_clock::time_point until);
+    /// Awaits start_hand_over.
     [[nodiscard]] asio::awaitable<hand_over_outcome> hand_over(claim_ptr held, claim_ptr next);
+    /// Awaits start_inspect.
     [[nodiscard]] asio::awaitable<list_outcome> inspect(std::string key);
+    /// Awaits start_break.
     [[nodiscard]] asio::awaitable<list_outcome> break_key(std::string key);
+    /// Awaits start_list.
     [[nodiscard]] asio::awaitable<list_outcome> list(filter which, std::string cursor = {});
+    /// Awaits start_purge.
     [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit, std::string cursor = {});
+    /// Awaits start_close.
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:

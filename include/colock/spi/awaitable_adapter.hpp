@@ -20,6 +20,7 @@ namespace colock::inline v0 {
 class COLOCK_EXPORT awaitable_adapter : public adapter
 {
 public:
+    /// \param executor runs the coroutines, and the timers of the lockers.
     explicit awaitable_adapter(asio::any_io_executor executor);
     ~awaitable_adapter() override;
 
@@ -41,12 +42,16 @@ public:
     void start_close(lease_clock::duration deadline, completion<closed> done) final;
 
 protected:
+    /// Implements adapter::start_create.
     [[nodiscard]] virtual asio::awaitable<create_outcome> do_create(claim_ptr claim) = 0;
+    /// Implements adapter::start_release.
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim) = 0;
     /// Default: `do_release`. This is correct only if there is no queue, and requests cannot arrive late or out of
     /// order.
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_abandon(claim_ptr claim);
+    /// Implements adapter::start_extend.
     [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(claim_ptr claim, std::chrono::milliseconds ttl) = 0;
+    /// Implements adapter::start_is_valid.
     [[nodiscard]] virtual asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) = 0;
 
     /// Returns when the lock may be free. It may return early, and it may throw. It must check whether the lock is
@@ -63,8 +68,11 @@ protected:
     [[nodiscard]] virtual asio::awaitable<hand_over_outcome> do_hand_over(claim_ptr held, claim_ptr next);
     /// Required for `capabilities::list`, like the next three functions. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_inspect(std::string key);
+    /// Implements adapter::start_break. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_break(std::string key);
+    /// Implements adapter::start_list. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
+    /// Implements adapter::start_purge. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
     /// Required for `capabilities::groups` and `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(

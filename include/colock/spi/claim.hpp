@@ -22,10 +22,13 @@ namespace colock::inline v0 {
 /// The parameters of a claim. The ttl is a whole number of milliseconds; 0 means "until released".
 struct claim_request
 {
+    /// The key of the lock.
     std::string key;
+    /// Exclusive or shared.
     lock_mode mode = lock_mode::exclusive;
     /// For shared claims: the claim is granted only if fewer than this many shared holders exist. 0: any number.
     std::size_t max_holders = 0;
+    /// Time to live of the grant; 0: until released.
     std::chrono::milliseconds ttl{30'000};
     /// False for a single attempt: a backend with a queue must not keep a place for this claim.
     bool queues = true;
@@ -41,6 +44,7 @@ struct claim_request
 class COLOCK_EXPORT claim
 {
 public:
+    /// Makes a claim that was not sent yet.
     explicit claim(claim_request&& request)
         : key_(std::move(request.key)), owner_(std::move(request.owner)), hash_(std::hash<std::string>{}(key_)),
           max_holders_(request.max_holders), ttl_(request.ttl.count()), mode_(request.mode), queues_(request.queues)
@@ -50,6 +54,7 @@ public:
     claim& operator=(const claim&) = delete;
     virtual ~claim() = default;
 
+    /// Returns the key.
     [[nodiscard]] const std::string& key() const noexcept { return key_; }
     /// Returns the std::hash of the key, which is computed once.
     [[nodiscard]] std::size_t key_hash() const noexcept { return hash_; }
@@ -62,14 +67,18 @@ public:
             make_token();
         return token_;
     }
+    /// Returns the mode.
     [[nodiscard]] lock_mode mode() const noexcept { return mode_; }
+    /// Returns claim_request::max_holders.
     [[nodiscard]] std::size_t max_holders() const noexcept { return max_holders_; }
     /// Returns the ttl; 0 means "until released".
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept
     {
         return std::chrono::milliseconds(ttl_.load(std::memory_order_relaxed));
     }
+    /// Returns whether a backend with a queue may keep a place for this claim.
     [[nodiscard]] bool queues() const noexcept { return queues_; }
+    /// Returns the owner data.
     [[nodiscard]] const owner_data& owner() const noexcept { return *owner_; }
     /// Returns the owner data for an adapter that keeps them longer than the claim exists.
     [[nodiscard]] const std::shared_ptr<const owner_data>& shared_owner() const noexcept { return owner_; }
@@ -104,6 +113,7 @@ public:
     /// `release`, even if a later attempt is granted. Set by the core. Cleared only by an adapter that has proof that
     /// no request is in flight.
     [[nodiscard]] bool in_doubt() const noexcept { return in_doubt_.load(std::memory_order_relaxed); }
+    /// Resets in_doubt(). Called by an adapter that has proof that no request is in flight.
     void clear_in_doubt() noexcept { in_doubt_.store(false, std::memory_order_relaxed); }
 
     /// Returns the smallest ttl that an unanswered request would set if it arrived late; `milliseconds::max()` if there
@@ -115,18 +125,21 @@ public:
     {
         return std::chrono::milliseconds(late_ttl_.load(std::memory_order_relaxed));
     }
+    /// Lowers late_ttl() to `ttl`, if it is greater.
     void may_arrive_late(std::chrono::milliseconds ttl) noexcept
     {
         auto known = late_ttl_.load(std::memory_order_relaxed);
         while (ttl.count() < known && !late_ttl_.compare_exchange_weak(known, ttl.count(), std::memory_order_relaxed))
             continue;
     }
+    /// Resets late_ttl(). Called by an adapter that has proof that no request can shorten the lease.
     void clear_late() noexcept { late_ttl_.store(never_late, std::memory_order_relaxed); }
 
     /// Returns whether a release of this claim has an unknown outcome. If that release arrived late, it would remove a
     /// later grant of this claim. The core therefore continues with another claim, and cleans up this one. Set by the
     /// core, or by an adapter whose create releases a grant that it cannot keep.
     [[nodiscard]] bool spent() const noexcept { return spent_.load(std::memory_order_relaxed); }
+    /// Sets spent(), which is never reset.
     void spend() noexcept { spent_.store(true, std::memory_order_relaxed); }
 
     /// Returns whether other callers of the same locker waited for the key when the release began. Only then does the
@@ -134,6 +147,7 @@ public:
     /// expensive may determine it only in this case.
     [[nodiscard]] bool awaited() const noexcept { return awaited_.load(std::memory_order_relaxed); }
 
+    /// Returns the time until which the grant is valid.
     [[nodiscard]] colock::lease& lease() noexcept { return lease_; }
     [[nodiscard]] const colock::lease& lease() const noexcept { return lease_; }
 
@@ -157,15 +171,21 @@ public:
     /// Sets `cancelled()`. This function and the next four are called by the core, and by tests that use an adapter
     /// without the core.
     void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
+    /// Sets sent().
     void set_sent(lease_clock::time_point now) noexcept
     {
         sent_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
     }
+    /// Sets ttl(), after an extension has succeeded.
     void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
+    /// Sets awaited(), before a release is started.
     void set_awaited(bool by_others) noexcept { awaited_.store(by_others, std::memory_order_relaxed); }
+    /// Sets in_doubt().
     void mark_in_doubt() noexcept { in_doubt_.store(true, std::memory_order_relaxed); }
 
+    /// Adds a reference, for boost::intrusive_ptr.
     friend void intrusive_ptr_add_ref(const claim* counted) noexcept { counted->references_.add(); }
+    /// Removes a reference, and destroys the claim with the last one, for boost::intrusive_ptr.
     friend void intrusive_ptr_release(const claim* counted) noexcept
     {
         if (counted->references_.remove())
@@ -230,6 +250,7 @@ private:
     std::atomic<bool> spent_{false};
 };
 
+/// A reference to a claim, which keeps it alive.
 using claim_ptr = boost::intrusive_ptr<claim>;
 
 } // namespace colock::inline v0

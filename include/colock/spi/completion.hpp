@@ -54,6 +54,7 @@ public:
         return bound;
     }
 
+    /// Takes over the function of `other`, which is empty afterwards.
     completion(completion&& other) noexcept
         : state_(std::exchange(other.state_, nullptr)), act_(std::exchange(other.act_, nullptr))
     {
@@ -69,6 +70,7 @@ public:
             act_(state_, nullptr);
     }
 
+    /// Returns whether the object holds a function that has not been called.
     [[nodiscard]] explicit operator bool() const noexcept { return act_ != nullptr; }
 
     /// Calls the function with the outcome. The object is empty afterwards.
@@ -78,6 +80,7 @@ public:
         act(std::exchange(state_, nullptr), &outcome);
     }
 
+    /// Exchanges the functions of two objects.
     void swap(completion& other) noexcept
     {
         std::swap(state_, other.state_);

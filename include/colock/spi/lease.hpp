@@ -22,6 +22,7 @@ namespace colock::inline v0 {
 class COLOCK_EXPORT session_bound
 {
 public:
+    /// A time of lease_clock.
     using time_point = lease_clock::time_point;
 
     /// Receives a notification when a session ends, once for all leases of the session. Implemented by the core, which
@@ -29,12 +30,14 @@ public:
     class watcher
     {
     public:
+        /// Called once, when the session has ended, from the thread that has found this.
         virtual void on_session_ended(const session_bound& session) noexcept = 0;
 
     protected:
         ~watcher() = default;
     };
 
+    /// Makes the bound of a session that lives until this time.
     explicit session_bound(time_point until) noexcept : until_(until.time_since_epoch().count()) {}
     session_bound(const session_bound&) = delete;
     session_bound& operator=(const session_bound&) = delete;
@@ -74,14 +77,17 @@ private:
 class COLOCK_EXPORT lease
 {
 public:
+    /// A time of lease_clock.
     using time_point = lease_clock::time_point;
 
+    /// Returns the earlier of the two bounds.
     [[nodiscard]] time_point valid_until() const noexcept
     {
         const auto ttl = ttl_bound();
         const auto session = session_until();
         return ttl < session ? ttl : session;
     }
+    /// Returns the session bound; `time_point::max()` without a session, `time_point::min()` after it has ended.
     [[nodiscard]] time_point session_until() const noexcept
     {
         return session_ ? session_->valid_until() : time_point::max();
@@ -92,10 +98,12 @@ public:
         return now >= ttl_bound() || (session_ && session_->has_ended(now));
     }
 
+    /// Sets the ttl bound. Called by the core.
     void set_ttl_bound(time_point bound) noexcept
     {
         ttl_.store(bound.time_since_epoch().count(), std::memory_order_release);
     }
+    /// Returns the ttl bound; `time_point::max()` for a grant without ttl.
     [[nodiscard]] time_point ttl_bound() const noexcept
     {
         return time_point(lease_clock::duration(ttl_.load(std::memory_order_acquire)));
@@ -103,6 +111,7 @@ public:
 
     /// Called by the adapter before it reports the grant: sets the session to which the grant belongs.
     void tie(std::shared_ptr<session_bound> session) noexcept { session_ = std::move(session); }
+    /// Returns the session to which the grant belongs, or null.
     [[nodiscard]] const std::shared_ptr<session_bound>& session() const noexcept { return session_; }
 
 private:

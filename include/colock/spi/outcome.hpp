@@ -22,6 +22,7 @@ namespace colock::inline v0 {
 /// - any other code: the operation was refused for good.
 struct failure
 {
+    /// What the caller can rely on, see above.
     errc code = errc::outcome_unknown;
     /// The error code of the driver or the server, if there is one.
     error_code cause{};
@@ -30,16 +31,23 @@ struct failure
 };
 /// Never null in the outcome of a failed operation. The core treats null as `errc::outcome_unknown`.
 using failure_ptr = std::shared_ptr<const failure>;
+/// Makes a failure.
 COLOCK_EXPORT [[nodiscard]] failure_ptr make_failure(errc code, std::string detail = {}, error_code cause = {});
 
+/// The answer to a create.
 enum class create_status : unsigned char
 {
+    /// The claim holds the lock.
     granted,
+    /// Another holder excludes the claim.
     busy,
+    /// There is no answer, or the backend refused the request; `error` says why.
     failed,
 };
+/// Outcome of a request to create a claim.
 struct create_outcome
 {
+    /// The answer.
     create_status status = create_status::busy;
     /// Granted: the fencing token; 0 if the backend has none.
     std::uint64_t fence = 0;
@@ -49,8 +57,10 @@ struct create_outcome
     lease_clock::duration retry_after{0};
     /// Busy: the holder, for messages; may be empty.
     std::string holder{};
+    /// Failed: the reason.
     failure_ptr error{};
 
+    /// Makes the outcome of a grant with this fencing token.
     [[nodiscard]] static create_outcome granted(std::uint64_t fence)
     {
         create_outcome result;
@@ -58,6 +68,7 @@ struct create_outcome
         result.fence = fence;
         return result;
     }
+    /// Makes the outcome of a busy lock.
     [[nodiscard]] static create_outcome busy(lease_clock::duration retry_after = {}, std::string holder = {})
     {
         create_outcome result;
@@ -65,6 +76,7 @@ struct create_outcome
         result.holder = std::move(holder);
         return result;
     }
+    /// Makes the outcome of a failure.
     [[nodiscard]] static create_outcome failed(failure_ptr error)
     {
         create_outcome result;
@@ -74,48 +86,70 @@ struct create_outcome
     }
 };
 
+/// The answer to a release.
 enum class release_status : unsigned char
 {
+    /// The lock of this claim was removed.
     released,
     /// The backend stored no lock of this claim: it had expired, was taken, or was never granted.
     not_held,
+    /// There is no answer, or the backend refused the request; `error` says why.
     failed,
 };
+/// Outcome of a request to release or abandon a claim.
 struct release_outcome
 {
+    /// The answer.
     release_status status = release_status::released;
+    /// Failed: the reason.
     failure_ptr error{};
     /// Other lockers wait for this release. The locker's own waiters let them go first.
     bool others_wait = false;
 };
 
+/// The answer to an extension.
 enum class extend_status : unsigned char
 {
+    /// The lock now expires after the requested ttl.
     extended,
+    /// The claim does not hold the lock any more.
     not_held,
+    /// There is no answer, or the backend refused the request; `error` says why.
     failed,
 };
+/// Outcome of a request to extend a claim.
 struct extend_outcome
 {
+    /// The answer.
     extend_status status = extend_status::extended;
+    /// Failed: the reason.
     failure_ptr error{};
 };
 
+/// Outcome of a query whether a claim holds the lock.
 struct valid_outcome
 {
+    /// The claim holds the lock; meaningless with an error.
     bool valid = false;
+    /// Null, or the reason of a failure.
     failure_ptr error{};
 };
 
+/// Outcome of a release that passes the lock to another claim.
 struct hand_over_outcome
 {
+    /// Outcome for the claim that was released.
     release_outcome released{};
+    /// Outcome for the claim that was created.
     create_outcome created{};
 };
 
+/// Outcome of a query for locks, or of a removal of locks.
 struct list_outcome
 {
+    /// The locks that were found or removed, also before a failure.
     std::vector<lock_status> locks{};
+    /// Null, or the reason of a failure.
     failure_ptr error{};
     /// Cursor of the next page or step; empty after the last one.
     std::string next{};
@@ -124,17 +158,22 @@ struct list_outcome
 /// Outcome of a request to create several claims, all or none.
 struct create_all_outcome
 {
+    /// The answer for all claims together.
     create_status status = create_status::busy;
     /// Granted: one fencing token per claim, in the order of the claims.
     std::vector<std::uint64_t> fences{};
     /// Busy: the index of the claim that was refused. `why` contains its outcome.
     std::size_t which = 0;
+    /// Busy or failed: the outcome of the claim that was refused, or of the whole request.
     create_outcome why{};
 };
 
+/// What is done with all locks of a group.
 enum class group_action : unsigned char
 {
+    /// Removes the locks.
     release,
+    /// Extends the remaining time of the locks.
     extend,
 };
 /// Outcome of an operation on all locks of a group.
@@ -142,6 +181,7 @@ struct group_outcome
 {
     /// The locks that were released or extended, with their status before the operation.
     std::vector<lock_status> locks{};
+    /// Null, or the reason of a failure.
     failure_ptr error{};
 };
 
@@ -149,6 +189,7 @@ struct group_outcome
 struct woken
 {
 };
+/// Outcome of a close.
 struct closed
 {
 };

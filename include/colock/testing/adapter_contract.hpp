@@ -55,12 +55,14 @@ using adapter_maker = std::function<std::shared_ptr<adapter>()>;
     std::function<adapter_maker(asio::io_context&)> begin,
     std::chrono::milliseconds short_ttl = std::chrono::milliseconds(1500));
 
+/// A backend to be tested.
 struct backend
 {
     /// Name of the backend: letters, digits and underscores.
     std::string name;
     /// The `capabilities()` of its adapters.
     colock::capabilities able;
+    /// Makes the store of one test case, which runs on this context. See in_real_time().
     std::function<std::unique_ptr<environment>(asio::io_context&)> make_environment;
     /// Returns why the backend cannot be tested on this machine, or an empty string. With a reason, all test cases are
     /// skipped and the reason is printed.
@@ -71,6 +73,7 @@ struct backend
 class registration
 {
 public:
+    /// Adds the test suites of `tested`.
     explicit registration(backend tested);
 };
 

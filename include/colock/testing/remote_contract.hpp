@@ -75,12 +75,14 @@ public:
 /// Implements `environment::pass_time` in real time.
 void pass_real_time(asio::io_context& io, lease_clock::duration span);
 
+/// A backend to be tested that uses a server.
 struct remote_backend
 {
     /// Name of the backend: letters, digits and underscores.
     std::string name;
     /// The `capabilities()` of its adapters.
     colock::capabilities able;
+    /// Makes the server of one test case, whose client side runs on this context.
     std::function<std::unique_ptr<remote_environment>(asio::io_context&)> make_environment;
     /// Returns why the backend cannot be tested, see `backend`.
     std::function<std::string()> missing{};
@@ -90,6 +92,7 @@ struct remote_backend
 class remote_registration
 {
 public:
+    /// Adds the test suite of `tested`.
     explicit remote_registration(remote_backend tested);
 };
 

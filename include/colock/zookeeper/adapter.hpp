@@ -34,17 +34,25 @@ struct access_right
 {
     /// A scheme of the server: "world", "auth", "digest", "ip", ...
     std::string scheme = "world";
+    /// The id within the scheme: "anyone" for "world", `user:hash` for "digest", an address for "ip".
     std::string id = "anyone";
     /// The granted permissions, combined by addition.
     enum : unsigned
     {
+        /// Read a node's data and list its children.
         read = 1,
+        /// Change a node's data.
         write = 2,
+        /// Create children.
         create = 4,
+        /// Remove children.
         remove = 8,
+        /// Change access rights.
         admin = 16,
+        /// All of them.
         all = 31,
     };
+    /// The permissions that this entry grants.
     unsigned permissions = all;
 
     friend bool operator==(const access_right&, const access_right&) = default;
@@ -58,9 +66,11 @@ struct options
     /// exist. User, password and chroot are percent-decoded; a ',' in them is written `%2C`. User and password are sent
     /// as digest credentials over an unencrypted connection.
     std::string url = "zookeeper://127.0.0.1:2181";
+    /// Names of the nodes. All processes must use the same.
     zookeeper::layout layout = zookeeper::layout::standard;
-    /// User and password. They replace those in the URL. Default: those in the URL.
+    /// User. It replaces that in the URL. Default: that in the URL.
     std::string user{};
+    /// Password. It replaces that in the URL. Default: that in the URL.
     std::string password{};
     /// Access rights to every node that colock creates. Default: all rights for the user, or for everybody if there is
     /// no user. Every process that takes part needs all rights except admin. Other clients should not have the right to
