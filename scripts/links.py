@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Checks the links of all Markdown pages: each file exists, and each anchor is a heading of its page. Addresses of other
-sites are not checked.
+"""Checks the links of all Markdown pages: each file exists, and each anchor is a heading of its page. With the folder
+of a site, checks its HTML pages instead: links, pictures, scripts and style sheets. Addresses of other sites are not
+checked.
 
-    scripts/links.py
+    scripts/links.py [SITE]
 """
+import html.parser
 import pathlib
 import re
 import sys
+import urllib.parse
 
 root = pathlib.Path(__file__).resolve().parent.parent
 
@@ -38,8 +41,7 @@ def anchors(page: pathlib.Path) -> set[str]:
     return found
 
 
-def main() -> None:
-    failures = []
+def check_markdown(failures: list[str]) -> int:
     checked = 0
     for page in sorted([*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob(".github/**/*.md")]):
         # A link may be split between two lines.
@@ -56,6 +58,47 @@ def main() -> None:
                 failures.append(f"{page.relative_to(root)}:{number}: no file {target}")
             elif anchor and anchor not in anchors(file):
                 failures.append(f"{page.relative_to(root)}:{number}: no heading for {target}")
+    return checked
+
+
+class html_page(html.parser.HTMLParser):
+    """The anchors and the links of a page."""
+
+    def __init__(self, file: pathlib.Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[tuple[int, str]] = []
+        self.feed(file.read_text())
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name == "id" or (name == "name" and tag == "a"):
+                self.anchors.add(value or "")
+            elif name in ("href", "src", "data"):
+                self.links.append((self.getpos()[0], value or ""))
+
+
+def check_html(site: pathlib.Path, failures: list[str]) -> int:
+    pages = {file: html_page(file) for file in sorted(site.resolve().glob("**/*.html"))}
+    checked = 0
+    for file, page in pages.items():
+        for line, link in page.links:
+            address = urllib.parse.urlsplit(link)
+            if address.scheme or address.netloc:
+                continue
+            checked += 1
+            target = (file.parent / urllib.parse.unquote(address.path)).resolve() if address.path else file
+            anchor = urllib.parse.unquote(address.fragment)
+            if not target.is_file():
+                failures.append(f"{file}:{line}: no file {link}")
+            elif anchor and target in pages and anchor not in pages[target].anchors:
+                failures.append(f"{file}:{line}: no anchor for {link}")
+    return checked
+
+
+def main() -> None:
+    failures: list[str] = []
+    checked = check_html(pathlib.Path(sys.argv[1]), failures) if len(sys.argv) > 1 else check_markdown(failures)
     if failures or not checked:
         sys.exit("\n".join(f"links: error: {failure}" for failure in failures) or "links: error: no links")
 
