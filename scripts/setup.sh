@@ -2,7 +2,7 @@
 # Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
 #   scripts/setup.sh [build|sanitizers|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
-#                    peers|conan]...
+#                    peers|conan|docs]...
 #
 # Without a name: build.
 #
@@ -319,6 +319,25 @@ setup_conan() {
     say "conan: ready"
 }
 
+# Installs Doxygen, Graphviz, and Sphinx in the versions that docs/site/requirements.txt names.
+setup_docs() {
+    local versions=$colock_root/docs/site/requirements.txt
+    need 'have doxygen' doxygen "Doxygen >= 1.9.4"
+    need 'have dot' graphviz "Graphviz"
+    if [ -n "$debian" ]; then
+        need 'python3 -c "import venv, ensurepip"' python3-venv "Python >= 3.11 with venv"
+    fi
+    install_missing
+    if ! cmp -s "$colock_docs/installed" "$versions"; then
+        say "installing Sphinx into $colock_docs"
+        python3 -m venv --clear "$colock_docs" >"$log" 2>&1 &&
+            "$colock_docs/bin/pip" install -r "$versions" >>"$log" 2>&1 ||
+            { cat "$log" >&2; fail "Sphinx could not be installed"; }
+        cp "$versions" "$colock_docs/installed"
+    fi
+    say "docs: ready"
+}
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
@@ -326,8 +345,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | conan) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, conan" ;;
+    build | sanitizers | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | conan | docs) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, conan, docs" ;;
     esac
 done
 for part; do "setup_$part"; done
