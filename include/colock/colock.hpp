@@ -12,7 +12,7 @@
 #include <colock/memory/adapter.hpp>
 #include <colock/observer.hpp>
 #include <colock/options.hpp>
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/awaitable_adapter.hpp>
 #include <colock/spi/context_member.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <colock/observer.hpp>
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 #include <colock/status.hpp>
 
 #include <chrono>

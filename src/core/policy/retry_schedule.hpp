@@ -2,7 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 
 #include <cstddef>
 

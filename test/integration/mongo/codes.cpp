@@ -4,7 +4,7 @@
 #include "support/virtual_fixture.hpp"
 #include "two_members.hpp"
 
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 
 #include <cstddef>
 #include <string>

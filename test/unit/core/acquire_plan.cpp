@@ -4,7 +4,7 @@
 #include "core/policy/answer_times.hpp"
 #include "core/policy/retry_schedule.hpp"
 
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -6,7 +6,7 @@
 
 #include <colock/clock.hpp>
 #include <colock/error.hpp>
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
 

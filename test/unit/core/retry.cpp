@@ -2,7 +2,7 @@
 #include "core/policy/retry_schedule.hpp"
 
 #include <colock/clock.hpp>
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 
 #include <boost/test/unit_test.hpp>
 

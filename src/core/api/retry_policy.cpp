@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include <colock/retry.hpp>
+#include <colock/retry_policy.hpp>
 
 #include <algorithm>
 #include <cmath>
