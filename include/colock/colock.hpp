@@ -9,6 +9,7 @@
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/locker.hpp>
+#include <colock/lost_reason.hpp>
 #include <colock/memory/adapter.hpp>
 #include <colock/observer.hpp>
 #include <colock/options.hpp>

@@ -3,6 +3,7 @@
 
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
+#include <colock/lost_reason.hpp>
 #include <colock/options.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/status.hpp>

@@ -3,7 +3,7 @@
 
 #include <colock/detail/export.hpp>
 #include <colock/error.hpp>
-#include <colock/status.hpp>
+#include <colock/lost_reason.hpp>
 
 #include <chrono>
 #include <string_view>

@@ -3,6 +3,7 @@
 
 #include <colock/detail/export.hpp>
 #include <colock/error.hpp>
+#include <colock/lost_reason.hpp>
 #include <colock/status.hpp>
 
 #include <array>

@@ -4,7 +4,6 @@
 #include <colock/detail/export.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,29 +20,6 @@ enum class lock_mode : unsigned char
     shared,
 };
 
-/// Why a lease ended.
-enum class lost_reason : unsigned char
-{
-    /// The holder released the lock. This is not a loss.
-    released,
-    /// The lease expired, because it was not extended in time.
-    expired,
-    /// The backend reported that the lock does not, or no longer, belong to this holder.
-    taken,
-    /// The backend session to which the lock belonged has ended.
-    session,
-    /// The lock was broken by an administrator.
-    broken,
-    /// The locker was shut down.
-    shutting_down,
-    /// The process was forked, and this process is the child. The parent continues to hold the lock.
-    forked,
-};
-/// The number of reasons.
-inline constexpr std::size_t lost_reason_count = static_cast<std::size_t>(lost_reason::forked) + 1;
-
-/// Returns a word for each reason: "released", "expired", ...
-COLOCK_EXPORT [[nodiscard]] const char* to_string(lost_reason reason) noexcept;
 /// Returns "exclusive" or "shared".
 COLOCK_EXPORT [[nodiscard]] const char* to_string(lock_mode mode) noexcept;
 

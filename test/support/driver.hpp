@@ -3,6 +3,7 @@
 
 #include "run.hpp"
 
+#include <colock/lost_reason.hpp>
 #include <colock/spi/adapter.hpp>
 
 #include <boost/asio/io_context.hpp>

@@ -5,6 +5,7 @@
 #include <colock/detail/export.hpp>
 #include <colock/detail/generation.hpp>
 #include <colock/detail/single_thread.hpp>
+#include <colock/lost_reason.hpp>
 #include <colock/spi/lease.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>

@@ -3,27 +3,6 @@
 
 namespace colock::inline v0 {
 
-const char* to_string(lost_reason reason) noexcept
-{
-    switch (reason) {
-    case lost_reason::released:
-        return "released";
-    case lost_reason::expired:
-        return "expired";
-    case lost_reason::taken:
-        return "taken";
-    case lost_reason::session:
-        return "session";
-    case lost_reason::broken:
-        return "broken";
-    case lost_reason::shutting_down:
-        return "shutting_down";
-    case lost_reason::forked:
-        return "forked";
-    }
-    return "unknown";
-}
-
 const char* to_string(lock_mode mode) noexcept
 {
     return mode == lock_mode::exclusive ? "exclusive" : "shared";

@@ -3,6 +3,7 @@
 
 #include <colock/clock.hpp>
 #include <colock/error.hpp>
+#include <colock/lost_reason.hpp>
 #include <colock/options.hpp>
 
 #include <chrono>

@@ -2,6 +2,7 @@
 #include "core/policy/lease_plan.hpp"
 
 #include <colock/clock.hpp>
+#include <colock/lost_reason.hpp>
 #include <colock/status.hpp>
 #include <colock/token.hpp>
 
