@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/detail/export.hpp>
+#include <colock/spi/adapter_limits.hpp>
 #include <colock/spi/capabilities.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/spi/completion.hpp>
