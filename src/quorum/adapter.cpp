@@ -3,6 +3,7 @@
 
 #include "quorum/decisions.hpp"
 #include "quorum/list_merger.hpp"
+#include "quorum/majority.hpp"
 #include "quorum/node.hpp"
 #include "quorum/node_claim.hpp"
 #include "quorum/tickets.hpp"
@@ -92,7 +93,7 @@ public:
     void attach_nodes(const std::vector<std::shared_ptr<adapter>>& nodes)
     {
         const std::weak_ptr<quorum_adapter> self = std::static_pointer_cast<quorum_adapter>(shared_from_this());
-        listener_ = std::make_shared<node_observer>(self, static_cast<std::ptrdiff_t>(nodes.size() / 2 + 1));
+        listener_ = std::make_shared<node_observer>(self, static_cast<std::ptrdiff_t>(majority_of(nodes.size())));
         const auto on_given_up = [self](std::uint64_t parts) {
             if (const auto to = self.lock())
                 to->count_unproven(parts);
@@ -131,7 +132,7 @@ public:
             if (one && ++missing == 1)
                 first = std::move(one);
         }
-        return missing > nodes_.size() / 2 ? first : nullptr;
+        return nodes_.size() - missing < majority_of(nodes_.size()) ? first : nullptr;
     }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "quorum/majority.hpp"
+
 #include <colock/spi/adapter.hpp>
 
 #include <cstddef>
@@ -19,7 +21,7 @@ class list_merger
 {
 public:
     list_merger(std::size_t nodes, completion<list_outcome> done)
-        : needed_(nodes / 2 + 1), missing_(nodes), done_(std::move(done))
+        : needed_(majority_of(nodes)), missing_(nodes), done_(std::move(done))
     {
     }
 

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "quorum/majority.hpp"
+
 #include <colock/spi/adapter.hpp>
 
 #include <cstddef>
@@ -39,7 +41,7 @@ struct tally
 
     void add_failure(const failure_ptr& why);
 
-    [[nodiscard]] std::size_t needed() const noexcept { return nodes / 2 + 1; }
+    [[nodiscard]] std::size_t needed() const noexcept { return majority_of(nodes); }
     [[nodiscard]] std::size_t answered() const noexcept { return yes + no; }
     [[nodiscard]] std::size_t failed() const noexcept { return unavailable + unknown + refused; }
     [[nodiscard]] std::size_t missing() const noexcept { return nodes - answered() - failed(); }
