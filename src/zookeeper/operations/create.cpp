@@ -4,7 +4,8 @@
 #include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/folder_operation.hpp"
-#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/node_data.hpp"
+#include "zookeeper/operations/paths.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -137,7 +138,7 @@ private:
     {
         unanswered_in_ = active_sessions().number();
         // Nodes in the folders of other libraries do not contain data of this library.
-        const auto data = config().standard() ? to_text(*claim_, claim_->ttl()) : std::string();
+        const auto data = config().standard() ? format_node_data(*claim_, claim_->ttl()) : std::string();
         if (counts_children(needs_folder))
             sender.enter(folder_, prefix_, data, get_batching(), note_failure(created.expect()));
         else

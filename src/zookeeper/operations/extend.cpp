@@ -2,7 +2,7 @@
 #include "zookeeper/operations/operations.hpp"
 
 #include "zookeeper/operations/claim_state.hpp"
-#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
 #include <utility>
@@ -30,7 +30,7 @@ private:
         }
         // Nodes of other layouts contain no data of this library. The write then only proves that the node exists.
         if (auto* const sender = get_requests())
-            sender->write(state->node, config().standard() ? to_text(*claim_, ttl_) : std::string(),
+            sender->write(state->node, config().standard() ? format_node_data(*claim_, ttl_) : std::string(),
                 then(&extend_operation::on_written));
     }
 

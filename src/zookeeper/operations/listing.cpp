@@ -4,7 +4,8 @@
 #include "remote/adapter/stored_time.hpp"
 #include "util/cursor.hpp"
 #include "zookeeper/driver/lock_queue.hpp"
-#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/node_data.hpp"
+#include "zookeeper/operations/paths.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/coroutine_operation.hpp"
-#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/paths.hpp"
 
 #include <utility>
 

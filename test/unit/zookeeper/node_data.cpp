@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/operations/names.hpp"
+#include "zookeeper/operations/node_data.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(node_data_survives_encoding_and_parsing)
     const owner_data owner{.owner = "me", .host = "here\n1 2", .comment = "", .group = "g"};
     const claim of(
         {.key = "k", .mode = lock_mode::shared, .max_holders = 3, .owner = std::make_shared<const owner_data>(owner)});
-    const auto parsed = parse_node_data(to_text(of, 90s));
+    const auto parsed = parse_node_data(format_node_data(of, 90s));
     BOOST_TEST_REQUIRE(parsed.has_value());
     BOOST_TEST((parsed->ttl == 90s));
     BOOST_TEST(parsed->max_holders == 3U);
@@ -32,14 +32,6 @@ BOOST_AUTO_TEST_CASE(foreign_node_data_is_not_parsed)
     for (const char* const text : {"", "1", "1 ", "1 2", "1 2 3", "x 2\n00000000000", "1 x\n00000000000", "1 2\n",
              "1 2\nnot a number", "192.168.0.1"})
         BOOST_TEST(!parse_node_data(text).has_value(), text);
-}
-
-BOOST_AUTO_TEST_CASE(a_key_has_a_folder_of_its_own_below_the_chroot)
-{
-    settings config({.url = "zookeeper://h/locks"});
-    BOOST_TEST(key_folder(config, "a/b") == "/locks/" + bucket_of("a/b") + '/' + encode_key("a/b"));
-    config.layout = layout::curator_mutex;
-    BOOST_TEST(key_folder(config, "k") == "/locks/k");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/recipe/names.hpp"
+#include "zookeeper/recipe/node_names.hpp"
 
 #include "zookeeper/session/servers.hpp"
 
@@ -35,7 +35,7 @@ void check_order(std::vector<std::int32_t> numbers)
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(zookeeper_names)
+BOOST_AUTO_TEST_SUITE(zookeeper_node_names)
 
 BOOST_AUTO_TEST_CASE(key_of_any_bytes_survives_encoding_and_decoding)
 {
