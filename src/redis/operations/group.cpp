@@ -46,7 +46,7 @@ private:
             request.push("ZSCAN", index_, cursor_, "COUNT", members_per_scan);
             return;
         }
-        const auto& chosen = scripts::get().act_on_members;
+        const auto& chosen = scripts::get().extend_or_release_members;
         const bool whole = form == script::form::whole;
         const auto count = std::min(members_.size() - processed_, max_members_per_script);
         std::vector<std::string> words{whole ? std::string(chosen.text()) : chosen.digest(), std::to_string(count + 2),

@@ -5,52 +5,13 @@
 
 namespace colock::inline v0::redis::detail::lua {
 
-// Functions that maintain the index of a group, and the script that acts on its holders. The index is a sorted set of
-// the holders. Each member is a token followed by the key of its lock. The index is written by the script that grants
-// the lock. An entry lasts a second longer than its lock, so the index may contain expired holders, but it misses no
-// current one.
-
-// Prepended, after form_functions, to each script that grants, extends or releases locks of a group.
-// update_expiry: sets the expiry of a sorted set to that of its last member. Returns an error if that member has
-// another form or the user may not set the expiry. index_add: adds members to the index; members and ttls alternate in
-// the arguments. Called after the first write. Returns an error if it fails. index_remove: removes members from the
-// index.
-inline constexpr std::string_view group_functions = R"lua(
-local function update_expiry(set, form)
-    local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
-    if last.err then return last end
-    if not last[1] then return end
-    if not string.find(last[1], form) then return redis.error_reply(foreign) end
-    local set_to = last[2] == 'inf' and redis.pcall('PERSIST', set) or redis.pcall('PEXPIREAT', set, last[2])
-    if type(set_to) == 'table' then return set_to end
-end
-local function index_add(index, ...)
-    local refused, first = check_form(index, entry)
-    if refused then return refused end
-    local time = redis.call('TIME')
-    local now = time[1] * 1000 + math.floor(time[2] / 1000)
-    local entries = {...}
-    local words = {}
-    for i = 1, #entries, 2 do
-        local ttl = tonumber(entries[i + 1])
-        words[i] = ttl > 0 and now + ttl + 1000 or '+inf'
-        words[i + 1] = entries[i]
-    end
-    local added = redis.pcall('ZADD', index, unpack(words))
-    if type(added) == 'table' then return added end
-    if first and tonumber(first) <= now then sweep(index, now, entry) end
-    return update_expiry(index, entry)
-end
-local function index_remove(index, ...)
-    local removed = redis.pcall('ZREM', index, ...)
-    if type(removed) == 'number' and removed > 0 then update_expiry(index, entry) end
-end
-)lua";
+// The script that extends or releases the locks of a group by its id. See also `acquire_all` in acquire_scripts.hpp and
+// `release_members` in release_scripts.hpp.
 
 // index probe lock...; what ttl token... -> as inspect, for the locks that are still held
 // what: check, release or extend. Locks without a ttl are returned with -1 and not extended. No remaining time is
 // shortened.
-inline constexpr std::string_view act_on_members = R"lua(
+inline constexpr std::string_view extend_or_release_members = R"lua(
 redis.call('DEL', KEYS[2])
 local refused = check_form(KEYS[1], entry)
 if refused then return refused end

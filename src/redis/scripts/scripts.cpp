@@ -2,13 +2,15 @@
 #include "redis/scripts/scripts.hpp"
 
 #include "redis/scripts/acquire_scripts.hpp"
+#include "redis/scripts/extend_scripts.hpp"
 #include "redis/scripts/form_functions.hpp"
+#include "redis/scripts/group_functions.hpp"
 #include "redis/scripts/group_scripts.hpp"
-#include "redis/scripts/holding_scripts.hpp"
 #include "redis/scripts/listing_scripts.hpp"
 #include "redis/scripts/release_scripts.hpp"
 #include "redis/scripts/server_scripts.hpp"
 #include "redis/scripts/transfer_scripts.hpp"
+#include "redis/scripts/valid_scripts.hpp"
 
 #include <openssl/evp.h>
 
@@ -69,7 +71,7 @@ const scripts& scripts::get()
         .break_holders = with_group_functions(lua::break_holders),
         .sweep = with_form_functions(lua::sweep),
         .release_members = with_group_functions(lua::release_members),
-        .act_on_members = with_group_functions(lua::act_on_members),
+        .extend_or_release_members = with_group_functions(lua::extend_or_release_members),
     };
     return all;
 }

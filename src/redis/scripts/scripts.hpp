@@ -68,7 +68,7 @@ struct scripts
     script break_holders;
     script sweep;
     script release_members;
-    script act_on_members;
+    script extend_or_release_members;
 
     [[nodiscard]] static const scripts& get();
 };

@@ -5,7 +5,7 @@
 
 namespace colock::inline v0::redis::detail::lua {
 
-// Scripts by which a holder extends its lock, or asks whether the lock is still held.
+// Scripts by which a holder extends its lock.
 
 // lock probe[ index]; token ttl -> 1 or 0
 // Waiters sleep until the expiry that they know, so an earlier expiry is published.
@@ -48,23 +48,6 @@ local refused = update_expiry(KEYS[1], reader)
 if refused then return refused end
 if tonumber(before) > now + ARGV[2] then redis.pcall('PUBLISH', KEYS[1], '') end
 return index_add_if_grouped() or 1
-)lua";
-
-// lock probe; token -> 1 or 0
-inline constexpr std::string_view valid = R"lua(
-redis.call('DEL', KEYS[2])
-local value = redis.pcall('GET', KEYS[1])
-return type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] and 1 or 0
-)lua";
-
-// lock probe; s+token+owner -> 1 or 0
-inline constexpr std::string_view valid_shared = R"lua(
-redis.call('DEL', KEYS[2])
-local value = redis.pcall('GET', KEYS[1])
-if type(value) ~= 'table' then return value == ARGV[1] and 1 or 0 end
-local score = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
-local time = redis.call('TIME')
-return type(score) == 'string' and tonumber(score) > time[1] * 1000 + time[2] / 1000 and 1 or 0
 )lua";
 
 } // namespace colock::inline v0::redis::detail::lua
