@@ -1,13 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/server_connection.hpp"
 
-#include "redis/pipeline/batch.hpp"
-
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/redis/logger.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
@@ -42,9 +39,6 @@ struct message_reader
 
 namespace {
 
-/// Number of liveness checks, two per health interval, without received data after which a connection is closed.
-constexpr unsigned max_silent_checks = 4;
-
 boost::redis::config make_config(const settings& from, const endpoint& where, bool tls)
 {
     boost::redis::config made;
@@ -54,7 +48,7 @@ boost::redis::config make_config(const settings& from, const endpoint& where, bo
     made.resolve_timeout = from.connect_timeout;
     made.connect_timeout = from.connect_timeout;
     made.ssl_handshake_timeout = from.connect_timeout;
-    // colock checks the liveness itself, because the driver's timers also expire while the event loop is blocked.
+    // health_check checks the liveness, because the driver's timers also expire while the event loop is blocked.
     made.health_check_interval = std::chrono::steady_clock::duration::zero();
     // `async_run` must end with its connection, so that colock can tell a new connection from an old one.
     made.reconnect_wait_interval = std::chrono::seconds::zero();
@@ -71,16 +65,11 @@ server_connection::server_connection(const asio::any_io_executor& strand, const 
     bool tls, asio::ssl::context context, std::uint64_t number)
     : number_(number), where_(std::move(where)),
       server_name_(config.tls.server_name.empty() ? where_.host : config.tls.server_name),
-      config_(make_config(config, where_, tls)),
-      check_interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
-      liveness_({.before_first_data = std::max(
-                     max_silent_checks, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
-          .silence = max_silent_checks}),
-      liveness_timer_(strand), connection_(driver_connection::executor_type(strand), std::move(context),
-                                   boost::redis::logger(boost::redis::logger::level::disabled))
+      config_(make_config(config, where_, tls)), health_check_(strand, config, connection_, sink_.received_nodes),
+      connection_(driver_connection::executor_type(strand), std::move(context),
+          boost::redis::logger(boost::redis::logger::level::disabled))
 {
     connection_.set_receive_response(sink_);
-    ping_.get_config() = request_config;
     if (!tls)
         return;
 #pragma GCC diagnostic push
@@ -95,16 +84,15 @@ void server_connection::run(run_handler on_end)
 {
     connection_.async_run(
         config_, [self = shared_from_this(), on_end = std::move(on_end)](const error_code& code) mutable {
-            self->ended_ = true;
-            self->liveness_timer_.cancel();
+            self->health_check_.stop();
             std::move(on_end)(code);
         });
-    arm_liveness_timer();
+    health_check_.start(shared_from_this());
 }
 
 error_code server_connection::translate_error(const error_code& code) const noexcept
 {
-    if (is_silent_)
+    if (health_check_.is_silent())
         return asio::error::timed_out;
     // The driver cancels pending operations when it reaches the end of the stream.
     if (code == asio::error::operation_aborted || code == asio::error::eof)
@@ -121,46 +109,6 @@ std::string server_connection::certificate_problem()
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     return remote::certificate_problem(connection_.next_layer().native_handle(), server_name_);
 #pragma GCC diagnostic pop
-}
-
-void server_connection::arm_liveness_timer()
-{
-    liveness_timer_.expires_after(check_interval_);
-    liveness_timer_.async_wait([self = shared_from_this()](const error_code& code) {
-        if (!code && !self->ended_)
-            self->check_liveness();
-    });
-}
-
-void server_connection::check_liveness()
-{
-    // From the first sent byte on, the server owes data: replies to the greeting, and later a reply to each PING.
-    const bool awaits_answer = sink_.received_nodes != 0 || connection_.get_usage().bytes_sent != 0;
-    switch (liveness_.check(sink_.received_nodes, awaits_answer)) {
-    case remote::liveness::action::give_up:
-        is_silent_ = true;
-        close();
-        return;
-    case remote::liveness::action::ask:
-        send_ping();
-        break;
-    case remote::liveness::action::none:
-        break;
-    }
-    arm_liveness_timer();
-}
-
-void server_connection::send_ping()
-{
-    ping_.clear();
-    ping_.push("PING");
-    using event = boost::redis::any_adapter::parse_event;
-    const auto count = [this](event what, const boost::redis::resp3::node_view&, error_code&) {
-        if (what == event::node)
-            ++sink_.received_nodes;
-    };
-    connection_.async_exec(ping_, boost::redis::any_adapter(boost::redis::any_adapter::impl_t(count)),
-        [self = shared_from_this()](const error_code&, std::size_t) { self->liveness_.answered(); });
 }
 
 void server_connection::exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done)

@@ -2,19 +2,17 @@
 #pragma once
 
 #include "net/tls.hpp"
+#include "redis/connection/health_check.hpp"
 #include "redis/connection/validated_stream.hpp"
 #include "redis/pipeline/reply.hpp"
 #include "redis/settings.hpp"
-#include "remote/policy/liveness.hpp"
 
 #include <colock/error.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/redis/connection.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -70,23 +68,13 @@ public:
     };
 
 private:
-    void arm_liveness_timer();
-    void check_liveness();
-    void send_ping();
-
     const std::uint64_t number_;
     const endpoint where_;
     /// Host name that the server's certificate has to match.
     const std::string server_name_;
     boost::redis::config config_;
-    /// Interval of the liveness timer: half a health interval.
-    const std::chrono::steady_clock::duration check_interval_;
-    remote::liveness liveness_;
-    asio::steady_timer liveness_timer_;
-    bool is_silent_ = false;
-    bool ended_ = false;
-    boost::redis::request ping_;
     message_sink sink_;
+    health_check health_check_;
     driver_connection connection_;
 };
 
