@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/pubsub/subscriptions.hpp"
 
-#include "redis/connection/server_check.hpp"
+#include "redis/connection/greeting.hpp"
 #include "redis/failures.hpp"
 #include "redis/pipeline/exchange.hpp"
 #include "remote/policy/deadlines.hpp"

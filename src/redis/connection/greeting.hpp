@@ -44,23 +44,6 @@ struct greeting_result
 };
 [[nodiscard]] greeting_result read_greeting(const location& who, const reply_list& replies);
 
-/// Adds a script that finds out which commands the server refuses. The script is sent by EVAL and by EVALSHA, so that
-/// both are checked.
-///
-/// Checks the rights on commands. Rights on key and channel patterns are not checked, except for the probe key and the
-/// fence counter.
-void push_rights_check(boost::redis::request& request, const settings& config);
-
-/// Result of the rights check.
-struct rights
-{
-    /// Reason why locks could not be renewed or released, or null.
-    failure_ptr refused{};
-    /// Warnings about features that the missing rights disable.
-    std::vector<std::string> warnings{};
-};
-[[nodiscard]] rights read_rights(const reply& by_text, const reply& by_digest);
-
 /// Returns the failure of a client that has connected to a replica and needs the master.
 [[nodiscard]] failure_ptr make_replica_failure();
 

@@ -1,0 +1,64 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/connection/rights_check.hpp"
+
+#include "redis/failures.hpp"
+#include "redis/scripts/scripts.hpp"
+
+namespace colock::inline v0::redis::detail {
+
+namespace {
+
+failure_ptr commands_refused(const std::string& names, const std::string& error)
+{
+    return make_failure(errc::access_denied, "the server refuses " + names +
+                                                 ", without which locks cannot be renewed and released; " +
+                                                 refusal(error)->detail);
+}
+
+} // namespace
+
+void push_rights_check(boost::redis::request& request, const settings& config)
+{
+    const auto& check = scripts::get().rights;
+    for (const auto form : {script::form::whole, script::form::digest}) {
+        if (config.plain())
+            check.push(request, form, 1, config.probe_key);
+        else
+            check.push(request, form, 2, config.probe_key, config.fence_key);
+    }
+}
+
+rights read_rights(const reply& by_text, const reply& by_digest)
+{
+    if (by_text.is_error() && is_command_refused(by_text.text))
+        return {.refused = commands_refused("EVAL", by_text.text)};
+    if (!by_text.is(reply::kind::array))
+        return {.refused = refusal(by_text)};
+    if (by_digest.is_error() && is_command_refused(by_digest.text))
+        return {.refused = commands_refused("EVALSHA", by_digest.text)};
+    rights result;
+    std::string required_commands, optional_commands, error;
+    for (const auto& row : by_text.items) {
+        const std::string& command = row.at(0).text;
+        if (!is_command_refused(row.at(1).text))
+            continue;
+        if (command == "PUBLISH") {
+            result.warnings.emplace_back(
+                "PUBLISH is refused, so a release wakes no waiter of another process: these notice it late");
+            continue;
+        }
+        // Only locks with several readers and locks of groups use these commands, because they need sorted sets.
+        auto& names = command.starts_with('Z') || command == "PEXPIREAT" ? optional_commands : required_commands;
+        (names += names.empty() ? "" : ", ") += command;
+        if (error.empty() && &names == &required_commands)
+            error = row.at(1).text;
+    }
+    if (!required_commands.empty())
+        result.refused = commands_refused(required_commands, error);
+    if (!optional_commands.empty())
+        result.warnings.push_back(
+            optional_commands + " is refused, so a lock has at most one reader, and locks of groups are refused");
+    return result;
+}
+
+} // namespace colock::inline v0::redis::detail

@@ -1,0 +1,33 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "redis/pipeline/reply.hpp"
+#include "redis/settings.hpp"
+
+#include <colock/spi/adapter.hpp>
+
+#include <boost/redis/request.hpp>
+
+#include <string>
+#include <vector>
+
+namespace colock::inline v0::redis::detail {
+
+/// Adds a script that finds out which commands the server refuses. The script is sent by EVAL and by EVALSHA, so that
+/// both are checked.
+///
+/// Checks the rights on commands. Rights on key and channel patterns are not checked, except for the probe key and the
+/// fence counter.
+void push_rights_check(boost::redis::request& request, const settings& config);
+
+/// Result of the rights check.
+struct rights
+{
+    /// Reason why locks could not be renewed or released, or null.
+    failure_ptr refused{};
+    /// Warnings about features that the missing rights disable.
+    std::vector<std::string> warnings{};
+};
+[[nodiscard]] rights read_rights(const reply& by_text, const reply& by_digest);
+
+} // namespace colock::inline v0::redis::detail
