@@ -61,7 +61,7 @@ struct recorded_fixture
     std::shared_ptr<end_recorder> recorder = std::make_shared<end_recorder>();
     virtual_fixture on;
 
-    explicit recorded_fixture(behind kind = behind::memory) : on(kind, {.observer = recorder}) {}
+    explicit recorded_fixture(backend_kind kind = backend_kind::memory) : on(kind, {.observer = recorder}) {}
 
     /// Returns the only recorded end, and forgets it.
     acquire_end take_end()
@@ -73,7 +73,7 @@ struct recorded_fixture
     }
 };
 
-constexpr behind all_kinds[] = {behind::memory, behind::scripted, behind::immediate};
+constexpr backend_kind all_kinds[] = {backend_kind::memory, backend_kind::scripted, backend_kind::immediate};
 
 } // namespace
 
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(rejected_input_is_reported_without_a_waiting_time)
 
 BOOST_AUTO_TEST_CASE(refusal_by_the_backend_is_reported_with_its_code)
 {
-    recorded_fixture fixture(behind::scripted);
+    recorded_fixture fixture(backend_kind::scripted);
     auto& on = fixture.on;
     on.script->next(operation::create, step::fail(errc::access_denied));
     COLOCK_THROWS(create_error, errc::access_denied, on.acquire("k"));
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_each_waiting_acquire)
 
 BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_its_context_is_reported_as_cancelled)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         recorded_fixture fixture(kind);
         auto& on = fixture.on;
         auto held = on.acquire("k");
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(adoption_of_a_used_ticket_is_reported)
 BOOST_AUTO_TEST_CASE(every_acquire_ends_with_exactly_one_event)
 {
     // The grant arrives, but the acquire is cancelled before its handler runs.
-    recorded_fixture fixture(behind::scripted);
+    recorded_fixture fixture(backend_kind::scripted);
     auto& on = fixture.on;
     on.script->next(operation::create, step::hold());
     asio::cancellation_signal cancel;

@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_SUITE(errors)
 
 BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     struct row
     {
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
 
 BOOST_AUTO_TEST_CASE(failed_query_does_not_end_the_lock)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::is_valid, failing());
     COLOCK_THROWS(error, errc::unavailable, on.run(held.is_locked()));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
 {
     const auto twice = acquire_options{.retry = retry_policy::fixed(0s).jitter(0).times(1)};
     {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->next(operation::create, failing());
         on.script->next(operation::create, step::busy({}, "bob"));
         const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(on.acquire("k", twice)); });
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
         BOOST_TEST(thrown->attempts() == 2U);
     }
     {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->next(operation::create, step::busy({}, "bob"));
         on.script->next(operation::create, failing());
         const auto thrown = thrown_by<create_error>([&] { static_cast<void>(on.acquire("k", twice)); });
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(holder_is_named_unless_the_last_answer_was_an_error)
 
 BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_reports_the_holder_and_its_remaining_time)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         const colock::locker other(on.backend(), {.owner = "cron"});
         const auto held = on.run(other.acquire("k", {.ttl = 20s}));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_reports_the_holder_and_its_remainin
 
 BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto earlier = on.acquire("k", {.owner = "earlier"});
         auto second = on.start(on.locker->acquire("k", {.ttl = 20s, .owner = "me"}));
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named)
 
 BOOST_AUTO_TEST_CASE(unknown_holder_has_no_remaining_time)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, step::busy({}, {}));
     const auto thrown =
         thrown_by<retry_error>([&] { static_cast<void>(on.acquire("k", {.retry = retry_policy::never()})); });
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(unknown_holder_has_no_remaining_time)
 
 BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto working = on.start(on.locker->with_lock("k", [] { return sleep_for(1h); }));
     on.ready();
     on.run(on.locker->shutdown(1min));
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_SUITE(attempts)
 
 BOOST_AUTO_TEST_CASE(bound_is_removed_by_a_later_answer)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::wait, step::hold());
     on.script->next(operation::create, step::busy(1s));
     on.script->always(operation::create, step::busy());
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(bound_is_removed_by_a_later_answer)
 BOOST_AUTO_TEST_CASE(an_attempt_that_fails_counts_although_it_was_woken)
 {
     for (const bool late : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->always(operation::wait, step::hold());
         on.script->next(operation::create, step::busy());
         on.script->next(operation::create, late ? step::pass().before([&] { on.clock.skip(29s); }) : failing());
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_fails_counts_although_it_was_woken)
 
 BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::create, failing());
     auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).jitter(0)}));
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(after_an_error_only_time_helps)
 
 BOOST_AUTO_TEST_CASE(late_grant_is_released_before_the_next_attempt)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, step::pass().before([&] { on.clock.skip(29s); }));
     on.script->next(operation::release, step::hold());
     auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::fixed(1s).jitter(0)}));
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(late_grant_is_released_before_the_next_attempt)
 /// No event reports that the lock is free, and the policy's own attempt is due in a day.
 BOOST_AUTO_TEST_CASE(late_grant_is_followed_by_attempts_with_growing_delays)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto late = step::pass().before([&] { on.clock.skip(29s); });
     for (int i = 0; i < 3; ++i)
         on.script->next(operation::create, late);
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(late_grant_is_followed_by_attempts_with_growing_delays)
 
 BOOST_AUTO_TEST_CASE(several_late_grants_are_requested_again_soon)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create_all, step::pass().before([&] { on.clock.skip(29s); }));
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = rarely}));
     on.ready();
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(several_late_grants_are_requested_again_soon)
 
 BOOST_AUTO_TEST_CASE(busy_single_attempt_leaves_nothing_to_release)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
     on.ready();
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(claim_of_a_cancelled_acquire_is_released_or_abandoned)
         std::size_t abandons;
     };
     for (const auto& [busy, releases, abandons] : {row{true, 0, 1}, row{false, 1, 0}}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         colock::locker other_locker(on.memory);
         lock other;
         if (busy)
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(claim_of_a_cancelled_acquire_is_released_or_abandoned)
 
 BOOST_AUTO_TEST_CASE(no_attempt_is_made_after_a_shutdown)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         on.run(on.locker->shutdown());
         COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->try_acquire("k")));
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(no_attempt_is_made_after_a_shutdown)
 
 BOOST_AUTO_TEST_CASE(every_operation_carries_the_time_when_it_was_started)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto now = lease_clock::now();
         const auto later = [&] {
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(every_operation_carries_the_time_when_it_was_started)
         later();
         static_cast<void>(on.run(held.is_locked()));
         check(operation::is_valid);
-        if (kind == behind::immediate) {
+        if (kind == backend_kind::immediate) {
             // On this backend, a release may carry the time of an earlier operation.
             held = {};
             continue;

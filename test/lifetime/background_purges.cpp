@@ -48,7 +48,8 @@ bool has_purge_lock(const virtual_fixture& on)
     return std::ranges::any_of(on.stored(), [](const auto& each) { return each.key == locker::purge_key; });
 }
 
-constexpr auto every_kind = {behind::memory, behind::scripted, behind::elsewhere, behind::immediate};
+constexpr auto every_kind = {
+    backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere, backend_kind::immediate};
 
 } // namespace
 
@@ -77,7 +78,7 @@ BOOST_AUTO_TEST_CASE(expired_locks_are_removed_in_the_background)
 
 BOOST_AUTO_TEST_CASE(no_purge_runs_without_the_option)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     leave_locks(*on.memory, 7);
     on.advance(4min);
     BOOST_TEST(on.idle());
@@ -87,7 +88,7 @@ BOOST_AUTO_TEST_CASE(no_purge_runs_without_the_option)
 
 BOOST_AUTO_TEST_CASE(purge_continues_while_a_step_reports_more)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     leave_locks(*on.memory, 95);
     on.advance(2s);
     on.locker.emplace(on.backend(), sweeping);
@@ -145,7 +146,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
             {
                 virtual_fixture on(kind, sweeping);
                 // A backend that answers at once cannot be late.
-                if (on.script && kind != behind::immediate)
+                if (on.script && kind != backend_kind::immediate)
                     on.script->next(what, step::hold());
                 on.advance(90s);
                 on.context.reset();
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
 BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
 {
     for (const auto what : {operation::create, operation::purge, operation::extend}) {
-        virtual_fixture on(behind::scripted, sweeping);
+        virtual_fixture on(backend_kind::scripted, sweeping);
         on.script->next(what, step::hold());
         on.advance(90s);
         on.locker.reset();
@@ -174,7 +175,7 @@ BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
 BOOST_AUTO_TEST_CASE(one_locker_purges_until_it_is_destroyed)
 {
     for (const bool says_goodbye : {true, false}) {
-        virtual_fixture on(behind::scripted, sweeping);
+        virtual_fixture on(backend_kind::scripted, sweeping);
         on.ready();
         auto other = std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), timing::posted);
         locker second(other, sweeping);
@@ -202,7 +203,7 @@ BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
     options.observer = recorded;
     for (const auto what : {operation::create, operation::purge}) {
         recorded->warnings.clear();
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->always(what, step::fail(errc::unavailable, "nobody is there"));
         on.locker.emplace(on.backend(), options);
         on.advance_by_steps(5min, 10s);
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
 
 BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 {
-    virtual_fixture on(behind::scripted, sweeping);
+    virtual_fixture on(backend_kind::scripted, sweeping);
     on.ready();
     BOOST_TEST(on.run(on.locker->break_lock(locker::purge_key)).size() == 1U);
     BOOST_TEST(!has_purge_lock(on));
@@ -233,7 +234,7 @@ BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
 {
-    virtual_fixture on(behind::elsewhere, sweeping);
+    virtual_fixture on(backend_kind::elsewhere, sweeping);
     on.ready();
     BOOST_TEST(has_purge_lock(on));
     on.io().notify_fork(asio::execution_context::fork_prepare);
@@ -254,7 +255,7 @@ BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
 
 BOOST_AUTO_TEST_CASE(purge_that_fails_reports_the_removed_locks)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     leave_locks(*on.memory, 600);
     on.advance(2s);
     on.script->next(operation::purge, step::pass());

@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_SUITE(bodies)
 
 BOOST_AUTO_TEST_CASE(loss_is_reported_before_the_release_is_answered)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::release, step::hold());
     on.script->always(operation::abandon, step::hold());
     auto working =
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(loss_is_reported_before_the_release_is_answered)
 
 BOOST_AUTO_TEST_CASE(body_is_cancelled_though_a_second_claim_was_granted)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const colock::locker locker(std::make_shared<undoing_adapter>(on.script));
     bool has_begun = false;
     const acquire_options options{.ttl = 30s, .retry = retry_policy::fixed(1s), .renewal = renewal::manual};
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(coroutine_body_runs_on_the_strand_of_its_caller)
 
 BOOST_AUTO_TEST_CASE(body_that_is_no_coroutine_is_called_before_anything_else_runs)
 {
-    for (const auto kind : {behind::memory, behind::immediate}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::immediate}) {
         virtual_fixture on(kind);
         bool has_run = false;
         bool others_ran = false;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(body_that_is_no_coroutine_is_called_before_anything_else_ru
 BOOST_AUTO_TEST_CASE(a_body_stops_before_its_lease_can_end)
 {
     for (const auto mode : {renewal::automatic, renewal::manual}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->always(operation::extend, step::fail(errc::unavailable));
         const auto start = lease_clock::now();
         lease_clock::time_point stopped;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
     for (const auto& each : cases) {
         BOOST_TEST_CONTEXT(each.name)
         {
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             on.script->always(operation::extend, each.renewal);
             // The answer to the release is not reported as the cause.
             on.script->always(operation::abandon, step::fail(errc::unavailable, "later"));
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
         }
     }
     // A loss for another reason has no such cause.
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::extend, step::fail(errc::unavailable, "nobody listens", refused));
     auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, [] { return sleep_for(1h); }));
     on.advance(1100ms);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
 
 BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     bool began = false;
     auto working = on.start(on.locker->with_lock("k", {.ttl = 1s}, [&] { began = true; }));
     // The lock is granted, but its coroutine has not been resumed yet.
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(late_timer_does_not_make_a_late_value_valid)
 
 BOOST_AUTO_TEST_CASE(cancellation_of_the_caller_is_forwarded_and_a_value_is_still_returned)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const bool returns : {true, false}) {
             for (const auto type :
                 {asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total})
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_parent_keeps_the_value_of_its_with_lock)
 
 BOOST_AUTO_TEST_CASE(handle_that_the_body_moves_away_is_released)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         lock away;
         on.run(on.locker->with_lock("k", [&](lock& held) { away = std::move(held); }));
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(handle_that_the_body_moves_away_is_released)
 
 BOOST_AUTO_TEST_CASE(a_body_may_release_or_extend)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         const int value = on.run(on.locker->with_lock("k", [&](lock& held) -> asio::awaitable<int> {
             co_await held.extend(40s);

@@ -121,7 +121,7 @@ struct survivor
     std::optional<running<shutdown_report>> shutting_down;
     lease_clock::time_point start = lease_clock::now();
 
-    survivor(behind kind, form called, survival how, std::size_t expected) : on(kind)
+    survivor(backend_kind kind, form called, survival how, std::size_t expected) : on(kind)
     {
         call.start(on, called, {.ttl = 10s, .renewal = renewal::manual},
             [this, how, expected] { return survive(how, expected, cancellations); });
@@ -158,7 +158,7 @@ struct survivor
 
 void check_each_cancels(const reasons& order)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto called : forms) {
             for (const auto how : {survival::resets_its_state, survival::does_not_throw}) {
                 BOOST_TEST_CONTEXT(kind << " " << called << ": " << order)
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(each_of_many_reasons_cancels_the_body)
 
 BOOST_AUTO_TEST_CASE(a_body_that_has_released_its_lock_is_cancelled_by_a_shutdown)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto called : forms) {
             std::size_t cancellations = 0;
             cancellable_call call;
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(a_body_that_has_released_its_lock_is_cancelled_by_a_shutdow
 
 BOOST_AUTO_TEST_CASE(destroyed_locker_does_not_cancel_a_body_but_a_later_loss_does)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto called : forms) {
             survivor body(kind, called, survival::resets_its_state, 3);
             body.happens(reason::caller);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(destroyed_locker_does_not_cancel_a_body_but_a_later_loss_do
 
 BOOST_AUTO_TEST_CASE(cancelled_body_is_destroyed_with_its_context)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto called : forms) {
             for (const auto last : {reason::caller, reason::broken, reason::shutdown}) {
                 survivor body(kind, called, survival::resets_its_state, 9);
@@ -279,7 +279,7 @@ enum class moment : unsigned char
 struct silent_releases
 {
     cancellable_call call;
-    virtual_fixture on{behind::scripted};
+    virtual_fixture on{backend_kind::scripted};
 
     silent_releases()
     {

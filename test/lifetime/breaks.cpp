@@ -22,7 +22,7 @@ struct break_fixture : virtual_fixture
     colock::locker other{script};
     lock stuck = run(other.acquire("k"));
 
-    break_fixture() : virtual_fixture(behind::scripted) {}
+    break_fixture() : virtual_fixture(backend_kind::scripted) {}
 };
 
 } // namespace
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(lock_granted_after_the_break_is_kept)
 
 BOOST_AUTO_TEST_CASE(lock_granted_before_the_break_arrived_has_ended)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     lock late;
     // The break is sent before the grant is known, and executed after the grant.
     on.script->next(operation::break_key, step::pass().before([&] { late = on.run(on.locker->acquire("k")); }));
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(lock_granted_before_the_break_arrived_has_ended)
 
 BOOST_AUTO_TEST_CASE(break_ends_all_handles_of_the_locker_at_once)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto first = on.acquire("k", shared);
     auto second = on.acquire("k", shared);
     auto elsewhere = on.acquire("other");
@@ -111,7 +111,7 @@ void check_broken(virtual_fixture& on, lock& held)
 
 BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         {
             virtual_fixture on(kind);
             on.script->next(operation::create, granted_and_then_broken(on));
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(break_before_the_grant_is_processed_ends_the_lock)
 BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_lost_lock)
 {
     for (const bool tries : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         const auto acquire = [](locker by, bool single) -> asio::awaitable<lock> {
             if (!single)
                 co_return co_await by.acquire("k");
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_los
 
 BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_processed_ends_the_lock)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         on.script->next(
             operation::create, step::pass().after([&] { driver(on.io(), on.memory).release_group("team"); }));
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(group_release_before_the_grant_is_processed_ends_the_lock)
 BOOST_AUTO_TEST_CASE(grant_that_is_unanswered_when_a_break_ends_is_verified)
 {
     for (const bool stays_valid : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         // The answer of the break overtakes the answer of the create.
         on.script->next(operation::create, step::pass().before([&] { on.run(on.locker->break_lock("k")); }));
         on.script->next(operation::is_valid, stays_valid ? step::pass() : step::not_held());
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
     for (const bool stays_valid : {true, false}) {
         const auto answer = [&] { return stays_valid ? step::pass() : step::not_held(); };
         {
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             auto held = on.acquire("k", {.ttl = 0ms});
             on.script->next(operation::break_key, step::lose_request());
             on.script->next(operation::is_valid, answer());
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
         }
         {
             // The caller of the break is cancelled before the break is answered.
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             auto held = on.acquire("k", {.ttl = 0ms});
             on.script->next(operation::break_key, step::hold());
             on.script->next(operation::is_valid, answer());
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
         }
         {
             // The answer arrives after the operation timeout, while an extension is unanswered.
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             auto held = on.acquire("k", {.ttl = 1h});
             on.script->next(operation::break_key, step::hold());
             on.script->next(operation::is_valid, answer());
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(handles_are_verified_after_a_break_that_may_have_been_carri
 
 BOOST_AUTO_TEST_CASE(cancelled_break_ends_the_handles_when_it_is_answered)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 0ms});
     on.script->next(operation::break_key, step::hold());
     break_and_cancel(on);
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(cancelled_break_ends_the_handles_when_it_is_answered)
 
 BOOST_AUTO_TEST_CASE(loss_of_an_earlier_grant_does_not_end_a_later_one)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     // The first reply is lost, and with it the grant. The second create is sent after the break.
     on.script->next(operation::create, step::lose_reply());
     auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s)}));
@@ -347,7 +347,7 @@ struct release_on_wait : observer
 BOOST_AUTO_TEST_CASE(no_operation_begins_for_a_claim_before_its_wait_begins)
 {
     auto seen = std::make_shared<release_on_wait>();
-    virtual_fixture on(behind::scripted, {.observer = seen});
+    virtual_fixture on(backend_kind::scripted, {.observer = seen});
     seen->held = on.acquire("k");
     on.script->forget_calls();
     lock next = on.run(on.locker->acquire("k"));
@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_SUITE(expiries)
 
 BOOST_AUTO_TEST_CASE(release_detects_that_another_holder_has_expired)
 {
-    virtual_fixture on(behind::memory);
+    virtual_fixture on(backend_kind::memory);
     colock::locker other(on.memory);
     auto brief = on.acquire("k", {.ttl = 10s, .mode = lock_mode::shared});
     auto longer = on.acquire("k", {.ttl = 1h, .mode = lock_mode::shared});
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(release_detects_that_another_holder_has_expired)
 
 BOOST_AUTO_TEST_CASE(waiter_notices_an_earlier_expiry)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             for (const bool waits_here : {true, false}) {
                 virtual_fixture on(kind);

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
     for (const auto& each : cases) {
         BOOST_TEST_CONTEXT(each.name)
         {
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             on.script->always(operation::wait, step::hold());
             for (const auto& how : each.creates)
                 on.script->next(operation::create, how);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
 BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_cause)
 {
     for (const bool known : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->always(operation::create, step::hold());
         auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
         on.ready();
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_c
 
 BOOST_AUTO_TEST_CASE(loss_and_return_of_a_connection_change_the_reported_error)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::create, step::hold());
     const auto end_of_one = [&] {
         auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(loss_and_return_of_a_connection_change_the_reported_error)
 
 BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto listener = std::make_shared<event_recorder>();
     on.script->attach(listener);
     on.script->always(operation::create, step::hold());
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
 
 BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, fails());
     auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).times(1)}));
     // The repeated attempt does not count: one attempt of the policy is left, even after it has failed.
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
 
 BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::wait, step::hold());
     on.script->next(operation::create, fails());
     on.script->next(operation::create, step::hold());
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
 BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless_the_backend_keeps_a_queue)
 {
     for (const bool fifo : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         auto can = on.script->capabilities();
         can.fifo = fifo;
         on.script->set_capabilities(can);
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless
 BOOST_AUTO_TEST_CASE(every_one_of_many_waiters_asks_again_when_contact_is_regained)
 {
     constexpr unsigned number_of_keys = 3000;
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto can = on.script->capabilities();
     can.fifo = false;
     on.script->set_capabilities(can);
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
         for (const auto how : {end::by_number, end::by_time}) {
             BOOST_TEST_CONTEXT(each.name << (how == end::by_time ? ", by time" : ", by number"))
             {
-                virtual_fixture on(behind::scripted);
+                virtual_fixture on(backend_kind::scripted);
                 on.script->always(operation::wait, step::hold());
                 for (const auto& one : each.creates)
                     on.script->next(operation::create, one);
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
 
 BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::create, step::hold());
     auto head = on.start(on.locker->acquire("k"));
     const auto check = [&](acquire_options options) {
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
 
 BOOST_AUTO_TEST_CASE(request_is_not_overdue_for_twice_the_longest_recent_answer_time)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::wait, step::hold());
     const auto end_of_one = [&] { return on.start(on.locker->acquire("k", {.retry = retry_policy::never()})); };
     const auto check = [&](lease_clock::duration young, lease_clock::duration old) {
@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(request_is_not_overdue_for_twice_the_longest_recent_answer_
 
 BOOST_AUTO_TEST_CASE(waiter_behind_an_unanswered_head_does_not_report_busy)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::wait, step::hold());
     on.script->next(operation::create, step::busy());
     on.script->next(operation::create, step::hold());
@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_an_unanswered_head_does_not_report_busy)
 
 BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_reported_separately)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::create, step::busy());
     on.script->always(operation::wait, step::hold());
     auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(1)}));
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_reported_separa
 
 BOOST_AUTO_TEST_CASE(lock_held_by_the_same_locker_is_busy)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, fails());
     auto first = on.start(on.locker->acquire("k", {.retry = every_second}));
     auto second = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(lock_held_by_the_same_locker_is_busy)
 
 BOOST_AUTO_TEST_CASE(try_behind_a_failing_head_is_not_reported_as_busy)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::wait, step::hold());
     const auto try_it = [&] { return on.run(on.locker->try_acquire("k")).has_value() ? "granted" : "busy"; };
     on.script->next(operation::create, step::hold());

@@ -19,7 +19,10 @@ struct cancellable_acquire : virtual_fixture
     error_code result;
     lock granted;
 
-    explicit cancellable_acquire(locker_options options = {}) : virtual_fixture(behind::scripted, std::move(options)) {}
+    explicit cancellable_acquire(locker_options options = {})
+        : virtual_fixture(backend_kind::scripted, std::move(options))
+    {
+    }
 
     void begin(acquire_options options = {})
     {

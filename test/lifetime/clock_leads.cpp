@@ -25,7 +25,7 @@ lease_clock::time_point early_end_of(std::chrono::milliseconds ttl, lease_clock:
 
 BOOST_AUTO_TEST_CASE(every_kind_of_lease_is_shortened_by_the_lead)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         on.script->set_max_clock_lead(lead);
         const auto start = lease_clock::now();
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_lease_is_shortened_by_the_lead)
 
 BOOST_AUTO_TEST_CASE(an_extension_counts_the_lead_from_its_request_on)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         on.script->set_max_clock_lead(lead);
         auto held = on.acquire("k", {.ttl = 30s});
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(an_extension_counts_the_lead_from_its_request_on)
 
 BOOST_AUTO_TEST_CASE(a_lead_that_appears_counts_from_the_next_renewal_on)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto start = lease_clock::now();
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.script->set_max_clock_lead(lead);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_lead_that_appears_counts_from_the_next_renewal_on)
 
 BOOST_AUTO_TEST_CASE(lock_is_lost_earlier_by_the_clock_lead)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->set_max_clock_lead(lead);
     auto held = on.acquire("k", {.ttl = 30s});
     auto lost = on.start(held.lost());
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(lock_is_lost_earlier_by_the_clock_lead)
 BOOST_AUTO_TEST_CASE(grant_that_the_lead_makes_too_short_is_released)
 {
     for (const bool granted : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->set_max_clock_lead(lead);
         // The locker may use 24.7 s of 30 s, and a tenth must be left.
         check_late_grant(on, granted ? 20s : 22s, granted);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(grant_that_the_lead_makes_too_short_is_released)
 
 BOOST_AUTO_TEST_CASE(body_stops_earlier_by_the_clock_lead)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->set_max_clock_lead(lead);
     const auto start = lease_clock::now();
     lease_clock::time_point stopped;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(body_stops_earlier_by_the_clock_lead)
 
 BOOST_AUTO_TEST_CASE(a_ttl_below_four_leads_is_refused)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("held", {.ttl = 10s});
     auto moved = on.acquire("moved", {.ttl = 19'999ms});
     const auto ticket = on.run(moved.detach());
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_ttl_below_four_leads_is_refused)
 
 BOOST_AUTO_TEST_CASE(a_renewal_before_max_hold_asks_for_no_ttl_below_four_leads)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->set_max_clock_lead(lead);
     const auto start = lease_clock::now();
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});

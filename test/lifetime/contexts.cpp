@@ -39,7 +39,7 @@ struct two_contexts
     bool ended_here = false;
     error_code result;
 
-    explicit two_contexts(behind kind) : on(kind) {}
+    explicit two_contexts(backend_kind kind) : on(kind) {}
 
     void end(error_code code)
     {
@@ -247,8 +247,8 @@ void for_every_call(Check check)
 {
     for (const auto& each : calls()) {
         for (const bool front : {false, true}) {
-            for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere}) {
-                if ((front && !each.front) || (kind == behind::memory && !each.waits_in_memory))
+            for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere}) {
+                if ((front && !each.front) || (kind == backend_kind::memory && !each.waits_in_memory))
                     continue;
                 BOOST_TEST_CONTEXT(each.name << (front ? ", front, " : ", verb, ") << kind)
                 {
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(call_ends_on_its_own_context_when_the_lockers_context_is_de
 
 BOOST_AUTO_TEST_CASE(call_that_begins_after_the_lockers_context_is_destroyed_ends)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         two_contexts in(kind);
         in.on.context.reset();
         in.on.locker->async_acquire("k", in.handler());
@@ -372,7 +372,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_callers_context_that_is_destroyed)
 BOOST_AUTO_TEST_CASE(context_of_the_store_is_destroyed_before_the_callers_in_any_order_of_handles)
 {
     for (const bool emits : {false, true}) {
-        two_contexts in(behind::memory);
+        two_contexts in(backend_kind::memory);
         other_locker_holds(in);
         in.spawn(without_result(in.on.locker->acquire("k")));
         in.run();
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(context_of_the_store_is_destroyed_before_the_callers_in_any
         in.on.locker.reset();
         in.run();
         BOOST_TEST(in.ended == 1);
-        two_contexts last(behind::memory);
+        two_contexts last(backend_kind::memory);
         holds_subject(last);
         last.spawn([](lock held) -> asio::awaitable<void> { static_cast<void>(co_await held.lost()); }(
                                      std::move(last.subject)));

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_SUITE(counters)
 
 BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k");
         BOOST_TEST(on.locker->stats().attempts == 1U);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
 BOOST_AUTO_TEST_CASE(an_explicit_extension_is_no_renewal)
 {
     const auto counts = std::make_shared<counting_observer>();
-    virtual_fixture on(behind::scripted, {.observer = counts});
+    virtual_fixture on(backend_kind::scripted, {.observer = counts});
     auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
     on.run(held.extend(1h));
     on.script->next(operation::extend, step::fail(errc::unavailable));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(expired_lock_is_not_counted_as_held)
 
 BOOST_AUTO_TEST_CASE(expiry_of_a_renewed_lock_is_detected_without_a_waiting_coroutine)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.script->always(operation::extend, step::fail(errc::unavailable));
     on.advance_by_steps(31s, 500ms);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
 BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
 {
     for (const bool by_shutdown : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         std::optional<colock::locker> second(on.backend());
         on.locker.reset();
         on.ready();
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
 
 BOOST_AUTO_TEST_CASE(unsettled_locks_of_a_shutdown_are_counted_as_unproven)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::hold());
     auto shutdown = on.start(on.locker->shutdown(1s));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_SUITE(at_once)
 
 BOOST_AUTO_TEST_CASE(a_release_that_fails_at_once_is_settled)
 {
-    virtual_fixture on(behind::immediate);
+    virtual_fixture on(backend_kind::immediate);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::fail(errc::unavailable));
     on.run(held.release());
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_release_that_fails_at_once_is_settled)
 
 BOOST_AUTO_TEST_CASE(a_claim_in_doubt_is_abandoned)
 {
-    virtual_fixture on(behind::immediate);
+    virtual_fixture on(backend_kind::immediate);
     on.script->next(operation::create, step::lose_reply());
     auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0)}));
     on.advance(2s);
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
 BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 {
     const auto counts = std::make_shared<counting_observer>();
-    virtual_fixture on(behind::memory, {.observer = counts});
+    virtual_fixture on(backend_kind::memory, {.observer = counts});
     auto held = on.acquire("k");
     on.run(held.release());
     held = on.acquire("k");
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 
 BOOST_AUTO_TEST_CASE(grant_removes_the_deadline_from_the_timers)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto first = on.acquire("k");
         auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).total_time(2h)}));

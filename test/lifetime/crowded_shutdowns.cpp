@@ -34,7 +34,7 @@ struct many_waiters : virtual_fixture
     std::vector<lock> held;
     std::size_t notified = 0;
 
-    explicit many_waiters(std::size_t keys, behind kind = behind::scripted) : virtual_fixture(kind)
+    explicit many_waiters(std::size_t keys, backend_kind kind = backend_kind::scripted) : virtual_fixture(kind)
     {
         for (std::size_t n = 0; n < keys; ++n)
             held.push_back(run(other_locker.acquire(key_of(n), {.ttl = 0ms})));
@@ -64,7 +64,7 @@ struct many_holders : virtual_fixture
 {
     std::vector<lock> held;
 
-    explicit many_holders(behind kind) : virtual_fixture(kind)
+    explicit many_holders(backend_kind kind) : virtual_fixture(kind)
     {
         for (std::size_t n = 0; n < many; ++n)
             held.push_back(acquire(key_of(n), {.ttl = 1h}));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_a_destroyed_locker_are_notified_in_batches)
 
 BOOST_AUTO_TEST_CASE(locks_are_released_in_batches)
 {
-    for (const auto kind : {behind::scripted, behind::immediate}) {
+    for (const auto kind : {backend_kind::scripted, backend_kind::immediate}) {
         many_holders on(kind);
         auto shutting = on.start(on.locker->shutdown(1min));
         BOOST_TEST(max_between_handlers(on.io(), [&] { return on.script->count(operation::release); }) <= batch_size);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(locks_are_released_in_batches)
 
 BOOST_AUTO_TEST_CASE(shutdown_stops_each_body_once_and_ends_the_locks_behind_it)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     std::vector<running<void>> bodies;
     std::vector<lock> held;
     for (std::size_t n = 0; n < many; ++n) {
@@ -148,10 +148,10 @@ BOOST_AUTO_TEST_CASE(shutdown_stops_each_body_once_and_ends_the_locks_behind_it)
 
 BOOST_AUTO_TEST_CASE(all_waiters_are_notified_if_the_deadline_has_passed)
 {
-    many_holders on(behind::memory);
+    many_holders on(backend_kind::memory);
     BOOST_TEST(on.run(on.locker->shutdown(0ms)).clean());
     on.check_clean();
-    many_waiters others(many, behind::memory);
+    many_waiters others(many, backend_kind::memory);
     static_cast<void>(others.run(others.locker->shutdown(0ms)));
     others.check_all_notified();
 }
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(no_waiter_is_granted_during_a_shutdown)
 
 BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_a_shutdown)
 {
-    for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere}) {
         many_waiters on(many, kind);
         auto mine = on.acquire("mine", {.ttl = 1h});
         auto shutting = on.start(on.locker->shutdown(1min));

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(destroyed_lockers)
 
 BOOST_AUTO_TEST_CASE(destroyed_locker_ends_its_waiters)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         colock::locker other_locker(on.memory);
         auto held = on.run(other_locker.acquire("k", endless));
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(destroyed_locker_ends_its_waiters)
 
 BOOST_AUTO_TEST_CASE(locks_outlive_their_locker)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k");
         auto renewed = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(locks_outlive_their_locker)
 
 BOOST_AUTO_TEST_CASE(the_clean_up_outlives_locker_and_handle)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::fail(errc::unavailable));
     on.script->next(operation::release, step::fail(errc::unavailable));

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_SUITE(event_order)
 
 BOOST_AUTO_TEST_CASE(loss_is_reported_before_it_is_settled)
 {
-    for (const auto kind : {behind::memory, behind::scripted, behind::immediate}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::immediate}) {
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(loss_is_reported_before_it_is_settled)
 
 BOOST_AUTO_TEST_CASE(release_is_reported_before_the_next_grant_of_the_key)
 {
-    for (const auto kind : {behind::memory, behind::scripted, behind::immediate}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::immediate}) {
         for (const bool fifo : {true, false}) {
             BOOST_TEST_CONTEXT(kind << ", fifo: " << fifo)
             {
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(release_is_reported_before_the_next_grant_of_the_key)
 
 BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_its_call)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_its_call)
 
 BOOST_AUTO_TEST_CASE(failed_release_is_reported_as_settled)
 {
-    for (const auto kind : {behind::scripted, behind::immediate}) {
+    for (const auto kind : {backend_kind::scripted, backend_kind::immediate}) {
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();

@@ -59,7 +59,7 @@ std::vector<fault> faults()
 /// The operations that are called on the backend if nothing fails.
 std::vector<call> calls_of(const scenario& tested, call_form how)
 {
-    scenario_run run(behind::scripted);
+    scenario_run run(backend_kind::scripted);
     tested.prepare(run);
     run.env.script->forget_calls();
     begin(tested, how, run);
@@ -84,7 +84,7 @@ void fail_at_every_call(const scenario& tested, call_form how)
                 continue;
             BOOST_TEST_CONTEXT("call " << index << ", " << to_string(what) << ": " << each.name)
             {
-                scenario_run run(behind::scripted);
+                scenario_run run(backend_kind::scripted);
                 tested.prepare(run);
                 for (std::size_t n = 0; n < before; ++n)
                     run.env.script->next(what, step::pass());

@@ -21,7 +21,7 @@ bool run_steps(const scenario& tested, call_form how, scenario_run& run, std::si
 
 constexpr std::size_t max_steps = 500;
 
-void cancel_at_every_step(const scenario& tested, call_form how, behind kind, asio::cancellation_type type)
+void cancel_at_every_step(const scenario& tested, call_form how, backend_kind kind, asio::cancellation_type type)
 {
     bool reached = true;
     for (std::size_t steps = 0; reached; ++steps) {
@@ -54,7 +54,7 @@ void cancel_at_every_step(const scenario& tested, call_form how, behind kind, as
     }
 }
 
-void cancel_everything(behind kind)
+void cancel_everything(backend_kind kind)
 {
     for (const auto type :
         {asio::cancellation_type::terminal, asio::cancellation_type::partial, asio::cancellation_type::total})
@@ -75,7 +75,7 @@ enum class kept_objects : unsigned char
     none,
 };
 
-void destroy_at_every_step(const scenario& tested, call_form how, behind kind, kept_objects kept)
+void destroy_at_every_step(const scenario& tested, call_form how, backend_kind kind, kept_objects kept)
 {
     bool reached = true;
     for (std::size_t steps = 0; reached; ++steps) {
@@ -108,7 +108,7 @@ void destroy_at_every_step(const scenario& tested, call_form how, behind kind, k
     }
 }
 
-void destroy_everything(behind kind)
+void destroy_everything(backend_kind kind)
 {
     for (const auto kept : {kept_objects::handles, kept_objects::none}) {
         for_every_scenario([&](const scenario& tested, call_form how) {
@@ -126,12 +126,12 @@ BOOST_AUTO_TEST_SUITE(cancelled_at_every_step)
 
 BOOST_AUTO_TEST_CASE(over_memory)
 {
-    cancel_everything(behind::memory);
+    cancel_everything(backend_kind::memory);
 }
 
 BOOST_AUTO_TEST_CASE(over_a_remote_backend)
 {
-    cancel_everything(behind::scripted);
+    cancel_everything(backend_kind::scripted);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -140,17 +140,17 @@ BOOST_AUTO_TEST_SUITE(context_destroyed_at_every_step)
 
 BOOST_AUTO_TEST_CASE(over_memory)
 {
-    destroy_everything(behind::memory);
+    destroy_everything(backend_kind::memory);
 }
 
 BOOST_AUTO_TEST_CASE(over_a_remote_backend)
 {
-    destroy_everything(behind::scripted);
+    destroy_everything(backend_kind::scripted);
 }
 
 BOOST_AUTO_TEST_CASE(over_a_backend_that_outlives_the_context)
 {
-    destroy_everything(behind::elsewhere);
+    destroy_everything(backend_kind::elsewhere);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -41,7 +41,7 @@ void run_both(asio::io_context& one, asio::io_context& two, Reached reached)
 
 BOOST_AUTO_TEST_CASE(a_verb_resumes_on_its_callers_executor)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         asio::io_context mine;
         bool done = false;
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_verb_resumes_on_its_callers_executor)
 
 BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         asio::io_context mine;
         int called = 0;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(result_that_is_ready_uses_the_immediate_executor)
 
 BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker_at_work)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         asio::io_context mine;
         lock held = on.acquire("k", {.ttl = 0ms});
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(waiting_handler_keeps_its_context_at_work_though_no_timer_i
 
 BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         // A held lock keeps nothing running if nobody waits for its end.
         auto held = on.acquire("k");
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(cancellation_inside_the_function_that_starts_an_operation_e
     };
     const auto observed = std::make_shared<canceller>();
     observed->signal = &cancel;
-    virtual_fixture on(behind::memory, {.observer = observed});
+    virtual_fixture on(backend_kind::memory, {.observer = observed});
     lock held = on.acquire("k");
     bool called = false;
     on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) {
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(the_handlers_allocator_is_used)
 {
     tally counts;
     {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         bool called = false;
         on.locker->async_acquire(
             "k", asio::bind_allocator(counting_allocator<char>(counts), [&](error_code, lock) { called = true; }));

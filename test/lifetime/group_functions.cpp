@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr behind all_kinds[] = {behind::memory, behind::scripted, behind::immediate};
+constexpr backend_kind all_kinds[] = {backend_kind::memory, backend_kind::scripted, backend_kind::immediate};
 
 lock_group acquire_group(virtual_fixture& on, std::vector<std::string> keys, acquire_options options = {})
 {
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(group_without_locks_rejects_to_wait_for_a_loss)
 
 BOOST_AUTO_TEST_CASE(handler_of_a_destroyed_context_leaves_no_lock_in_the_group)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     std::optional<asio::io_context> callers(std::in_place);
     auto group = acquire_group(on, {"a"});
     on.script->next(operation::create, step::hold());

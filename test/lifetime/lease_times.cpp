@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(lease_times)
 BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
 {
     for (const bool tries : {false, true}) {
-        for (const auto kind : {behind::immediate, behind::scripted}) {
+        for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
             virtual_fixture on(kind);
             on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
             const auto sent = lease_clock::now();
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
 BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
 {
     for (const bool handed_over : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         colock::locker other_locker(on.memory);
         auto holder = on.run((handed_over ? *on.locker : other_locker).acquire("k", {.ttl = 1h}));
         auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s}));
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
 
 BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 30s});
         on.advance(5s);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
 
 BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         lease_clock::time_point sent;
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
 
 BOOST_AUTO_TEST_CASE(the_first_renewal_is_due_a_third_of_the_ttl_after_the_request)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
         const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_first_renewal_is_due_a_third_of_the_ttl_after_the_reque
 
 BOOST_AUTO_TEST_CASE(a_renewed_lock_keeps_the_ttl_of_its_last_extension)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.run(held.extend(90s));
     on.script->forget_calls();
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_renewed_lock_keeps_the_ttl_of_its_last_extension)
 BOOST_AUTO_TEST_CASE(max_hold_bounds_an_explicit_extension)
 {
     for (const auto mode : {renewal::automatic, renewal::manual}) {
-        for (const auto kind : {behind::memory, behind::scripted}) {
+        for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
             virtual_fixture on(kind);
             const auto start = lease_clock::now();
             auto held = on.acquire("k", {.ttl = 10s, .renewal = mode, .max_hold = 25s});
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_a_grant_with_a_longer_ttl)
 
 BOOST_AUTO_TEST_CASE(renewal_does_not_exceed_max_hold)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
     on.advance_by_steps(11s, 1s);
     BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);

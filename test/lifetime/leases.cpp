@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(leases)
 
 BOOST_AUTO_TEST_CASE(renewed_lock_stays_and_leaves_no_timer_after_its_release)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         on.advance_by_steps(5min, 1s);
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(renewed_lock_stays_and_leaves_no_timer_after_its_release)
 BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
 {
     for (const bool tries : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->next(operation::create, step::hold());
         std::optional<running<std::optional<lock>>> trying;
         std::optional<running<lock>> acquiring;
@@ -312,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_retried_release_never_removes_a_newer_lock)
 
 BOOST_AUTO_TEST_CASE(an_expired_lock_is_released_without_touching_its_successor)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto expired = on.acquire("k", {.ttl = 1s});
         on.clock.skip(2s);

@@ -67,10 +67,10 @@ BOOST_AUTO_TEST_CASE(each_loss_is_counted_and_reported_to_the_observer)
         {"shut down", {.ttl = 2s}, lost_reason::shutting_down,
             [](virtual_fixture& on) { on.run(on.locker->shutdown(1s)); }},
     };
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto& each : cases) {
             const bool of_backend = each.reason == lost_reason::taken || std::string_view(each.name).starts_with("the");
-            if (kind == behind::memory && of_backend)
+            if (kind == backend_kind::memory && of_backend)
                 continue;
             for (const bool observed : {false, true}) {
                 BOOST_TEST_CONTEXT(each.name << " " << kind << ", observed: " << observed)
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(late_value_is_a_loss_and_value_in_time_is_none)
 {
     for (const bool late : {false, true}) {
         const auto listener = std::make_shared<loss_recorder>();
-        virtual_fixture on(behind::memory, {.observer = listener});
+        virtual_fixture on(backend_kind::memory, {.observer = listener});
         const auto work = [&] { on.clock.skip(late ? 20s : 5s); };
         auto working = on.start(on.locker->with_lock("k", {.ttl = 10s, .renewal = renewal::manual}, work));
         on.ready();
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(late_value_is_a_loss_and_value_in_time_is_none)
 
 BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     // The answer arrives in time, but its coroutine is resumed only after the lease has ended.
     on.script->next(operation::create, step::pass().after([&] { on.clock.skip(1s); }));
     bool begun = false;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
 
 BOOST_AUTO_TEST_CASE(lock_of_a_running_body_expires_by_its_ttl_after_a_shutdown)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto working = on.start(on.locker->with_lock("k", {.ttl = 3s}, []() -> asio::awaitable<void> {
         // The body ignores its cancellation.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());

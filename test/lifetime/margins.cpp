@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_SUITE(margins)
 
 BOOST_AUTO_TEST_CASE(a_body_may_shorten_its_lease)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::extend, step::pass().delay(500ms));
     auto body = on.start(on.locker->with_lock("k", {.ttl = 1h}, [](lock& held) -> asio::awaitable<bool> {
         // The default margin for an hour is a second, which would be all of this lease.
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_shorten_its_lease)
 
 BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         // The default margin for a long TTL is a second, which would be all of this max_hold.
         const acquire_options options{.ttl = 30s, .max_hold = 1s};
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
 
 BOOST_AUTO_TEST_CASE(lock_is_released_after_max_hold)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind, {.max_hold = 1min});
         auto manual = on.acquire("manual", {.ttl = 1h});
         auto renewed = on.acquire("renewed", {.ttl = 30s, .renewal = renewal::automatic});
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(lock_is_released_after_max_hold)
 
 BOOST_AUTO_TEST_CASE(renewal_after_a_failed_extension_comes_before_the_shorter_lease_ends)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
     on.script->next(operation::extend, step::fail(errc::unavailable));
     COLOCK_THROWS(extend_error, errc::unavailable, on.run(held.extend(500ms)));
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(renewal_after_a_failed_extension_comes_before_the_shorter_l
 
 BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto able = on.memory->capabilities();
     able.events = false;
     able.fifo = false;
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 
 BOOST_AUTO_TEST_CASE(a_try_that_is_granted_too_late_is_an_error)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, step::pass().after([&] { on.clock.skip(59s); }));
     COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("k", {.ttl = 1min})));
     on.wind_down();
@@ -152,14 +152,14 @@ BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
     for (const auto& [min_validity, late_by, granted] : {row{{}, 20s, true}, row{{}, 27s, false}, row{10s, 18s, true},
              row{10s, 20s, false}, row{0ms, 28s, true}, row{0ms, 31s, false}})
     {
-        virtual_fixture on(behind::scripted, {.minimum_validity = min_validity});
+        virtual_fixture on(backend_kind::scripted, {.minimum_validity = min_validity});
         check_late_grant(on, late_by, granted);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_grant_without_ttl_never_comes_too_late)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, step::pass().after([&] { on.clock.skip(24h); }));
     const auto held = on.acquire("k", {.ttl = 0ms, .retry = retry_policy::never()});
     BOOST_TEST(held.held());
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(configured_stop_margin_decides_when_a_body_stops)
     for (const auto& [margin, ttl, stops] :
         {row{{}, 30s, 28698ms}, row{{}, 5s, 4448ms}, row{8s, 30s, 21698ms}, row{0ms, 30s, 29698ms}})
     {
-        virtual_fixture on(behind::memory, {.stop_margin = margin});
+        virtual_fixture on(backend_kind::memory, {.stop_margin = margin});
         const auto start = lease_clock::now();
         lease_clock::time_point stopped;
         auto working = on.start(
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_SUITE(group_ends)
 
 BOOST_AUTO_TEST_CASE(release_of_a_group_does_not_extend_its_total_time)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on, true, {.operation_timeout = 20s});
     colock::locker other(on.memory);
     auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_group_does_not_extend_its_total_time)
 
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_a_group_holding_nothing)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     colock::locker other(on.memory);
     auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
@@ -251,13 +251,13 @@ BOOST_AUTO_TEST_SUITE(after_the_context)
 
 BOOST_AUTO_TEST_CASE(operations_of_a_lock_end_on_another_context)
 {
-    for (const auto kind : {behind::memory, behind::scripted, behind::elsewhere}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k");
         asio::io_context living;
         on.context.reset();
         BOOST_TEST((run_coro(living, held.lost()) == lost_reason::shutting_down));
-        if (kind != behind::memory) {
+        if (kind != backend_kind::memory) {
             COLOCK_THROWS(extend_error, errc::shutting_down, run_coro(living, held.extend(1min)));
             COLOCK_THROWS(error, errc::shutting_down, run_coro(living, held.is_locked()));
         }

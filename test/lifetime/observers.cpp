@@ -80,7 +80,7 @@ struct recorder : observer
 
 BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         const auto observed = std::make_shared<recorder>();
         virtual_fixture on(kind, {.observer = observed});
         observed->subject = *on.locker;

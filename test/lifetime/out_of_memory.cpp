@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails_leaves_nothing)
     have_had_threads();
     for (long n = 0, failed = 1; failed != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         failed = 0;
         on.run([](virtual_fixture& by, long at, long& count) -> asio::awaitable<void> {
             // Counts only allocations while the operation is made and awaited.
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(async_function_that_fails_reports_the_error_and_leaves_noth
     have_had_threads();
     for (long n = 0, failed = 1; failed != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         failed = 0;
         lock first = on.acquire("a key that is too long to be stored in place");
         const auto note = [&failed](error_code code, const lock& granted) {
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(wait_that_runs_out_of_memory_ends_and_leaves_nothing)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         lock first = on.acquire("a key that is too long to be stored in place");
         bool failed = false;
         auto waiting = on.start(with_failing_allocation(
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(acquire_all_that_runs_out_of_memory_ends_and_leaves_nothing
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         bool failed = false;
         auto acquiring = on.start(with_failing_allocation(
             n, [&] { return on.locker->acquire_all({"a", "b", "c"}, {.renewal = renewal::automatic}); }, failed));
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_after_a_release_that_runs_out_of_memory)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         lock first = on.acquire("a key that is too long to be stored in place");
         auto waiting = on.start(on.locker->acquire("a key that is too long to be stored in place"));
         on.ready();
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(renewals_without_memory_are_tried_again)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         std::vector<lock> held;
         // More locks than requests that are collected without an allocation.
         for (const char* const key : {"a", "b", "c", "d"})
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(locks_stay_usable_after_a_check_that_runs_out_of_memory)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script = std::make_shared<checking_adapter>(on.memory, on.io().get_executor());
         on.locker.emplace(on.script);
         std::vector<lock> held;
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(lease_is_renewed_after_the_timer_could_not_be_armed)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         lock first;
         is_hit = fails_at(n, [&] { first = on.acquire("a", {.ttl = 3s, .renewal = renewal::automatic}); }) ? 1 : 0;
         const bool was_granted = first.held();
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(shutdown_that_runs_out_of_memory_leaves_nothing)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         std::vector<lock> held;
         for (const char* const key : {"a", "b", "c", "d"})
             held.push_back(on.acquire(key, {.ttl = 1h}));
@@ -422,7 +422,7 @@ BOOST_AUTO_TEST_CASE(wake_up_without_memory_is_posted_later)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 100);
-        virtual_fixture on(behind::memory);
+        virtual_fixture on(backend_kind::memory);
         lock first = on.acquire("k");
         auto waiting = on.start(on.locker->acquire("k"));
         on.ready();

@@ -48,7 +48,7 @@ struct grant_order
 
 BOOST_AUTO_TEST_CASE(local_waiters_are_served_in_arrival_order)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         grant_order waiters{on, {}, {}};
         auto held = on.acquire("k");
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_are_served_in_arrival_order)
 
 BOOST_AUTO_TEST_CASE(only_heads_send_requests_to_the_backend)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     grant_order waiters{on, {}, {}};
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", endless));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(only_heads_send_requests_to_the_backend)
 
 BOOST_AUTO_TEST_CASE(consecutive_shared_claims_at_the_front_are_heads_together)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         grant_order waiters{on, {}, {}};
         colock::locker other_locker(on.memory);
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(consecutive_shared_claims_at_the_front_are_heads_together)
 
 BOOST_AUTO_TEST_CASE(shared_heads_increase_when_the_exclusive_claim_behind_them_leaves)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     grant_order waiters{on, {}, {}};
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", endless));
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(cancelling_readers_and_writers_takes_no_longer_than_cancell
 
 BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_leaves_join_those_in_front)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", endless));
     grant_order waiters{on, {}, {}};
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(readers_behind_a_writer_that_leaves_join_those_in_front)
 
 BOOST_AUTO_TEST_CASE(try_acquire_never_overtakes_a_local_waiter)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         grant_order waiters{on, {}, {}};
         colock::locker other_locker(on.memory);
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(hand_overs_are_capped_where_the_backend_keeps_no_queue)
 {
     constexpr int count = 40;
     for (const bool fifo : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         auto can = on.script->capabilities();
         can.fifo = fifo;
         on.script->set_capabilities(can);
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(hand_overs_are_capped_where_the_backend_keeps_no_queue)
 
 BOOST_AUTO_TEST_CASE(a_release_wakes_the_next_without_a_timer)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         grant_order waiters{on, {}, {}};
         colock::locker other_locker(on.memory);
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_release_wakes_the_next_without_a_timer)
 
 BOOST_AUTO_TEST_CASE(a_local_release_wakes_a_head_whose_attempt_was_under_way)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto can = on.script->capabilities();
     can.events = false;
     on.script->set_capabilities(can);
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_local_release_wakes_a_head_whose_attempt_was_under_way)
 
 BOOST_AUTO_TEST_CASE(an_expiry_that_wakes_nobody_bounds_the_wait)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     grant_order waiters{on, {}, {}};
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", {.ttl = 10s}));
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(an_expiry_that_wakes_nobody_bounds_the_wait)
 
 BOOST_AUTO_TEST_CASE(total_time_is_absolute_and_wake_ups_are_no_attempts)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::create, step::busy());
     on.script->always(operation::wait, step::hold());
     auto waiting =
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(total_time_is_absolute_and_wake_ups_are_no_attempts)
 
 BOOST_AUTO_TEST_CASE(without_events_the_core_polls_by_the_policy_alone)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto can = on.script->capabilities();
     can.events = false;
     can.fifo = false;
@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(without_events_the_core_polls_by_the_policy_alone)
 
 BOOST_AUTO_TEST_CASE(waiter_behind_the_head_counts_by_its_own_delays_without_requests)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", endless));
     auto head = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(24h)}));

@@ -74,7 +74,7 @@ struct exhausted_fixture : virtual_fixture
     std::shared_ptr<exhausted_adapter> exhausted =
         std::make_shared<exhausted_adapter>(memory, context->get_executor(), timing::posted);
 
-    exhausted_fixture() : virtual_fixture(behind::scripted)
+    exhausted_fixture() : virtual_fixture(backend_kind::scripted)
     {
         script = exhausted;
         locker.emplace(script);

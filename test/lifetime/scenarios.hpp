@@ -52,7 +52,7 @@ struct scenario_run
     /// The ticket of a detached lock.
     std::string ticket;
 
-    explicit scenario_run(behind kind) : env(kind), other_locker(env.memory) {}
+    explicit scenario_run(backend_kind kind) : env(kind), other_locker(env.memory) {}
 
     void complete(std::exception_ptr failure)
     {

@@ -31,7 +31,7 @@ struct counting_observer : observer
 
 BOOST_AUTO_TEST_CASE(a_session_bounds_what_it_grants)
 {
-    for (const auto kind : {behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         const auto start = lease_clock::now();
         on.script->open_session(start + 10s);
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_session_bounds_what_it_grants)
 
 BOOST_AUTO_TEST_CASE(extended_session_delays_the_loss)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto start = lease_clock::now();
     on.script->open_session(start + 10s);
     auto held = on.acquire("k", {.ttl = 1h});
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(extended_session_delays_the_loss)
 
 BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->open_session(lease_clock::now() + 10s);
     auto early = on.acquire("k", {.ttl = 1h});
     auto unseen = on.acquire("l", {.ttl = 1h});
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
 
 BOOST_AUTO_TEST_CASE(a_grant_needs_enough_of_its_session)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->open_session(lease_clock::now() + 99ms);
     COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));
     on.ready();
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_grant_needs_enough_of_its_session)
 
 BOOST_AUTO_TEST_CASE(core_ends_leases_if_the_backend_expires_nothing)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto can = on.script->capabilities();
     can.expires = false;
     on.script->set_capabilities(can);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(core_ends_leases_if_the_backend_expires_nothing)
 
 BOOST_AUTO_TEST_CASE(release_is_repeated_until_answered_if_the_backend_expires_nothing)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto can = on.script->capabilities();
     can.expires = false;
     on.script->set_capabilities(can);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(release_is_repeated_until_answered_if_the_backend_expires_n
 
 BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->open_session(lease_clock::now() + 10s);
     bool stopped = false;
     auto working = on.start(on.locker->with_lock("k", {.ttl = 1h}, [&stopped]() -> asio::awaitable<void> {
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_body_stops_before_its_session_can_end)
 BOOST_AUTO_TEST_CASE(lost_contact_is_reported_for_each_lock_and_renewals_are_due_at_once)
 {
     const auto listener = std::make_shared<counting_observer>();
-    virtual_fixture on(behind::scripted, {.observer = listener});
+    virtual_fixture on(backend_kind::scripted, {.observer = listener});
     auto renewed = on.acquire("r", {.ttl = 1min, .renewal = renewal::automatic});
     auto manual = on.acquire("m", {.ttl = 1min});
     on.script->notify_suspended(errc::unavailable);
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(lost_contact_is_reported_for_each_lock_and_renewals_are_due
 BOOST_AUTO_TEST_CASE(failed_connection_after_an_idle_time_is_a_loss_of_contact)
 {
     const auto listener = std::make_shared<counting_observer>();
-    virtual_fixture on(behind::scripted, {.observer = listener});
+    virtual_fixture on(backend_kind::scripted, {.observer = listener});
     const auto failed = make_failure(errc::unavailable, "nobody listens");
     on.script->notify_unreachable(failed, "here:1");
     on.script->notify_ready();
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(failed_connection_after_an_idle_time_is_a_loss_of_contact)
 BOOST_AUTO_TEST_CASE(end_of_a_session_ends_its_locks)
 {
     const auto listener = std::make_shared<counting_observer>();
-    virtual_fixture on(behind::scripted, {.observer = listener});
+    virtual_fixture on(backend_kind::scripted, {.observer = listener});
     on.script->open_session(lease_clock::now() + 1h);
     auto held = on.acquire("k", {.ttl = 1h});
     auto lost = on.start(held.lost());

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_SUITE(shutdowns_in_doubt)
 BOOST_AUTO_TEST_CASE(shutdown_reports_locks_that_may_still_be_granted)
 {
     for (const bool only_tries : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->next(operation::create, step::hold());
         auto asking = on.start(ask(*on.locker, only_tries));
         on.ready();
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_locks_that_may_still_be_granted)
 
 BOOST_AUTO_TEST_CASE(shutdown_reports_an_unreleased_late_grant)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, step::hold());
     auto asking = on.start(ask(*on.locker, false));
     on.ready();
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_an_unreleased_late_grant)
 
 BOOST_AUTO_TEST_CASE(plain_waiter_is_not_reported_as_unsettled)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto can = on.script->capabilities();
     can.fifo = false;
     on.script->set_capabilities(can);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(plain_waiter_is_not_reported_as_unsettled)
 
 BOOST_AUTO_TEST_CASE(second_shutdown_reports_the_unsettled_locks_of_the_first)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::release, step::hold());
     for (const auto deadline : {0ms, 60'000ms}) {

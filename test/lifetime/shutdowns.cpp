@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(shutdowns)
 
 BOOST_AUTO_TEST_CASE(everything_ends_and_the_report_is_clean)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("held");
         auto busy = on.acquire("busy");

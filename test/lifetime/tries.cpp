@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(tries)
 
 BOOST_AUTO_TEST_CASE(try_of_a_reader_runs_in_parallel_with_an_acquire_of_another_reader)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create, step::hold());
     auto first = on.start(on.locker->acquire("k", shared_without_ttl));
     on.ready();
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(try_of_a_reader_runs_in_parallel_with_an_acquire_of_another
 
 BOOST_AUTO_TEST_CASE(try_of_a_reader_does_not_overtake_waiters_or_writers)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", {.ttl = 0ms}));
     auto waiting = on.start(on.locker->acquire("k", shared_without_ttl));
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(try_of_a_reader_does_not_overtake_waiters_or_writers)
 BOOST_AUTO_TEST_CASE(recorded_cancellation_is_detected_before_a_request_is_sent)
 {
     for (const bool only_tries : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         asio::cancellation_signal cancel;
         error_code result;
         const auto caller = [&]() -> asio::awaitable<void> {

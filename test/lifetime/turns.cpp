@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(turns)
 
 BOOST_AUTO_TEST_CASE(only_heads_ask_a_backend_that_answers_at_once)
 {
-    virtual_fixture on(behind::immediate);
+    virtual_fixture on(backend_kind::immediate);
     colock::locker other_locker(on.memory);
     auto held = on.run(other_locker.acquire("k", endless));
     std::vector<running<lock>> waiting;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(late_head_does_not_disturb_the_heads_in_front)
 {
     for (const bool with_rival : {false, true}) {
         for (const std::size_t more : {0U, 1U, 2U, 3U}) {
-            virtual_fixture on(behind::immediate);
+            virtual_fixture on(backend_kind::immediate);
             colock::locker other_locker(on.memory);
             std::size_t granted = 0;
             const auto pass_on = [&](colock::locker& by) {
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(becoming_head_does_not_count_as_an_attempt)
 
 BOOST_AUTO_TEST_CASE(waits_that_end_at_once_are_followed_by_growing_delays)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto can = on.script->capabilities();
     can.fifo = false;
     on.script->set_capabilities(can);

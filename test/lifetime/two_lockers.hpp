@@ -20,7 +20,7 @@ struct two_lockers : virtual_fixture
     colock::locker other_locker{memory};
     std::list<asio::cancellation_signal> signals;
 
-    explicit two_lockers(bool fifo) : virtual_fixture(behind::scripted)
+    explicit two_lockers(bool fifo) : virtual_fixture(backend_kind::scripted)
     {
         auto can = script->capabilities();
         can.fifo = fifo;

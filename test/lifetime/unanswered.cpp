@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(one_at_a_time)
 
 BOOST_AUTO_TEST_CASE(renewal_waits_for_a_query_in_flight)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.advance(9s);
     on.script->next(operation::is_valid, step::hold());
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(renewal_waits_for_a_query_in_flight)
 
 BOOST_AUTO_TEST_CASE(query_waits_for_a_renewal_and_for_another_query)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.script->next(operation::extend, step::hold());
     on.advance(11s);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(query_waits_for_a_renewal_and_for_another_query)
 
 BOOST_AUTO_TEST_CASE(release_follows_the_query_in_flight)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::is_valid, step::hold());
     auto asking = on.start(held.is_locked());
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(release_follows_the_query_in_flight)
 
 BOOST_AUTO_TEST_CASE(extensions_follow_one_another)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::extend, step::hold());
     auto first = on.start(held.extend(40s));
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_SUITE(unanswered)
 
 BOOST_AUTO_TEST_CASE(query_of_a_new_lock_ends_after_the_operation_timeout)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::is_valid, step::hold());
     auto asking = on.start(held.is_locked());
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(query_of_a_new_lock_ends_after_the_operation_timeout)
 
 BOOST_AUTO_TEST_CASE(extension_of_a_lock_that_was_lost_meanwhile_ends)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->open_session(lease_clock::now() + 1h);
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::extend, step::hold());
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(extension_of_a_lock_that_was_lost_meanwhile_ends)
 
 BOOST_AUTO_TEST_CASE(shutdown_ends_operations_that_wait_for_an_answer)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(1h));
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(shutdown_ends_operations_that_wait_for_an_answer)
 
 BOOST_AUTO_TEST_CASE(an_extension_that_shortens_is_noticed_without_its_answer)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 1h});
     auto lost = on.start(held.lost());
     on.ready();
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(an_extension_that_shortens_is_noticed_without_its_answer)
 
 BOOST_AUTO_TEST_CASE(a_release_returns_with_its_first_answer)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->always(operation::release, step::fail(errc::unavailable));
     auto releasing = on.start(held.release());
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(timeout_of_the_adapter_is_used_only_if_it_is_short_enough)
     for (const auto& [within, behind_an_extension, timed] :
         {row{1s, false, false}, row{10s, false, true}, row{0s, false, true}, row{1s, true, true}})
     {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         auto limits = on.script->limits();
         limits.answers_within = within;
         on.script->set_limits(limits);
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(body_that_does_not_stop_causes_no_polling)
 
 BOOST_AUTO_TEST_CASE(clean_up_is_repeated_with_growing_delays)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->always(operation::release, step::fail(errc::unavailable));
     held = {};
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(clean_up_is_repeated_with_growing_delays)
 
 BOOST_AUTO_TEST_CASE(without_a_ttl_clean_up_never_gives_up)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 0ms});
     on.script->always(operation::release, step::fail(errc::unavailable));
     held = {};
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(without_a_ttl_clean_up_never_gives_up)
 
 BOOST_AUTO_TEST_CASE(clean_up_continues_for_an_unanswered_longer_ttl)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 10s});
     on.script->next(operation::extend, step::lose_reply());
     COLOCK_THROWS(extend_error, errc::outcome_unknown, on.run(held.extend(1h)));
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(raising_release_reports_why_it_was_not_answered)
 {
     const error_code refused = asio::error::connection_refused;
     for (const bool known : {false, true}) {
-        virtual_fixture on(behind::scripted, {.operation_timeout = 2s});
+        virtual_fixture on(backend_kind::scripted, {.operation_timeout = 2s});
         auto held = on.acquire("k");
         on.script->next(operation::release, step::hold());
         auto releasing = on.start(held.release(on_failure::raise));
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
                 BOOST_TEST_CONTEXT(
                     "question " << static_cast<int>(what) << ", known: " << known << ", silent: " << silent)
                 {
-                    virtual_fixture on(behind::scripted);
+                    virtual_fixture on(backend_kind::scripted);
                     auto held = on.acquire("k");
                     for (const auto each : {operation::inspect, operation::list, operation::is_valid,
                              operation::break_key, operation::purge, operation::extend})
@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(not_held_answer_ends_the_lock)
 {
     for (const bool renews : {false, true}) {
         const auto listener = std::make_shared<event_recorder>();
-        virtual_fixture on(behind::scripted, {.observer = listener});
+        virtual_fixture on(backend_kind::scripted, {.observer = listener});
         auto held = on.acquire("k", {.renewal = renews ? renewal::automatic : renewal::manual});
         auto lost = on.start(held.lost());
         on.ready();

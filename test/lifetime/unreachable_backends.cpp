@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(unreachable_backends)
 BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
 {
     const auto listener = std::make_shared<event_recorder>();
-    virtual_fixture on(behind::scripted, {.observer = listener});
+    virtual_fixture on(backend_kind::scripted, {.observer = listener});
     // An observer of two lockers is notified once.
     const colock::locker second(on.backend(), {.observer = listener});
     const auto fail = [&](std::string_view address) { on.script->notify_unreachable(no_connection(), address); };
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
 BOOST_AUTO_TEST_CASE(wait_for_a_backend_is_not_reported_as_a_wait_for_a_lock)
 {
     const auto listener = std::make_shared<event_recorder>();
-    virtual_fixture on(behind::scripted, {.observer = listener});
+    virtual_fixture on(backend_kind::scripted, {.observer = listener});
     on.script->always(operation::wait, step::hold());
     on.script->next(operation::create, step::hold());
     auto first = on.start(on.locker->acquire("k", {.retry = every_second}));

@@ -113,18 +113,18 @@ random_mix::random_mix(std::uint32_t seed, int threads)
 
 void random_mix::draw_setting(bool with_faults)
 {
-    constexpr behind kinds[] = {behind::memory, behind::immediate, behind::scripted};
+    constexpr backend_kind kinds[] = {backend_kind::memory, backend_kind::immediate, backend_kind::scripted};
     setting_.kind = kinds[draw_.below(3)];
     setting_.can = store_->capabilities();
-    if (setting_.kind != behind::memory) {
-        setting_.can.immediate = setting_.kind == behind::immediate;
+    if (setting_.kind != backend_kind::memory) {
+        setting_.can.immediate = setting_.kind == backend_kind::immediate;
         setting_.can.fifo = draw_.once_in(2);
         // The store always has a queue. If the core does not know of the queue, groups that are requested in one step
         // would block each other.
         setting_.can.several = setting_.can.fifo && setting_.can.several;
         setting_.can.events = !draw_.once_in(6);
         setting_.can.expires = !draw_.once_in(6);
-        setting_.is_slow = setting_.kind == behind::scripted && draw_.once_in(2);
+        setting_.is_slow = setting_.kind == backend_kind::scripted && draw_.once_in(2);
         setting_.has_faults = with_faults && draw_.once_in(4);
     }
     setting_.ends_early = draw_.once_in(5);
@@ -146,10 +146,10 @@ std::string random_mix::describe() const
 
 std::shared_ptr<adapter> random_mix::make_backend()
 {
-    if (setting_.kind == behind::memory)
+    if (setting_.kind == backend_kind::memory)
         return store_;
     auto script = std::make_shared<scripted_adapter>(
-        store_, setting_.kind == behind::immediate ? timing::immediate : timing::posted);
+        store_, setting_.kind == backend_kind::immediate ? timing::immediate : timing::posted);
     script->set_capabilities(setting_.can);
     if (setting_.is_slow || setting_.has_faults) {
         for (const auto what : {operation::create, operation::release, operation::abandon, operation::extend,

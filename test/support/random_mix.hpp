@@ -117,7 +117,7 @@ public:
 private:
     struct setting
     {
-        behind kind = behind::memory;
+        backend_kind kind = backend_kind::memory;
         colock::capabilities can{};
         bool is_slow = false;
         bool has_faults = false;

@@ -25,7 +25,7 @@
 
 namespace colock::testing {
 
-enum class behind : unsigned char
+enum class backend_kind : unsigned char
 {
     /// The memory adapter itself: operations complete inside the call that starts them.
     memory,
@@ -38,7 +38,7 @@ enum class behind : unsigned char
     immediate,
 };
 
-inline std::ostream& operator<<(std::ostream& out, behind kind)
+inline std::ostream& operator<<(std::ostream& out, backend_kind kind)
 {
     constexpr const char* names[] = {"memory", "scripted", "elsewhere", "immediate"};
     return out << names[static_cast<unsigned>(kind)];
@@ -61,18 +61,18 @@ struct virtual_fixture
     std::optional<asio::io_context> outside;
     std::optional<asio::io_context> context{std::in_place};
     std::shared_ptr<adapter> memory;
-    /// Null with behind::memory.
+    /// Null with backend_kind::memory.
     std::shared_ptr<scripted_adapter> script;
     std::optional<colock::locker> locker;
 
-    explicit virtual_fixture(behind kind = behind::memory, locker_options options = {})
+    explicit virtual_fixture(backend_kind kind = backend_kind::memory, locker_options options = {})
     {
-        if (kind == behind::elsewhere)
+        if (kind == backend_kind::elsewhere)
             outside.emplace();
         memory = memory::make_adapter((outside ? *outside : *context).get_executor());
-        if (kind != behind::memory)
+        if (kind != backend_kind::memory)
             script = std::make_shared<scripted_adapter>(
-                memory, context->get_executor(), kind == behind::immediate ? timing::immediate : timing::posted);
+                memory, context->get_executor(), kind == backend_kind::immediate ? timing::immediate : timing::posted);
         locker.emplace(backend(), std::move(options));
     }
     virtual_fixture(const virtual_fixture&) = delete;

@@ -119,7 +119,7 @@ asio::awaitable<void> check_each_reason_is_reported(asio::io_context& io, locker
 
 BOOST_AUTO_TEST_CASE(each_reason_reaches_the_body_on_another_thread)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const bool async_form : {false, true}) {
             asio::io_context io(static_cast<int>(pool_size));
             const auto backend = make_backend(io, kind);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(no_call_ends_before_its_body_while_it_is_cancelled_from_sev
                 throw std::logic_error("it ended before its body");
         }
     };
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const bool async_form : {false, true}) {
             asio::io_context io(static_cast<int>(pool_size));
             const auto backend = make_backend(io, kind);

@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_SUITE(contention)
 
 BOOST_AUTO_TEST_CASE(locks_exclude_on_four_threads)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         asio::io_context io(static_cast<int>(pool_size));
         const auto backend = make_backend(io, kind);
         const locker by(backend);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_coroutine_of_another_context_may_wait)
 
 BOOST_AUTO_TEST_CASE(shutdown_with_everything_in_flight)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (int delay = 0; delay < 4; ++delay) {
             asio::io_context io(static_cast<int>(pool_size));
             const auto backend = make_backend(io, kind);
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(shutdown_with_everything_in_flight)
 
 BOOST_AUTO_TEST_CASE(context_is_destroyed_with_everything_in_flight)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (int milliseconds = 0; milliseconds < 20; milliseconds += 4) {
             counters guarded;
             results outcome;

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(grants_and_releases_of_a_key_are_reported_alternately)
 {
     asio::io_context io(static_cast<int>(pool_size));
     const auto checker = std::make_shared<order_checker>();
-    const locker by(make_backend(io, behind::memory), {.observer = checker});
+    const locker by(make_backend(io, backend_kind::memory), {.observer = checker});
     results outcome;
     for (int n = 0; n < workers; ++n)
         asio::co_spawn(io, lock_in_turn(by, static_cast<std::size_t>(n)), outcome.handler());

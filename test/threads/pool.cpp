@@ -8,10 +8,10 @@
 
 namespace colock::testing {
 
-std::shared_ptr<adapter> make_backend(asio::io_context& io, behind kind)
+std::shared_ptr<adapter> make_backend(asio::io_context& io, backend_kind kind)
 {
     auto store = memory::make_adapter(io.get_executor());
-    if (kind == behind::memory)
+    if (kind == backend_kind::memory)
         return store;
     return std::make_shared<scripted_adapter>(std::move(store));
 }

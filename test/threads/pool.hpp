@@ -15,7 +15,7 @@ inline constexpr int workers = 12;
 inline constexpr int rounds = 60;
 
 /// Makes a memory adapter, or a scripted one.
-[[nodiscard]] std::shared_ptr<adapter> make_backend(asio::io_context& io, behind kind);
+[[nodiscard]] std::shared_ptr<adapter> make_backend(asio::io_context& io, backend_kind kind);
 
 /// Runs `io` on several threads until it has no work left. Stops it and returns false if this takes so long that there
 /// must be a deadlock.

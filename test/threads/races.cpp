@@ -52,7 +52,7 @@ asio::awaitable<void> pass_on(locker by, locker to, std::atomic<int>& inside)
 
 BOOST_AUTO_TEST_CASE(locks_move_while_others_wait)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         asio::io_context io(static_cast<int>(pool_size));
         const auto backend = make_backend(io, kind);
         const locker one(backend), other(backend);
@@ -89,7 +89,7 @@ asio::awaitable<void> lock_or_be_busy(locker by, retry_policy policy)
 
 BOOST_AUTO_TEST_CASE(waiter_that_gives_up_behind_another_caller_reports_busy)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         asio::io_context io(static_cast<int>(pool_size));
         const locker by(make_backend(io, kind));
         results outcome;
@@ -121,7 +121,7 @@ asio::awaitable<void> try_again_and_again(locker by, std::string key)
 BOOST_AUTO_TEST_CASE(try_acquire_detects_a_grant_on_another_thread)
 {
     asio::io_context io(static_cast<int>(pool_size));
-    const locker by(make_backend(io, behind::scripted));
+    const locker by(make_backend(io, backend_kind::scripted));
     results outcome;
     for (int n = 0; n < workers; ++n)
         asio::co_spawn(io, try_again_and_again(by, std::to_string(n)), outcome.handler());
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_group_waits_while_its_first_key_is_handed_over)
 
 BOOST_AUTO_TEST_CASE(last_locker_is_destroyed_while_others_wait)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         asio::io_context io(static_cast<int>(pool_size));
         const auto backend = make_backend(io, kind);
         results outcome;
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(last_locker_is_destroyed_while_others_wait)
 
 BOOST_AUTO_TEST_CASE(loss_directly_after_the_grant_is_reported)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto ttl : {0ms, 30000ms}) {
             asio::io_context io(static_cast<int>(pool_size));
             const auto backend = make_backend(io, kind);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(loss_directly_after_the_grant_is_reported)
 
 BOOST_AUTO_TEST_CASE(an_administrator_breaks_locks_that_are_used)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         asio::io_context io(static_cast<int>(pool_size));
         const auto backend = make_backend(io, kind);
         const locker by(backend);

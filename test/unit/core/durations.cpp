@@ -106,7 +106,7 @@ std::vector<duration_row> public_durations()
 
 /// Checks that each value is used or refused, without an overflow, which the sanitizer would detect, and without a lock
 /// left behind.
-void check(const duration_row& row, behind kind)
+void check(const duration_row& row, backend_kind kind)
 {
     for (const auto span : extremes()) {
         BOOST_TEST_CONTEXT(row.what << " of " << span.count() << " ms, " << kind)
@@ -130,14 +130,14 @@ BOOST_AUTO_TEST_SUITE(durations)
 BOOST_AUTO_TEST_CASE(each_is_used_or_refused_at_its_limits)
 {
     for (const auto& row : public_durations()) {
-        for (const auto kind : {behind::memory, behind::scripted})
+        for (const auto kind : {backend_kind::memory, backend_kind::scripted})
             check(row, kind);
     }
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_without_a_deadline_waits_for_releases)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->always(operation::release, step::pass().delay(20s));
     auto held = on.acquire("k");
     auto report = on.start(on.locker->shutdown(milliseconds::max()));

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(groups)
 
 BOOST_AUTO_TEST_CASE(all_or_none_in_one_canonical_order)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto group = on.run(on.locker->acquire_all({"b", "a", "c", "b"}));
         BOOST_TEST(group.size() == 3U);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(all_or_none_in_one_canonical_order)
 
 BOOST_AUTO_TEST_CASE(partial_extension_of_a_group_is_reported)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto group = on.run(on.locker->acquire_all({"a", "c"}));
         on.run(group.acquire("b", {.ttl = 0ms}));
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(partial_extension_of_a_group_is_reported)
 
 BOOST_AUTO_TEST_CASE(group_holds_lower_keys_while_it_waits)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto busy = on.acquire("b");
         auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}));
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(group_holds_lower_keys_while_it_waits)
 
 BOOST_AUTO_TEST_CASE(a_group_survives_a_passing_failure)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     on.script->next(operation::create, step::pass());
     on.script->next(operation::create, step::fail(errc::unavailable));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_group_survives_a_passing_failure)
 BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
 {
     for (const bool fifo : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         take_one_by_one(on, fifo);
         colock::locker other_locker(on.memory);
         auto busy = on.run(other_locker.acquire("b"));
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
 BOOST_AUTO_TEST_CASE(lock_of_the_same_locker_is_handed_over_to_a_group)
 {
     for (const bool fifo : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         take_one_by_one(on, fifo);
         auto busy = on.acquire("b");
         auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(lock_of_the_same_locker_is_handed_over_to_a_group)
 
 BOOST_AUTO_TEST_CASE(group_is_granted_as_soon_as_the_key_is_free)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto after : {5ms, 50ms, 700ms}) {
             virtual_fixture on(kind);
             colock::locker other_locker(on.memory);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(group_is_granted_as_soon_as_the_key_is_free)
 BOOST_AUTO_TEST_CASE(a_group_keeps_to_the_delays_of_its_policy)
 {
     for (const bool fifo : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         take_one_by_one(on, fifo);
         slow_down(*on.script, 5ms);
         colock::locker other_locker(on.memory);
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(group_that_gives_up_reports_the_reason)
 {
     // The key is always busy. The time may end while a later attempt is unanswered.
     for (const auto total : {100000ms, 100200ms, 100400ms, 100900ms}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         take_one_by_one(on);
         slow_down(*on.script, 500ms);
         colock::locker other_locker(on.memory);
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(group_that_gives_up_reports_the_reason)
         on.wind_down();
     }
     // The last attempt ended with an error.
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     on.script->next(operation::create, step::pass());
     on.script->next(operation::create, step::busy());
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(group_that_gives_up_reports_the_reason)
 BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
 {
     const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     on.script->always(operation::extend, step::fail(errc::unavailable));
     // The first lease ends once: the group starts again.

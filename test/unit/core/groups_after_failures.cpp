@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
 {
     for (const bool fifo : {true, false}) {
         for (const auto ttl : {0ms, 30'000ms}) {
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             pretend(on, fifo, true);
             on.script->next(operation::create_all, step::lose_reply());
             auto group =
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
 
 BOOST_AUTO_TEST_CASE(replaced_claims_of_higher_keys_are_settled_at_once)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto undoing = std::make_shared<undoing_adapter>(on.script);
     colock::locker one(undoing);
     colock::locker two(on.memory);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(replaced_claims_of_higher_keys_are_settled_at_once)
 BOOST_AUTO_TEST_CASE(error_that_makes_a_group_wait_is_reported_to_those_behind_it)
 {
     for (const bool group : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->always(
             group ? operation::create_all : operation::create, step::fail(errc::unavailable, "it is down"));
         const acquire_options patient{.retry = retry_policy::fixed(1min)};
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(error_that_makes_a_group_wait_is_reported_to_those_behind_i
 BOOST_AUTO_TEST_CASE(earlier_failure_is_not_reported_for_a_busy_key)
 {
     for (const bool fails_first : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         if (fails_first)
             on.script->next(operation::create_all, step::fail(errc::unavailable, "it was down"));
         auto holder = on.acquire("b", {.ttl = 1h});
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(earlier_failure_is_not_reported_for_a_busy_key)
 BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_does_not_count)
 {
     for (const bool group : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->next(group ? operation::create_all : operation::create, step::lose_request());
         on.script->next(operation::create, step::fail(errc::unavailable, "it is down"));
         const acquire_options options{.retry = retry_policy::fixed(10min).jitter(0).times(1)};
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_does_not_count)
 
 BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     colock::locker other_locker(on.memory);
     auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 
 BOOST_AUTO_TEST_CASE(loss_ends_the_wait_for_another_renewal)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     for (const auto& each : {step::hold(), step::hold(), step::pass()})
         on.script->next(operation::extend, each);
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(loss_ends_the_wait_for_another_renewal)
 
 BOOST_AUTO_TEST_CASE(minimum_validity_holds_for_a_group)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on, true, {.minimum_validity = 25s});
     colock::locker other_locker(on.memory);
     auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(minimum_validity_holds_for_a_group)
 
 BOOST_AUTO_TEST_CASE(every_short_lease_is_renewed_before_completion)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     colock::locker other_locker(on.memory);
     auto b = on.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(every_short_lease_is_renewed_before_completion)
 
 BOOST_AUTO_TEST_CASE(attempts_after_a_loss_are_retries)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     colock::locker other_locker(on.memory);
     auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -240,7 +240,7 @@ void pretend_to_be_forked(asio::io_context& io)
 BOOST_AUTO_TEST_CASE(group_in_a_forked_child_fails_as_forked)
 {
     for (const bool never : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         take_one_by_one(on);
         on.script->always(operation::extend, step::hold());
         on.script->next(operation::create, step::pass());
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(group_in_a_forked_child_fails_as_forked)
 BOOST_AUTO_TEST_CASE(group_of_many_keys_lets_other_handlers_run)
 {
     constexpr std::size_t count = 2'000;
-    virtual_fixture on(behind::memory);
+    virtual_fixture on(backend_kind::memory);
     std::vector<group_member> keys;
     for (std::size_t i = 0; i < count; ++i)
         keys.emplace_back("k" + std::to_string(i));

@@ -29,7 +29,7 @@ strings attempts(const scripted_adapter& script)
 
 BOOST_AUTO_TEST_CASE(a_group_is_taken_in_one_step)
 {
-    for (const auto kind : {behind::scripted, behind::immediate}) {
+    for (const auto kind : {backend_kind::scripted, backend_kind::immediate}) {
         virtual_fixture on(kind);
         auto group = on.run(on.locker->acquire_all({"c", "b", "a", "b"}));
         expect(attempts(*on.script), {"a,b,c"});
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_group_is_taken_in_one_step)
 
 BOOST_AUTO_TEST_CASE(single_shared_and_very_many_keys_are_acquired_in_order)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.run(on.run(on.locker->acquire_all({"a"})).release());
     on.run(on.run(on.locker->acquire_all({"a", "b"}, {.mode = lock_mode::shared})).release());
     strings many;
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
 {
     for (const bool fifo : {true, false}) {
         for (const std::string busy_key : {"a", "b", "c"}) {
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             pretend(on, fifo, true);
             colock::locker other_locker(on.memory);
             auto busy = on.run(other_locker.acquire(busy_key));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
 BOOST_AUTO_TEST_CASE(key_of_the_same_locker_is_handed_over)
 {
     for (const bool fifo : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         pretend(on, fifo, true);
         auto busy = on.acquire("b");
         auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(key_of_the_same_locker_is_handed_over)
 BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
 {
     for (const bool fifo : {true, false}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         pretend(on, fifo, true);
         auto busy = on.acquire("b");
         strings order;
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
 
 BOOST_AUTO_TEST_CASE(later_waiter_is_behind_an_attempt_in_one_step)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create_all, step::hold());
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
     on.ready();
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(later_waiter_is_behind_an_attempt_in_one_step)
 BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
 {
     for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         on.script->next(operation::create_all, lost);
         auto waiting = on.start(
             on.locker->acquire_all({"a", "b", "c"}, {.ttl = 0ms, .retry = retry_policy::fixed(10min).times(1)}));
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
 
 BOOST_AUTO_TEST_CASE(never_ends_with_the_first_refusal)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     colock::locker other_locker(on.memory);
     auto busy = on.run(other_locker.acquire("b"));
     COLOCK_THROWS(retry_error, errc::retry_exhausted,
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(never_ends_with_the_first_refusal)
 BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_the_first_in_order_count_once)
 {
     for (const std::string busy_key : {"a", "b"}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         colock::locker other_locker(on.memory);
         auto busy = on.run(other_locker.acquire(busy_key, {.ttl = 1h}));
         std::vector<std::size_t> attempt_numbers;
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
 {
     for (const bool fifo : {true, false}) {
         for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             pretend(on, fifo, true);
             on.script->next(operation::create_all, lost);
             auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::fixed(1s)}));
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
 
 BOOST_AUTO_TEST_CASE(request_that_arrives_after_its_group_was_given_up_is_released)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create_all, step::hold_unknown());
     COLOCK_THROWS(create_error, errc::outcome_unknown,
         on.run(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
     };
     for (const auto ends : {way::cancel, way::shutdown, way::orphan, way::total_time}) {
         for (const bool busy : {false, true}) {
-            virtual_fixture on(behind::scripted);
+            virtual_fixture on(backend_kind::scripted);
             colock::locker other_locker(on.memory);
             std::optional<lock> taken;
             if (busy)
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
 BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
 {
     const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     const auto late = step::pass().after([] { virtual_clock::skip(1200ms); });
     on.script->next(operation::create_all, late);
     auto waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
 
 BOOST_AUTO_TEST_CASE(permanent_error_is_thrown_at_once)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->next(operation::create_all, step::fail(errc::access_denied, "not you"));
     const auto denied = thrown_by<create_error>([&] { static_cast<void>(on.run(on.locker->acquire_all({"a", "b"}))); });
     BOOST_TEST_REQUIRE(denied.has_value());
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(permanent_error_is_thrown_at_once)
 
 BOOST_AUTO_TEST_CASE(groups_that_are_granted_at_once_let_others_run)
 {
-    virtual_fixture on(behind::memory);
+    virtual_fixture on(backend_kind::memory);
     bool stop = false;
     const auto forever = [&]() -> asio::awaitable<void> {
         while (!stop) {

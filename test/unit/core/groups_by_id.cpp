@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_SUITE(groups)
 
 BOOST_AUTO_TEST_CASE(several_locks_are_released_and_extended_in_one_round_trip_newest_first)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto group = make_group(on, {}, {"a", "b", "c"});
     on.script->always(operation::release, step::pass().delay(1s));
     on.script->always(operation::extend, step::pass().delay(1s));
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(several_locks_are_released_and_extended_in_one_round_trip_n
 
 BOOST_AUTO_TEST_CASE(each_of_several_locks_is_reported_separately)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto group = make_group(on, {}, {"a", "b", "c"});
     on.script->next(operation::extend, step::pass());
     on.script->next(operation::extend, step::fail(errc::unavailable));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(each_of_several_locks_is_reported_separately)
 
 BOOST_AUTO_TEST_CASE(an_extension_waits_for_a_renewal_that_is_under_way)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto group = make_group(on, {}, {"a", "b"}, {.ttl = 10s, .renewal = renewal::automatic});
     on.script->always(operation::extend, step::pass().delay(500ms));
     on.advance_by_steps(4s, 100ms);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(an_extension_waits_for_a_renewal_that_is_under_way)
 BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
 {
     for (const bool by_id : {false, true}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         auto group = make_group(on, by_id ? "g" : "", {"a", "b", "c"});
         on.script->always(operation::release, step::pass().delay(1s));
         asio::cancellation_signal cancel;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
         on.check_clean();
     }
     // A release that is never started.
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto group = make_group(on, {}, {"a", "b"});
     {
         const auto dropped = group.release();
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
 
 BOOST_AUTO_TEST_CASE(unsupported_group_id_is_refused_before_a_request_is_sent)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto able = on.script->capabilities();
     able.extends_groups = false;
     on.script->set_capabilities(able);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(unsupported_group_id_is_refused_before_a_request_is_sent)
 BOOST_AUTO_TEST_CASE(unanswered_group_operation_is_reported)
 {
     for (const auto code : {errc::unavailable, errc::outcome_unknown, errc::access_denied}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         auto group = make_group(on, "g", {"a", "b"});
         on.script->next(operation::group, step::fail(code));
         COLOCK_THROWS(extend_error, code, on.run(group.extend(50s)));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(unanswered_group_operation_is_reported)
         BOOST_TEST(group.empty());
         on.check_clean();
     }
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto group = make_group(on, "g", {"a"});
     on.script->next(operation::group, step::hold());
     auto extending = on.start(group.extend(50s));
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(unanswered_group_operation_is_reported)
 
 BOOST_AUTO_TEST_CASE(lock_granted_before_the_group_release_was_executed_is_lost)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto group = on.locker->group("g"), elsewhere = on.locker->group("g");
     on.run(elsewhere.acquire("a"));
     on.script->next(operation::group, step::pass().delay(1s));

@@ -56,7 +56,7 @@ std::optional<lock_status> stored_at(const virtual_fixture& on, std::string_view
 
 BOOST_AUTO_TEST_CASE(one_stream_for_each_key_does_not_starve_a_group)
 {
-    for (const auto kind : {behind::memory, behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::immediate, backend_kind::scripted}) {
         for (const bool mixed : {false, true}) {
             virtual_fixture on(kind);
             bool stop = false;
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(one_stream_for_each_key_does_not_starve_a_group)
 
 BOOST_AUTO_TEST_CASE(groups_and_singles_are_served_in_arrival_order)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         // On a backend with a queue the order also applies between lockers.
         colock::locker second(on.backend());
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(groups_and_singles_are_served_in_arrival_order)
 
 BOOST_AUTO_TEST_CASE(deadlock_with_a_caller_that_nests_ends_by_total_time_on_both_sides)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         const acquire_options brief{.retry = retry_policy::fixed(1s).total_time(5s)};
         auto outer = on.acquire("b");
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(deadlock_with_a_caller_that_nests_ends_by_total_time_on_bot
 
 BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_regardless_of_the_option)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto renews : {renewal::manual, renewal::automatic}) {
             virtual_fixture on(kind);
             colock::locker other_locker(on.memory);
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_regardless_of_the
 
 BOOST_AUTO_TEST_CASE(short_lease_is_extended_before_the_group_is_complete)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     on.script->next(operation::create, step::pass());
     on.script->next(operation::create, step::pass().before([] { virtual_clock::skip(500ms); }));
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(short_lease_is_extended_before_the_group_is_complete)
 
 BOOST_AUTO_TEST_CASE(group_is_counted_and_reported_at_its_completion)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         const auto log = std::make_shared<event_log>();
         virtual_fixture on(kind, {.observer = log});
         colock::locker other_locker(on.memory);
@@ -267,9 +267,9 @@ BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_releases_everything_witho
         total_time,
         failure,
     };
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto ends : {way::cancel, way::shutdown, way::orphan, way::total_time, way::failure}) {
-            if (ends == way::failure && kind == behind::memory)
+            if (ends == way::failure && kind == backend_kind::memory)
                 continue;
             const auto log = std::make_shared<event_log>();
             virtual_fixture on(kind, {.observer = log});
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_que
 {
     for (const bool fifo : {true, false}) {
         const auto log = std::make_shared<event_log>();
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         take_one_by_one(on, fifo, {.observer = log});
         colock::locker other_locker(on.memory);
         auto busy = on.run(other_locker.acquire("c", {.ttl = 1h}));
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_que
 
 BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     colock::locker other_locker(on.memory);
     auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -383,7 +383,7 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 
 BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     take_one_by_one(on);
     colock::locker other_locker(on.memory);
     auto a = on.run(other_locker.acquire("a", {.ttl = 1h}));
@@ -411,7 +411,7 @@ BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
 /// A handle does not know of an extension by the group's id in another process.
 BOOST_AUTO_TEST_CASE(lock_extended_by_its_groups_id_is_released_by_its_handle)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             virtual_fixture on(kind);
             colock::locker elsewhere(on.memory);

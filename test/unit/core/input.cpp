@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_SUITE(input)
 
 BOOST_AUTO_TEST_CASE(bad_input_is_refused_at_the_co_await_before_anything_is_sent)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     for (const auto& row : refusals()) {
         BOOST_TEST_CONTEXT(row.what)
         {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_of_keys_is_an_error)
 
 BOOST_AUTO_TEST_CASE(unsupported_options_are_refused_early)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     on.script->set_capabilities({});
     on.locker.emplace(on.backend());
     COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->acquire("k", {.mode = lock_mode::shared})));
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
 
 BOOST_AUTO_TEST_CASE(no_message_holds_a_token)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     const auto token = held.token().hex();
     on.script->next(operation::extend, step::not_held());

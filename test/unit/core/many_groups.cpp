@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_SUITE(groups)
 
 BOOST_AUTO_TEST_CASE(stream_of_others_does_not_starve_a_group)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         bool stop = false;
         const auto stream = [&]() -> asio::awaitable<void> {
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_
         cancel,
     };
     for (const auto ends : {ending::shutdown, ending::destruction, ending::cancel}) {
-        virtual_fixture on(behind::scripted);
+        virtual_fixture on(backend_kind::scripted);
         take_one_by_one(on);
         // A lease ends before the group is complete, and the group starts again after the policy's delay.
         on.script->always(operation::extend, step::fail(errc::unavailable));
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_
 
 BOOST_AUTO_TEST_CASE(many_groups_and_single_acquires_complete)
 {
-    for (const auto kind : {behind::memory, behind::immediate, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture on(kind);
         std::size_t done = 0;
         const auto key = [](int n) { return "k" + std::to_string(n % 3); };
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
     }
     for (const auto& each : setups) {
         for (const auto pace : {100us, 200us, 500us, 3000us}) {
-            virtual_fixture on(behind::immediate);
+            virtual_fixture on(backend_kind::immediate);
             pretend(on, each.fifo, each.several);
             auto can = on.script->capabilities();
             can.immediate = true;

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
 
 BOOST_AUTO_TEST_CASE(second_release_has_no_effect_and_raises_nothing)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k");
         on.run(held.release(on_failure::raise));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(second_release_has_no_effect_and_raises_nothing)
 
 BOOST_AUTO_TEST_CASE(held_is_false_from_the_start_of_a_release)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     on.script->next(operation::release, step::hold());
     auto releasing = on.start(held.release());
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
 
 BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 10s});
         on.clock.skip(5s);
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
 
 BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_sent)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 100s});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(1s));
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_se
 
 BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_request)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k", {.ttl = 1s});
     on.clock.skip(2s);
     COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(extend_refuses_bad_ttls)
 {
     using std::chrono::milliseconds;
     constexpr milliseconds ten_years = std::chrono::hours(24 * 3650);
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     auto held = on.acquire("k");
     auto endless = on.acquire("endless", {.ttl = 0ms});
     for (const milliseconds ttl : {0ms, -1ms, 99ms, ten_years + 1ms, milliseconds::max()})
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_SUITE(verbs)
 
 BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         struct odd
         {
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(bodies_may_return_any_type)
 
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k");
         const auto policy =
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
 
 BOOST_AUTO_TEST_CASE(a_delay_that_overflows_is_a_very_long_one)
 {
-    virtual_fixture on(behind::scripted);
+    virtual_fixture on(backend_kind::scripted);
     for (const auto& policy : {retry_policy::fixed(lease_clock::duration::max()),
              retry_policy::exponential(1000h, 1e300, lease_clock::duration::max()),
              retry_policy::custom([](const retry_attempt&) { return std::chrono::hours::max(); })})
@@ -367,7 +367,7 @@ BOOST_AUTO_TEST_CASE(a_delay_that_overflows_is_a_very_long_one)
 
 BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
 {
-    for (const auto kind : {behind::memory, behind::scripted}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k", {.ttl = 0ms});
         const auto never = thrown_by<retry_error>(
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
 
 BOOST_AUTO_TEST_CASE(the_lockers_policy_is_the_default_and_each_call_may_override_it)
 {
-    virtual_fixture on(behind::memory, {.retry = retry_policy::never()});
+    virtual_fixture on(backend_kind::memory, {.retry = retry_policy::never()});
     auto held = on.acquire("k");
     COLOCK_THROWS(retry_error, errc::retry_exhausted, on.run(on.locker->acquire("k")));
     auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::forever()}));
