@@ -17,7 +17,7 @@
 
 namespace bench {
 
-constexpr std::string_view contended_key = "crowd";
+constexpr std::string_view contended_key = "queue";
 
 /// Lockers with their own connections, whose coroutines all wait for one key.
 class contention

@@ -145,12 +145,12 @@ void measure_contention(const options& settings, report& found)
     constexpr std::size_t waiters = 1000;
     std::size_t granted = 0;
     run_until_done(io, [](colock::locker holder, colock::locker waiting, std::size_t& ended) -> asio::awaitable<void> {
-        auto held = co_await holder.acquire("crowd");
+        auto held = co_await holder.acquire("queue");
         for (std::size_t i = 0; i < waiters; ++i)
             asio::co_spawn(
                 co_await asio::this_coro::executor,
                 [](colock::locker by, std::size_t& count) -> asio::awaitable<void> {
-                    auto mine = co_await by.acquire("crowd");
+                    auto mine = co_await by.acquire("queue");
                     co_await mine.release();
                     ++count;
                 }(waiting, ended),

@@ -253,8 +253,8 @@ std::optional<chart> run_zookeeper(const options& settings, report& found)
         measure_zookeeper_fail_over(found);
     if (settings.wants("waiters"))
         measure_zookeeper_waiters(*at, settings, found);
-    if (is_long && settings.wants("crowds"))
-        measure_zookeeper_large_queues(*at, settings, found);
+    if (is_long && settings.wants("many-waiters"))
+        measure_zookeeper_many_waiters(*at, settings, found);
     if (at->host == "127.0.0.1") {
         if (settings.wants("hand-off"))
             measure_zookeeper_round_trips(*at, settings, found);

@@ -29,7 +29,7 @@ constexpr std::string_view zookeeper_scheme = "zookeeper";
 void measure_zookeeper_waiters(const workload& at, const options& settings, report& found);
 
 /// Measures what thousands of waiters for one key cost the server, and how soon they are granted.
-void measure_zookeeper_large_queues(const workload& at, const options& settings, report& found);
+void measure_zookeeper_many_waiters(const workload& at, const options& settings, report& found);
 
 /// Measures the number of round trips of a lock and of a hand-off.
 void measure_zookeeper_round_trips(const workload& at, const options& settings, report& found);

@@ -10,8 +10,8 @@
 #                       in docs/benchmarks.md again
 #   --part NAME         runs one part; default: all parts except listing. All backends: uncontended, waiters, hand-off,
 #                       load, listing. Memory: verbs, allocations, threads. Backends with a server: forms. Redis:
-#                       contended, stalls, growth. ZooKeeper: contended, processes, fail-over, crowds, stalls.
-#                       MongoDB: readers, stalls
+#                       contended, groups, stalls, growth. ZooKeeper: contended, processes, fail-over, many-waiters,
+#                       stalls. MongoDB: readers, groups, memory, stalls
 #   --concurrency N     number of coroutines of the load; default: 64
 #   --keys N            number of keys of the load; default: 1000
 #   --seconds S         duration of each part of the run; default: 2

@@ -97,12 +97,12 @@ private:
     }
     static asio::awaitable<void> acquire(queue_for_one_key& self)
     {
-        self.held_ = co_await self.holder_->acquire("crowd", {.ttl = 0ms});
+        self.held_ = co_await self.holder_->acquire("queue", {.ttl = 0ms});
     }
     static asio::awaitable<void> wait(
         queue_for_one_key& self, colock::locker by, colock::acquire_options options, std::chrono::milliseconds hold)
     {
-        colock::lock lock = co_await by.acquire("crowd", options);
+        colock::lock lock = co_await by.acquire("queue", options);
         if (hold > 0ms) {
             asio::steady_timer timer(co_await asio::this_coro::executor, hold);
             co_await timer.async_wait();
@@ -185,9 +185,9 @@ void measure_semaphore(const options& settings, report& found)
 
 } // namespace
 
-void measure_zookeeper_large_queues(const workload& at, const options& settings, report& found)
+void measure_zookeeper_many_waiters(const workload& at, const options& settings, report& found)
 {
-    found.begin("ZooKeeper: crowds that wait for one key");
+    found.begin("ZooKeeper: many waiters for one key");
     measure_waiting(at, settings, found);
     measure_readers(settings, found);
     measure_semaphore(settings, found);
