@@ -57,7 +57,7 @@ void connection_setup::on_greeting(const reply_list& replies)
 void connection_setup::kill_previous()
 {
     context_.lost.on_connected_to(identity_.process);
-    const auto killed = context_.lost.to_close();
+    const auto killed = context_.lost.connections_to_close();
     exchange(
         connection_,
         [self = shared_from_this(), killed](boost::redis::request& request) {

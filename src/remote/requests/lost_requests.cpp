@@ -34,7 +34,7 @@ void lost_requests::on_connected_to(std::string_view process)
     });
 }
 
-std::vector<lost_requests::connection_to_close> lost_requests::to_close() const
+std::vector<lost_requests::connection_to_close> lost_requests::connections_to_close() const
 {
     std::vector<connection_to_close> found;
     for (const auto& [number, each] : lost_) {

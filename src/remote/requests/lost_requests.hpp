@@ -48,7 +48,7 @@ public:
     /// Returns the connections that the current server must be asked to close before any other request. Connections to
     /// a server process that is known to be another one are not included, because their ids may belong to other clients
     /// on this server.
-    [[nodiscard]] std::vector<connection_to_close> to_close() const;
+    [[nodiscard]] std::vector<connection_to_close> connections_to_close() const;
     void on_closed_by_server(connection_number proven) { lost_.erase(proven); }
     /// Must be called when the server refuses to close the connection. The server is not asked again.
     void on_close_refused(connection_number refused);

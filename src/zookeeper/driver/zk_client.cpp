@@ -41,7 +41,7 @@ void on_void(int code, const void* data)
     answer(code, data, [](request&) {});
 }
 
-void on_path(int code, const char* value, const void* data)
+void on_synced(int code, const char* value, const void* data)
 {
     answer(code, data, [&](request& sent) {
         if (value && code != ZOK)
@@ -316,7 +316,7 @@ void zk_client::exists(const std::string& path, std::unique_ptr<request> sent)
 void zk_client::sync(const std::string& path, std::unique_ptr<request> sent)
 {
     const guard lock(*this);
-    track(zoo_async(driver_, path.c_str(), &on_path, sent.get()), std::move(sent));
+    track(zoo_async(driver_, path.c_str(), &on_synced, sent.get()), std::move(sent));
 }
 
 void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> sent)

@@ -7,10 +7,10 @@ using namespace colock::remote;
 
 namespace {
 
-std::vector<lost_requests::connection_to_close> to_close(lost_requests& known, std::string_view process)
+std::vector<lost_requests::connection_to_close> connections_to_close(lost_requests& known, std::string_view process)
 {
     known.on_connected_to(process);
-    return known.to_close();
+    return known.connections_to_close();
 }
 
 std::vector<connection_number> numbers_of(const std::vector<lost_requests::connection_to_close>& suspects)
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(lost_request_may_arrive_until_the_server_has_closed_its_con
     known.add(1, {.id = 71, .process = "a"});
     BOOST_TEST(known.may_arrive(1));
     BOOST_TEST(!known.may_arrive(2));
-    const auto suspects = to_close(known, "a");
+    const auto suspects = connections_to_close(known, "a");
     BOOST_TEST_REQUIRE(suspects.size() == 1U);
     BOOST_TEST(suspects[0].number == 1U);
     BOOST_TEST(suspects[0].id == 71);
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(lost_request_may_arrive_until_the_server_has_closed_its_con
     BOOST_TEST(known.may_arrive(1));
     known.on_closed_by_server(1);
     BOOST_TEST(!known.may_arrive(1));
-    BOOST_TEST(to_close(known, "a").empty());
+    BOOST_TEST(connections_to_close(known, "a").empty());
 }
 
 BOOST_AUTO_TEST_CASE(replaced_server_process_proves_its_connections_dead)
@@ -50,13 +50,13 @@ BOOST_AUTO_TEST_CASE(replaced_server_process_proves_its_connections_dead)
     known.add(2, {.id = 71, .process = "b"});
     known.add(3, {.id = 71});
     // Nothing is proven for a connection whose process is not known.
-    BOOST_TEST(
-        numbers_of(to_close(known, "b")) == (std::vector<connection_number>{2, 3}), boost::test_tools::per_element());
+    BOOST_TEST(numbers_of(connections_to_close(known, "b")) == (std::vector<connection_number>{2, 3}),
+        boost::test_tools::per_element());
     BOOST_TEST(!known.may_arrive(1));
     BOOST_TEST(known.may_arrive(2));
     BOOST_TEST(known.may_arrive(3));
     // A server that does not report its process proves nothing.
-    BOOST_TEST(to_close(known, "").size() == 2U);
+    BOOST_TEST(connections_to_close(known, "").size() == 2U);
     BOOST_TEST(known.may_arrive(2));
 }
 
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(connection_that_cannot_be_closed_is_tried_once_and_stays_un
     known.add(1, {.id = 71, .process = "a"});
     known.on_close_refused(1);
     known.on_close_refused(9);
-    BOOST_TEST(to_close(known, "a").empty());
+    BOOST_TEST(connections_to_close(known, "a").empty());
     BOOST_TEST(known.may_arrive(1));
     // The server process has been replaced.
     known.on_connected_to("b");
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(forgotten_connection_stays_unproven)
     lost_requests known;
     for (connection_number each = 1; each <= 1030; ++each)
         known.add(each, {.id = 1, .process = "a"});
-    BOOST_TEST(to_close(known, "a").size() == 1024U);
+    BOOST_TEST(connections_to_close(known, "a").size() == 1024U);
     BOOST_TEST(known.may_arrive(1));
     BOOST_TEST(known.may_arrive(6));
     known.on_closed_by_server(7);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(forked_child_closes_no_connection_of_its_parent)
     lost_requests known;
     known.add(1, {.id = 71, .process = "a"});
     known.inherit(2);
-    BOOST_TEST(to_close(known, "a").empty());
+    BOOST_TEST(connections_to_close(known, "a").empty());
     BOOST_TEST(known.is_from_parent(2));
     BOOST_TEST(!known.is_from_parent(3));
 }
