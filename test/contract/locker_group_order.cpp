@@ -156,7 +156,7 @@ COLOCK_CONTRACT_CASE(locker, groups_in_opposite_orders_do_not_deadlock)
 COLOCK_CONTRACT_CASE(locker, many_groups_of_random_keys_do_not_deadlock)
 {
     constexpr int lists = 1000;
-    constexpr std::size_t crowd = 64;
+    constexpr std::size_t callers = 64;
     const auto mine = on.make_locker(), other = on.make_other_locker();
     std::mt19937 random(7);
     std::map<std::string, int> holders;
@@ -182,11 +182,11 @@ COLOCK_CONTRACT_CASE(locker, many_groups_of_random_keys_do_not_deadlock)
         ++ended;
     };
     std::vector<testing::running<void>> all;
-    for (std::size_t n = 0; n < crowd; ++n)
+    for (std::size_t n = 0; n < callers; ++n)
         all.push_back(testing::start(on.io(), work(n % 2 ? mine : other)));
-    for (int i = 0; i < 20'000 && ended < crowd; ++i)
+    for (int i = 0; i < 20'000 && ended < callers; ++i)
         on.pass_time(on.short_ttl() / 50);
-    BOOST_TEST_REQUIRE(ended == crowd, ended << " of " << crowd << " have ended");
+    BOOST_TEST_REQUIRE(ended == callers, ended << " of " << callers << " have ended");
     for (auto& each : all)
         each.get(on.io());
 }
@@ -194,7 +194,7 @@ COLOCK_CONTRACT_CASE(locker, many_groups_of_random_keys_do_not_deadlock)
 COLOCK_CONTRACT_CASE(locker, lists_with_both_modes_in_opposite_orders_do_not_deadlock, &capabilities::shared)
 {
     constexpr int lists = 1000;
-    constexpr std::size_t crowd = 64;
+    constexpr std::size_t callers = 64;
     const auto mine = on.make_locker(), other = on.make_other_locker();
     std::mt19937 random(5);
     std::map<std::string, int> readers;
@@ -229,11 +229,11 @@ COLOCK_CONTRACT_CASE(locker, lists_with_both_modes_in_opposite_orders_do_not_dea
         ++ended;
     };
     std::vector<testing::running<void>> all;
-    for (std::size_t n = 0; n < crowd; ++n)
+    for (std::size_t n = 0; n < callers; ++n)
         all.push_back(testing::start(on.io(), work(n % 2 ? mine : other, n % 2 == 0)));
-    for (int i = 0; i < 20'000 && ended < crowd; ++i)
+    for (int i = 0; i < 20'000 && ended < callers; ++i)
         on.pass_time(on.short_ttl() / 50);
-    BOOST_TEST_REQUIRE(ended == crowd, ended << " of " << crowd << " have ended");
+    BOOST_TEST_REQUIRE(ended == callers, ended << " of " << callers << " have ended");
     for (auto& each : all)
         each.get(on.io());
 }
