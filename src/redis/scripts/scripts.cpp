@@ -2,13 +2,14 @@
 #include "redis/scripts/scripts.hpp"
 
 #include "redis/scripts/acquire_scripts.hpp"
+#include "redis/scripts/anchor_scripts.hpp"
 #include "redis/scripts/extend_scripts.hpp"
 #include "redis/scripts/form_functions.hpp"
 #include "redis/scripts/group_functions.hpp"
 #include "redis/scripts/group_scripts.hpp"
 #include "redis/scripts/listing_scripts.hpp"
 #include "redis/scripts/release_scripts.hpp"
-#include "redis/scripts/server_scripts.hpp"
+#include "redis/scripts/rights_scripts.hpp"
 #include "redis/scripts/transfer_scripts.hpp"
 #include "redis/scripts/valid_scripts.hpp"
 
