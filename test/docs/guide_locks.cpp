@@ -86,6 +86,17 @@ asio::awaitable<void> transfer(colock::locker locker, std::string from, std::str
 }
 //]
 
+//[ with_several
+asio::awaitable<int> total_of_both(colock::locker locker, std::string one, std::string other)
+{
+    co_return co_await locker.with_lock(
+        {"cart:" + one, "cart:" + other}, [](colock::lock_group& held) -> asio::awaitable<int> {
+            co_await charge(1, held.locks().front().fence());
+            co_return co_await sum_of(1);
+        });
+}
+//]
+
 //[ group_by_id
 // One process collects the locks of an order.
 asio::awaitable<colock::lock_group> reserve(colock::locker locker, std::string order)
@@ -193,6 +204,7 @@ BOOST_AUTO_TEST_CASE(sharing)
 BOOST_AUTO_TEST_CASE(groups)
 {
     run(transfer(locker, "b", "a"));
+    BOOST_TEST(run(total_of_both(locker, "1", "2")) == run(sum_of(1)));
     BOOST_TEST(!locked("a"));
 
     colock::lock_group sorted = run(locker.acquire_all({"b", "a", "b"}));
