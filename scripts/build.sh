@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds into build/PRESET.
 #
-#   scripts/build.sh [release|debug|asan|tsan] [TARGET]...
+#   scripts/build.sh [release|debug|asan|tsan|coverage] [TARGET]...
 #
 # Without a preset: debug. Without a target: everything. With COLOCK_WARNINGS_AS_ERRORS=ON a warning fails the build.
 set -euo pipefail
@@ -12,8 +12,9 @@ preset=${1:-debug}
 case $preset in
 release | debug) scripts/setup.sh build ;;
 asan | tsan) scripts/setup.sh sanitizers ;;
+coverage) scripts/setup.sh coverage ;;
 *)
-    echo "build: error: unknown preset '$preset'; known: release, debug, asan, tsan" >&2
+    echo "build: error: unknown preset '$preset'; known: release, debug, asan, tsan, coverage" >&2
     exit 1
     ;;
 esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
-#   scripts/setup.sh [build|sanitizers|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
+#   scripts/setup.sh [build|sanitizers|coverage|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
 #                    peers|conan|docs]...
 #
 # Without a name: build.
@@ -157,6 +157,15 @@ setup_sanitizers() {
     fi
     install_missing
     say "sanitizers: ready"
+}
+
+# The counters of a build are read by the LLVM tools of the same version only.
+setup_coverage() {
+    setup_sanitizers
+    [ "$CXX" = clang++-19 ] || fail "coverage needs clang++-19; unset CXX"
+    need 'have llvm-profdata-19 && have llvm-cov-19' llvm-19 "llvm-profdata-19 and llvm-cov-19"
+    install_missing
+    say "coverage: ready"
 }
 
 setup_tidy() {
@@ -345,8 +354,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | conan | docs) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, conan, docs" ;;
+    build | sanitizers | coverage | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | conan | docs) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, conan, docs" ;;
     esac
 done
 for part; do "setup_$part"; done
