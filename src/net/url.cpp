@@ -35,10 +35,20 @@ std::optional<int> number_in(std::string_view text, int from, int to)
     return value;
 }
 
+bool is_alphanumeric(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool is_in_option_name(char c)
+{
+    return is_alphanumeric(c) || c == '_' || c == '.';
+}
+
+/// `c` is in lower case.
 bool is_in_host_name(char c)
 {
-    const bool is_alphanumeric = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    return is_alphanumeric || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) > 127;
+    return is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || static_cast<unsigned char>(c) > 127;
 }
 
 } // namespace
@@ -93,6 +103,61 @@ url::url(std::string_view text, std::string_view backend, std::string_view examp
     if (credentials_.find(',') != std::string_view::npos)
         refuse("the URL has a ',' in front of its last '@'; write user and password once, in front of all hosts, and a "
                "',' in them as %2C");
+}
+
+std::vector<parameter> url::query() const
+{
+    // Not parameters_: the path of a unix socket may contain '#'.
+    const auto begin = rest_.find('?');
+    if (begin == std::string_view::npos)
+        return {};
+    const auto text = rest_.substr(begin + 1);
+    if (text.find('#') != std::string_view::npos)
+        refuse_fragment();
+    std::vector<parameter> found;
+    for (const auto each : split(text, '&')) {
+        if (each.empty())
+            continue;
+        const auto equals = each.find('=');
+        if (equals == std::string_view::npos)
+            refuse("the URL has a parameter without a value; a '?' in a password is written %3F");
+        found.push_back({each.substr(0, equals), each.substr(equals + 1)});
+    }
+    return found;
+}
+
+std::string url::with_query(std::string_view query) const
+{
+    return scheme_ + "://" + std::string(rest_.substr(0, rest_.find('?'))) + std::string(query);
+}
+
+void url::check_no_fragment() const
+{
+    if (parameters_.starts_with('#'))
+        refuse_fragment();
+}
+
+void url::refuse_parameters(std::string_view known) const
+{
+    check_no_fragment();
+    for (const auto& each : query())
+        refuse_unknown(each.name, known);
+}
+
+void url::refuse_unknown(std::string_view name, std::string_view known) const
+{
+    // Everything in front of the last '@' may be a password.
+    if (rest_.find('@', rest_.find('?')) != std::string_view::npos)
+        refuse("the URL has an '@' behind its first '?'; a '?' in a user or password is written %3F, and an '@' in a "
+               "parameter %40");
+    const bool may_be_shown = name.size() <= 40 && std::ranges::all_of(name, is_in_option_name);
+    refuse("the URL has a parameter that is not known" + (may_be_shown ? ": " + std::string(name) : "") +
+           "; those that are: " + std::string(known));
+}
+
+void url::refuse_fragment() const
+{
+    refuse("the URL has a fragment; a '#' in a password or a parameter is written %23");
 }
 
 void url::refuse(std::string why) const

@@ -16,6 +16,13 @@ struct endpoint
     friend bool operator==(const endpoint&, const endpoint&) = default;
 };
 
+/// One `name=value` of a URL's query, still percent-encoded.
+struct parameter
+{
+    std::string_view name;
+    std::string_view value;
+};
+
 /// Returns `host:port`, with an IPv6 address in brackets.
 [[nodiscard]] std::string to_text(const endpoint& where);
 
@@ -47,6 +54,10 @@ public:
     [[nodiscard]] std::string_view path() const noexcept { return path_; }
     /// Returns the first '?' or '#' and everything after it.
     [[nodiscard]] std::string_view parameters() const noexcept { return parameters_; }
+    /// Returns the parameters after the first '?'. Rejects a '#' in them, and a parameter without a '='.
+    [[nodiscard]] std::vector<parameter> query() const;
+    /// Returns the text of the URL with another query, which is empty or begins with '?'.
+    [[nodiscard]] std::string with_query(std::string_view query) const;
 
     /// Returns the decoded user and password; the user is empty if there is none.
     [[nodiscard]] identity credentials() const;
@@ -62,9 +73,17 @@ public:
     /// Parses a number up to `to`. An empty text is 0.
     [[nodiscard]] int parse_number(std::string_view text, int to, std::string_view what) const;
 
+    /// Rejects a '#' in front of the query.
+    void check_no_fragment() const;
+    /// Rejects a fragment, and each parameter of the query as one that is not known.
+    /// \param known the names of all known parameters, for the error message
+    void refuse_parameters(std::string_view known) const;
+    /// \param name the encoded name. The error message does not contain it if it may be a part of a password.
+    [[noreturn]] void refuse_unknown(std::string_view name, std::string_view known) const;
     [[noreturn]] void refuse(std::string why) const;
 
 private:
+    [[noreturn]] void refuse_fragment() const;
     [[nodiscard]] endpoint parse_host(std::string_view text, std::string_view default_port) const;
 
     std::string_view backend_;
