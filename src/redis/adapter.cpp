@@ -230,7 +230,8 @@ private:
 std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings)
 {
     using detail::redis_adapter;
-    return redis_adapter::make<redis_adapter>(executor, detail::settings(settings));
+    return redis_adapter::make<redis_adapter>(
+        executor, detail::settings(detail::take_url_options(std::move(settings))));
 }
 
 } // namespace colock::inline v0::redis

@@ -14,25 +14,33 @@ std::shared_ptr<adapter> make_quorum(
 {
     if (urls.size() < 3 || urls.size() % 2 == 0)
         detail::refuse_options("a quorum needs an odd number of masters, at least three");
-    settings.operation_timeout = settings.operation_timeout.value_or(std::chrono::milliseconds(500));
     std::vector<std::shared_ptr<adapter>> nodes;
+    std::vector<options> node_options;
     std::vector<detail::location> places;
     for (const auto& url : urls) {
         settings.url = url;
+        auto node = detail::take_url_options(settings);
+        node.operation_timeout = node.operation_timeout.value_or(std::chrono::milliseconds(500));
         // The same server twice would have two votes for one set of data.
-        auto place = detail::parse_url(url);
+        auto place = detail::parse_url(node.url);
         place.user.clear();
         place.password.clear();
         place.database = 0;
         if (std::ranges::find(places, place) != places.end())
             detail::refuse_options("a quorum names a master twice");
         places.push_back(std::move(place));
-        nodes.push_back(make_adapter(executor, settings));
+        nodes.push_back(make_adapter(executor, node));
+        node_options.push_back(std::move(node));
+    }
+    const auto& common = node_options.front();
+    for (const auto& each : node_options) {
+        if (each.operation_timeout != common.operation_timeout || each.poll_interval != common.poll_interval)
+            detail::refuse_options("the URLs of a quorum give different values of operation_timeout or poll_interval");
     }
     return quorum::make_adapter(std::move(executor), nodes,
         {.name = "redis quorum",
-            .operation_timeout = *settings.operation_timeout,
-            .poll_interval = settings.poll_interval});
+            .operation_timeout = *common.operation_timeout,
+            .poll_interval = common.poll_interval});
 }
 
 } // namespace colock::inline v0::redis

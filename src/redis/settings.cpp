@@ -2,6 +2,7 @@
 #include "redis/settings.hpp"
 
 #include "net/tls.hpp"
+#include "net/url_options.hpp"
 #include "util/option_errors.hpp"
 
 namespace colock::inline v0::redis::detail {
@@ -24,12 +25,10 @@ settings::settings(const options& given)
       connect_timeout(given.connect_timeout), idle_timeout(given.idle_timeout), health_interval(given.health_interval),
       poll_interval(given.poll_interval), max_clock_lead(given.max_clock_lead)
 {
-    if (!given.user.empty())
-        where.user = given.user;
-    if (!given.password.empty())
-        where.password = given.password;
+    remote::use_program_value(where.user, given.user, "user", "redis");
+    remote::use_program_value(where.password, given.password, "password", "redis");
     if (!where.user.empty() && where.password.empty())
-        refuse_options("a user is given without a password");
+        refuse_options("a user is given without a password; a password alone is written :password@host");
 
     check_range("operation_timeout", operation_timeout, milliseconds(10));
     check_range("connect_timeout", connect_timeout, milliseconds(10));

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/url.hpp"
 
+#include "net/url_options.hpp"
 #include "util/option_errors.hpp"
 
 #include <utility>
@@ -14,6 +15,39 @@ void refuse_options(std::string why)
 
 namespace {
 
+using remote::set_choice;
+using remote::set_member;
+
+/// In the order of the enumerators.
+constexpr std::string_view layouts[] = {"standard", "plain"};
+
+constexpr remote::url_option<options> all_options[] = {
+    {"prefix", set_member<&options::prefix>},
+    {"layout", set_choice<layouts, &options::layout>},
+    {"sentinel_user", set_member<&options::sentinel_user>},
+    {"sentinel_password", set_member<&options::sentinel_password>},
+    {"tls.ca_file", set_member<&options::tls, &tls_options::ca_file>},
+    {"tls.certificate_file", set_member<&options::tls, &tls_options::certificate_file>},
+    {"tls.key_file", set_member<&options::tls, &tls_options::key_file>},
+    {"tls.server_name", set_member<&options::tls, &tls_options::server_name>},
+    {"operation_timeout", set_member<&options::operation_timeout>},
+    {"connect_timeout", set_member<&options::connect_timeout>},
+    {"idle_timeout", set_member<&options::idle_timeout>},
+    {"health_interval", set_member<&options::health_interval>},
+    {"poll_interval", set_member<&options::poll_interval>},
+    {"max_clock_lead", set_member<&options::max_clock_lead>},
+};
+
+std::string option_names()
+{
+    return remote::names_of(all_options);
+}
+
+remote::url split_url(std::string_view text)
+{
+    return {text, "redis", "redis://host:port"};
+}
+
 int parse_database(const remote::url& from, std::string_view text)
 {
     return from.parse_number(text, 1'000'000, "database");
@@ -23,16 +57,17 @@ location parse_socket(const remote::url& from)
 {
     location where;
     // A path may contain '#', which begins a fragment in other URLs.
-    const auto query = from.rest().find('?');
-    where.socket_path = from.decode(from.rest().substr(0, query), "socket path");
+    where.socket_path = from.decode(from.rest().substr(0, from.rest().find('?')), "socket path");
     if (!where.socket_path.starts_with('/') || where.socket_path.size() > 107)
         from.refuse("the URL of a unix socket is redis+unix:///path, with a path of at most 107 bytes");
-    if (query == std::string_view::npos)
-        return where;
-    const auto parameter = from.rest().substr(query + 1);
-    if (!parameter.starts_with("db="))
-        from.refuse("the URL has an unknown parameter; a unix socket's only one is db");
-    where.database = parse_database(from, parameter.substr(3));
+    bool has_database = false;
+    for (const auto& each : from.query()) {
+        if (each.name != "db")
+            from.refuse_unknown(each.name, "db, " + option_names());
+        if (std::exchange(has_database, true))
+            from.refuse("the URL's db is given twice");
+        where.database = parse_database(from, each.value);
+    }
     return where;
 }
 
@@ -48,9 +83,16 @@ void parse_sentinels(const remote::url& from, location& where)
 
 } // namespace
 
+options take_url_options(options given)
+{
+    const auto text = std::exchange(given.url, {});
+    given.url = remote::take_url_options(split_url(text), all_options, given);
+    return given;
+}
+
 location parse_url(std::string_view url)
 {
-    const remote::url from(url, "redis", "redis://host:port");
+    const auto from = split_url(url);
     const auto scheme = from.scheme();
     if (scheme == "redis+unix")
         return parse_socket(from);
@@ -60,12 +102,9 @@ location parse_url(std::string_view url)
     where.tls = scheme.starts_with("rediss");
     if (!sentinel && scheme != "redis" && scheme != "rediss")
         from.refuse("the URL's scheme is none of redis, rediss, redis+unix, redis+sentinel, rediss+sentinel");
-    if (!from.parameters().empty())
-        from.refuse("the URL has parameters or a fragment; a '?' or '#' in a password is written %3F or %23");
+    from.refuse_parameters(option_names());
 
     auto [user, password] = from.credentials();
-    if (!user.empty() && !password)
-        from.refuse("the URL has a user without a password; a password alone is written :password@host");
     where.user = std::move(user);
     where.password = std::move(password).value_or("");
 

@@ -3,6 +3,8 @@
 
 #include "net/url.hpp"
 
+#include <colock/redis/adapter.hpp>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,11 @@ struct location
     friend bool operator==(const location&, const location&) = default;
 };
 
+/// Returns the options with those of the query of the URL, which the returned URL does not contain any more.
+/// \throws validation_error `invalid_options`
+[[nodiscard]] options take_url_options(options given);
+
+/// Parses a URL without options.
 /// \throws validation_error `invalid_options`
 [[nodiscard]] location parse_url(std::string_view url);
 

@@ -30,12 +30,17 @@ enum class layout : unsigned char
 };
 
 /// Options of the Redis adapter and of a quorum. make_adapter and make_quorum check them.
+///
+/// The query of `url` can give every option except `url`, `user` and `password`, each by the name of its member:
+/// `redis://host?connect_timeout=500ms&tls.ca_file=/etc/ca.pem`. See colock::make_adapter for the form of the values.
+/// An option that is given in the URL and in the struct must have the same value in both. A member that has its default
+/// counts as not given.
 struct options
 {
     /// One of
     /// - `redis://[[user]:password@]host[:port][/database]`; default port 6379, default database 0
     /// - `rediss://...`: the same over TLS
-    /// - `redis+unix:///path/to/socket[?db=database]`
+    /// - `redis+unix:///path/to/socket[?db=database]`; user and password are given by the members
     /// - `redis+sentinel://[[user]:password@]host[:port][,host[:port]...]/master[/database]`; default port 26379. User
     ///   and password are those of the master. With `rediss+sentinel://`, the connections to the master and the
     ///   Sentinels use TLS.
@@ -47,9 +52,9 @@ struct options
     std::optional<std::string> prefix{};
     /// Format in which the locks are stored. All processes must use the same.
     redis::layout layout = redis::layout::standard;
-    /// User. It replaces that in the URL. Default: that in the URL.
+    /// User, if the URL does not give one. If it does, both must be the same.
     std::string user{};
-    /// Password. It replaces that in the URL. Default: that in the URL.
+    /// Password, if the URL does not give one. If it does, both must be the same.
     std::string password{};
     /// User for the Sentinels, if they require authentication.
     std::string sentinel_user{};
@@ -122,7 +127,8 @@ COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
 /// background. A part that could not be removed within its ttl, or before the last locker was shut down, is counted in
 /// `adapter::unproven()`. `io_context::run()` does not return while such a removal is pending.
 ///
-/// \param urls an odd number of masters, at least three, each as in `options::url`.
+/// \param urls an odd number of masters, at least three, each as in `options::url`. Their queries may give different
+///     options, except `operation_timeout` and `poll_interval`.
 /// \param settings the options of every node; `url` is not used.
 /// \throws validation_error see make_adapter
 COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_quorum(

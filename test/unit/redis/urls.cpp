@@ -64,9 +64,9 @@ BOOST_AUTO_TEST_CASE(refusal_does_not_repeat_the_url)
     for (const auto* url : {"", "h:1", "http://u:secret@h", "redis://", "redis://u:secret@", "redis://u:secret@h:0",
              "redis://u:secret@h:65536", "redis://u:secret@h:x", "redis://u:secret@h/x", "redis://u:secret@h/1/2",
              "redis://u:secret@h?x=1", "redis://u:secret%0a@h", "redis://u:secret%zz@h", "redis://u:secret%4",
-             "redis://secret@h", "redis://u:secret@a,b", "redis://u:secret@[::1", "redis://u:secret@[::1]x",
-             "redis+unix://relative", "redis+unix:///s?secret=1", "redis+sentinel://u:secret@h",
-             "redis+sentinel://a:1/secret,b:1", "redis+sentinel://a/secret,b/secret",
+             "redis://u:secret@a,b", "redis://u:secret@[::1", "redis://u:secret@[::1]x", "redis+unix://relative",
+             "redis+unix:///s?database=secret", "redis+unix:///s?db=1&db=2", "redis+unix:///s?db=secret",
+             "redis+sentinel://u:secret@h", "redis+sentinel://a:1/secret,b:1", "redis+sentinel://a/secret,b/secret",
              "redis+sentinel://u:1/secret@a/main", "redis+sentinel://u:secret@a,u:secret@b/main",
              "redis://u:12/secret@h", "redis://h/-0", "redis://%2Fsecret.sock", "redis://h, secret",
              "redis+sentinel://u:secret@h/main/x", "redis+sentinel://u:secret@h/main/1/2"})
@@ -103,6 +103,46 @@ BOOST_AUTO_TEST_CASE(options_are_checked)
     for (const auto& settings : {redis::options{.prefix = "", .layout = redis::layout::plain},
              redis::options{.prefix = "mine:", .idle_timeout = std::chrono::milliseconds::max()}})
         BOOST_TEST(redis::make_adapter(io.get_executor(), settings)->name() == "redis");
+}
+
+BOOST_AUTO_TEST_CASE(options_of_the_url_reach_their_members)
+{
+    const auto all = redis::detail::take_url_options(
+        {.url = "rediss://me:p@h/2?prefix=app:&layout=plain&sentinel_user=s&sentinel_password=t&tls.ca_file=/ca"
+                "&tls.certificate_file=/cert&tls.key_file=/key&tls.server_name=n&operation_timeout=6s"
+                "&connect_timeout=500ms&idle_timeout=1m&health_interval=2s&poll_interval=3s&max_clock_lead=4ms"});
+    BOOST_TEST(all.url == "rediss://me:p@h/2");
+    BOOST_TEST(all.prefix.value() == "app:");
+    BOOST_TEST((all.layout == redis::layout::plain));
+    BOOST_TEST(all.sentinel_user == "s");
+    BOOST_TEST(all.sentinel_password == "t");
+    BOOST_TEST((
+        all.tls == tls_options{.ca_file = "/ca", .certificate_file = "/cert", .key_file = "/key", .server_name = "n"}));
+    BOOST_TEST((all.operation_timeout == 6s));
+    BOOST_TEST((all.connect_timeout == 500ms));
+    BOOST_TEST((all.idle_timeout == 1min));
+    BOOST_TEST((all.health_interval == 2s));
+    BOOST_TEST((all.poll_interval == 3s));
+    BOOST_TEST((all.max_clock_lead == 4ms));
+    BOOST_TEST(
+        (redis::detail::take_url_options({.url = "redis://h?layout=standard"}).layout == redis::layout::standard));
+    BOOST_TEST(redis::detail::take_url_options({.url = "redis+unix:///a@b#c?poll_interval=3s&db=4"}).url ==
+               "redis+unix:///a@b#c?db=4");
+}
+
+BOOST_AUTO_TEST_CASE(masters_of_a_quorum_have_common_timeouts)
+{
+    asio::io_context io;
+    const auto make = [&](const char* last, const redis::options& settings = {}) {
+        static_cast<void>(redis::make_quorum(io.get_executor(),
+            {"redis://a?operation_timeout=1s&max_clock_lead=1ms", "redis://b?operation_timeout=1s", last}, settings));
+    };
+    make("redis://c?operation_timeout=1000ms");
+    make("redis://c", {.operation_timeout = 1s});
+    for (const auto* last :
+        {"redis://c", "redis://c?operation_timeout=500ms", "redis://c?operation_timeout=1s&poll_interval=1s"})
+        BOOST_TEST(refusal_of([&] { make(last); }).find("operation_timeout or poll_interval") != std::string::npos);
+    BOOST_TEST(refusal_of([&] { make("redis://a?operation_timeout=1s"); }).find("twice") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
