@@ -158,7 +158,8 @@ private:
 std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings)
 {
     using detail::zookeeper_adapter;
-    return zookeeper_adapter::make<zookeeper_adapter>(executor, detail::settings(settings));
+    return zookeeper_adapter::make<zookeeper_adapter>(
+        executor, detail::settings(detail::take_url_options(std::move(settings))));
 }
 
 } // namespace colock::inline v0::zookeeper

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/settings.hpp"
 
+#include "net/url_options.hpp"
 #include "util/option_errors.hpp"
 
 #include <utility>
@@ -29,10 +30,8 @@ settings::settings(const options& given)
       layout(given.layout), operation_timeout(given.operation_timeout), idle_timeout(given.idle_timeout)
 {
     auto& where = session.where;
-    if (!given.user.empty())
-        where.user = given.user;
-    if (!given.password.empty())
-        where.password = given.password;
+    remote::use_program_value(where.user, given.user, "user", backend);
+    remote::use_program_value(where.password, given.password, "password", backend);
     if (where.user.empty() != where.password.empty())
         colock::detail::refuse_options(backend, "a user is given without a password, or a password without a user");
     if (where.user.find(':') != std::string::npos)

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/url.hpp"
 
+#include "net/url_options.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,27 @@ namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
+using remote::set_choice;
+using remote::set_member;
+
 constexpr std::size_t max_chroot_size = 255;
+
+/// In the order of the enumerators.
+constexpr std::string_view layouts[] = {"standard", "curator_mutex", "curator_read_write"};
+
+constexpr remote::url_option<options> all_options[] = {
+    {"layout", set_choice<layouts, &options::layout>},
+    {"session_timeout", set_member<&options::session_timeout>},
+    {"smallest_session_timeout", set_member<&options::smallest_session_timeout>},
+    {"server_tick", set_member<&options::server_tick>},
+    {"operation_timeout", set_member<&options::operation_timeout>},
+    {"idle_timeout", set_member<&options::idle_timeout>},
+};
+
+remote::url split_url(std::string_view text)
+{
+    return {text, "zookeeper", "zookeeper://host:port"};
+}
 
 bool is_component(std::string_view name)
 {
@@ -46,18 +68,24 @@ bool is_path(std::string_view path)
     return std::ranges::all_of(remote::split(path.substr(1), '/'), is_component);
 }
 
+options take_url_options(options given)
+{
+    const auto text = std::exchange(given.url, {});
+    given.url = remote::take_url_options(split_url(text), all_options, given);
+    return given;
+}
+
 location parse_url(std::string_view url)
 {
-    const remote::url from(url, "zookeeper", "zookeeper://host:port");
+    const auto from = split_url(url);
     if (from.scheme() != "zookeeper")
         from.refuse("the URL's scheme is not zookeeper");
-    if (!from.parameters().empty())
-        from.refuse("the URL has parameters or a fragment; a '?' or '#' in a password is written %3F or %23");
+    from.refuse_parameters(remote::names_of(all_options));
 
     location where;
     auto [user, password] = from.credentials();
-    if (user.empty() ? password.has_value() : !password || password->empty())
-        from.refuse("the URL has a user without a password, or a password without a user");
+    if (password && (user.empty() || password->empty()))
+        from.refuse("the URL has a user with an empty password, or a password without a user");
     if (user.find(':') != std::string::npos)
         from.refuse("the URL's user contains a colon, which ZooKeeper does not allow in user names");
     where.user = std::move(user);

@@ -3,6 +3,8 @@
 
 #include "net/url.hpp"
 
+#include <colock/zookeeper/adapter.hpp>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,10 @@ struct location
 
     friend bool operator==(const location&, const location&) = default;
 };
+
+/// Returns the options with those of the query of the URL, which the returned URL does not contain any more.
+/// \throws validation_error `invalid_options`
+[[nodiscard]] options take_url_options(options given);
 
 /// Parses `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`. The default port is 2181.
 /// \throws validation_error `invalid_options`

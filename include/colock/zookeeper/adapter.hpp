@@ -59,6 +59,11 @@ struct access_right
 };
 
 /// Options of the ZooKeeper adapter. make_adapter checks them.
+///
+/// The query of `url` can give every option except `url`, `user`, `password` and `access`, each by the name of its
+/// member: `zookeeper://host/locks?session_timeout=30s`. See colock::make_adapter for the form of the values. An option
+/// that is given in the URL and in the struct must have the same value in both. A member that has its default counts as
+/// not given.
 struct options
 {
     /// `zookeeper://[user:password@]host[:port][,host[:port]]...[/chroot]`. The default port is 2181, and the default
@@ -68,9 +73,9 @@ struct options
     std::string url = "zookeeper://127.0.0.1:2181";
     /// Names of the nodes. All processes must use the same.
     zookeeper::layout layout = zookeeper::layout::standard;
-    /// User. It replaces that in the URL. Default: that in the URL.
+    /// User, if the URL does not give one. If it does, both must be the same.
     std::string user{};
-    /// Password. It replaces that in the URL. Default: that in the URL.
+    /// Password, if the URL does not give one. If it does, both must be the same.
     std::string password{};
     /// Access rights to every node that colock creates. Default: all rights for the user, or for everybody if there is
     /// no user. Every process that takes part needs all rights except admin. Other clients should not have the right to

@@ -5,9 +5,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <string>
+#include <utility>
 
 using namespace colock::zookeeper::detail;
+using namespace std::chrono_literals;
 using colock::validation_error;
 
 BOOST_AUTO_TEST_SUITE(zookeeper_urls)
@@ -48,10 +51,10 @@ BOOST_AUTO_TEST_CASE(a_chroot_behind_each_host_is_refused_with_the_right_form)
 BOOST_AUTO_TEST_CASE(invalid_url_is_refused_without_repeating_it)
 {
     for (const std::string text : {"h:2181", "redis://h", "zookeeper://", "zookeeper://h,", "zookeeper://h:0",
-             "zookeeper://secret@h", "zookeeper://:secret@h", "zookeeper://me:@h", "zookeeper://m%3Ae:secret@h",
+             "zookeeper://:@h", "zookeeper://:secret@h", "zookeeper://me:@h", "zookeeper://m%3Ae:secret@h",
              "zookeeper://h/secret//b", "zookeeper://h//", "zookeeper://h/./secret", "zookeeper://h/secret/..",
              "zookeeper://h/zookeeper", "zookeeper://h/zookeeper/secret", "zookeeper://h/secret%01",
-             "zookeeper://h/secret%7F", "zookeeper://h/secret%C3%BC", "zookeeper://h?secret=1",
+             "zookeeper://h/secret%7F", "zookeeper://h/secret%C3%BC", "zookeeper://h?chroot=secret",
              "zookeeper://h/a#secret", "zookeeper://me:12/secret@h", "zookeeper://h/secret%2Fb",
              "zookeeper://h1,me:secret@h2", "zookeeper://h1;secret"})
     {
@@ -64,6 +67,24 @@ BOOST_AUTO_TEST_CASE(invalid_url_is_refused_without_repeating_it)
         }
     }
     BOOST_CHECK_THROW(static_cast<void>(parse_url("zookeeper://h/" + std::string(300, 'a'))), validation_error);
+}
+
+BOOST_AUTO_TEST_CASE(options_of_the_url_reach_their_members)
+{
+    const auto all = take_url_options({.url = "zookeeper://me:p@h/locks?layout=curator_read_write&session_timeout=30s"
+                                              "&smallest_session_timeout=4s&server_tick=500ms&operation_timeout=6s"
+                                              "&idle_timeout=1m"});
+    BOOST_TEST(all.url == "zookeeper://me:p@h/locks");
+    BOOST_TEST((all.layout == colock::zookeeper::layout::curator_read_write));
+    BOOST_TEST((all.session_timeout == 30s));
+    BOOST_TEST((all.smallest_session_timeout == 4s));
+    BOOST_TEST((all.server_tick == 500ms));
+    BOOST_TEST((all.operation_timeout == 6s));
+    BOOST_TEST((all.idle_timeout == 1min));
+    using colock::zookeeper::layout;
+    for (const auto& [name, value] :
+        {std::pair("standard", layout::standard), {"curator_mutex", layout::curator_mutex}})
+        BOOST_TEST((take_url_options({.url = std::string("zookeeper://h?layout=") + name}).layout == value), name);
 }
 
 BOOST_AUTO_TEST_CASE(is_path_accepts_only_paths)
