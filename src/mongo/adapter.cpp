@@ -177,7 +177,8 @@ const mongo_adapter& checked_cast_adapter(const adapter* given)
 std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, options settings)
 {
     using detail::mongo_adapter;
-    return mongo_adapter::make<mongo_adapter>(executor, detail::settings(settings));
+    return mongo_adapter::make<mongo_adapter>(
+        executor, detail::settings(detail::take_url_options(std::move(settings))));
 }
 
 waiting_by waiting(const adapter& of)

@@ -2,6 +2,7 @@
 #include "mongo/settings.hpp"
 
 #include "net/tls.hpp"
+#include "net/url_options.hpp"
 #include "util/option_errors.hpp"
 
 #include <bson/bson.h>
@@ -53,13 +54,13 @@ void check_names(const settings& all)
 void use_tls_files(settings& all)
 {
     const auto& where = all.where;
-    const auto take = [](std::string& to, const std::string& from) {
-        if (to.empty())
-            to = from;
+    const auto merge = [](std::string& option, std::string parameter, std::string_view name) {
+        remote::use_program_value(parameter, option, name, backend);
+        option = std::move(parameter);
     };
-    take(all.tls.ca_file, where.ca_file);
-    take(all.tls.certificate_file, where.certificate_key_file);
-    take(all.tls.key_file, where.certificate_key_file);
+    merge(all.tls.ca_file, where.ca_file, "tlsCAFile");
+    merge(all.tls.certificate_file, where.certificate_key_file, "tlsCertificateKeyFile");
+    merge(all.tls.key_file, where.certificate_key_file, "tlsCertificateKeyFile");
     remote::check_tls_options(all.tls, backend);
     if (!where.tls && all.tls != tls_options{})
         refuse("TLS files are given, but the URL asks for no TLS; write tls=true");
@@ -106,10 +107,8 @@ settings::settings(const options& given)
       idle_timeout(given.idle_timeout), poll_interval(given.poll_interval), connections(given.connections),
       purge_after(given.purge_after), max_clock_lead(given.max_clock_lead)
 {
-    if (!given.user.empty())
-        where.user = given.user;
-    if (!given.password.empty())
-        where.password = given.password;
+    remote::use_program_value(where.user, given.user, "user", backend);
+    remote::use_program_value(where.password, given.password, "password", backend);
     check_credentials(where);
     if (where.auth_source.empty())
         where.auth_source = is_external(where) ? external : where.database.empty() ? "admin" : where.database;

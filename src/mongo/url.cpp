@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/url.hpp"
 
+#include "net/url_options.hpp"
+
 #include <boost/algorithm/string/predicate.hpp>
 
 #include <algorithm>
@@ -11,9 +13,32 @@ namespace colock::inline v0::mongo::detail {
 
 namespace {
 
+using remote::set_member;
+
 /// Supported mechanisms. For GSSAPI, MONGODB-AWS and MONGODB-OIDC, the driver would contact other servers and block the
 /// thread meanwhile.
 constexpr std::array<std::string_view, 4> mechanisms{"SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN", x509_mechanism};
+
+constexpr remote::url_option<options> all_options[] = {
+    {"database", set_member<&options::database>},
+    {"collection", set_member<&options::collection>},
+    {"tls.ca_file", set_member<&options::tls, &tls_options::ca_file>},
+    {"tls.certificate_file", set_member<&options::tls, &tls_options::certificate_file>},
+    {"tls.key_file", set_member<&options::tls, &tls_options::key_file>},
+    {"tls.server_name", set_member<&options::tls, &tls_options::server_name>},
+    {"operation_timeout", set_member<&options::operation_timeout>},
+    {"connect_timeout", set_member<&options::connect_timeout>},
+    {"idle_timeout", set_member<&options::idle_timeout>},
+    {"poll_interval", set_member<&options::poll_interval>},
+    {"connections", set_member<&options::connections>},
+    {"purge_after", set_member<&options::purge_after>},
+    {"max_clock_lead", set_member<&options::max_clock_lead>},
+};
+
+remote::url split_url(std::string_view text)
+{
+    return {text, "mongodb", "mongodb://host:port"};
+}
 
 bool parse_switch(const remote::url& from, std::string_view name, std::string_view value)
 {
@@ -46,17 +71,24 @@ void parse_parameter(const remote::url& from, location& where, std::string_view 
         if (value != "majority")
             from.refuse("the URL asks for a write concern of less than a majority, with which two could hold a lock");
     } else if (!is("appName") && !is("retryWrites") && !is("retryReads")) {
-        from.refuse("the URL has a parameter that is not known; those that are: replicaSet, directConnection, "
-                    "authSource, authMechanism, tls, tlsCAFile, tlsCertificateKeyFile, w, appName, retryWrites, "
-                    "retryReads");
+        from.refuse_unknown(name, "replicaSet, directConnection, authSource, authMechanism, tls, tlsCAFile, "
+                                  "tlsCertificateKeyFile, w, appName, retryWrites, retryReads, " +
+                                      remote::names_of(all_options));
     }
 }
 
 } // namespace
 
+options take_url_options(options given)
+{
+    const auto text = std::exchange(given.url, {});
+    given.url = remote::take_url_options(split_url(text), all_options, given);
+    return given;
+}
+
 location parse_url(std::string_view url)
 {
-    const remote::url from(url, "mongodb", "mongodb://host:port");
+    const auto from = split_url(url);
     if (from.scheme() == "mongodb+srv")
         from.refuse("mongodb+srv is not supported: it would have to be looked up where nothing may block; write the "
                     "hosts that it stands for, mongodb://host:port,host:port/?replicaSet=name&tls=true");
@@ -70,31 +102,20 @@ location parse_url(std::string_view url)
     where.hosts = from.hosts("27017");
     where.database = from.decode(from.path(), "database");
 
-    auto parameters = from.parameters();
-    if (parameters.starts_with('#') || parameters.find('#') != std::string_view::npos)
-        from.refuse("the URL has a fragment; a '#' in a password is written %23");
-    if (!parameters.empty())
-        parameters.remove_prefix(1);
+    from.check_no_fragment();
     std::vector<std::string> names;
-    for (const auto each : remote::split(parameters, '&')) {
-        if (each.empty())
-            continue;
-        const auto equals = each.find('=');
-        if (equals == std::string_view::npos)
-            from.refuse("the URL has a parameter without a value; a '?' in a password is written %3F");
-        const auto value = from.decode(each.substr(equals + 1), "parameter");
-        parse_parameter(from, where, each.substr(0, equals), value);
-        auto name = remote::lower_case(each.substr(0, equals));
+    for (const auto& each : from.query()) {
+        const auto value = from.decode(each.value, "parameter");
+        parse_parameter(from, where, each.name, value);
+        auto name = remote::lower_case(each.name);
         if (name == "ssl")
             name = "tls";
         if (value.empty() || std::ranges::find(names, name) != names.end())
             from.refuse("the URL's parameter " + name + (value.empty() ? " has no value" : " is given twice"));
         names.push_back(std::move(name));
     }
-    const bool needs_password = !where.user.empty() && where.auth_mechanism != x509_mechanism;
-    if (password.has_value() != needs_password || !where.password.empty() != needs_password)
-        from.refuse("the URL has a user without a password, or a password without a user, or a password with "
-                    "authMechanism=MONGODB-X509");
+    if (password && (where.user.empty() || where.password.empty()))
+        from.refuse("the URL has a user with an empty password, or a password without a user");
     if (where.direct && where.hosts.size() > 1)
         from.refuse("the URL names several hosts, and asks for a direct connection, which is to one");
     if (!where.tls && !(where.ca_file.empty() && where.certificate_key_file.empty()))

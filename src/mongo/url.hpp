@@ -3,7 +3,7 @@
 
 #include "net/url.hpp"
 
-#include <colock/tls.hpp>
+#include <colock/mongo/adapter.hpp>
 
 #include <string>
 #include <string_view>
@@ -37,6 +37,11 @@ struct location
     friend bool operator==(const location&, const location&) = default;
 };
 
+/// Returns the options with those of the query of the URL, which the returned URL does not contain any more.
+/// \throws validation_error `invalid_options`
+[[nodiscard]] options take_url_options(options given);
+
+/// Parses a URL without the options of colock, but with the parameters of the connection string format.
 /// \throws validation_error `invalid_options`
 [[nodiscard]] location parse_url(std::string_view url);
 

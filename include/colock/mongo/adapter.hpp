@@ -18,6 +18,11 @@
 namespace colock::inline v0::mongo {
 
 /// Options of the MongoDB adapter. make_adapter checks them.
+///
+/// The query of `url` can give every option except `url`, `user` and `password`, each by the name of its member:
+/// `mongodb://host/?replicaSet=rs0&connect_timeout=500ms`. See colock::make_adapter for the form of the values. An
+/// option that is given in the URL and in the struct must have the same value in both. A member that has its default
+/// counts as not given.
 struct options
 {
     /// `mongodb://[user:password@]host[:port][,host[:port]]...[/database][?parameters]`. The default port is 27017.
@@ -34,7 +39,7 @@ struct options
     /// - `tls=true`, `tlsCAFile`, `tlsCertificateKeyFile`: see `tls`
     /// - `w=majority`, `appName`, `retryWrites`, `retryReads`: accepted, without effect
     ///
-    /// All other parameters are rejected, and so is `mongodb+srv://`.
+    /// Parameters can also be the options below. All other parameters are rejected, and so is `mongodb+srv://`.
     std::string url = "mongodb://127.0.0.1:27017";
     /// Name of the database. Default: the database in the path of the URL, unless that is `admin`, `local` or `config`;
     /// else `colock`.
@@ -47,12 +52,12 @@ struct options
     /// time series. The same is true if the collection has a collation, a unique index other than that of `_id`, or a
     /// validator that rejects colock's documents.
     std::string collection = "locks";
-    /// User in UTF-8. It replaces that in the URL. Default: that in the URL.
+    /// User in UTF-8, if the URL does not give one. If it does, both must be the same.
     std::string user{};
-    /// Password in UTF-8. It replaces that in the URL. Default: that in the URL.
+    /// Password in UTF-8, if the URL does not give one. If it does, both must be the same.
     std::string password{};
-    /// Used only with `tls=true`, in addition to the files in the URL. The host to be verified is the host in the URL,
-    /// or the host name that the replica set reports for its primary.
+    /// Used only with `tls=true`. Files that `tlsCAFile` and `tlsCertificateKeyFile` also name must be the same. The
+    /// host to be verified is the host in the URL, or the host name that the replica set reports for its primary.
     tls_options tls{};
     /// Maximum duration of an operation. After it, an operation fails with `errc::unavailable` if it was certainly not
     /// sent, else with `errc::outcome_unknown`. Also the time that a write may wait for a majority. Range: 10 ms to 1

@@ -60,9 +60,10 @@ BOOST_AUTO_TEST_CASE(url_with_a_host_alone_is_parsed)
 BOOST_AUTO_TEST_CASE(unusable_url_is_refused_without_its_text)
 {
     for (const std::string text : {"h:27017", "redis://h", "mongodb://", "mongodb://h,", "mongodb://h:0",
-             "mongodb://secret@h", "mongodb://:secret@h", "mongodb://me:@h", "mongodb://h/?secret=1",
-             "mongodb://h/?secret", "mongodb://h/#secret", "mongodb://h/?tls=secret", "mongodb://h/?w=1",
-             "mongodb://h/?authMechanism=PLAIN", "mongodb://me:secret@h/?authMechanism=PLAIN",
+             "mongodb://secret@h", "mongodb://:secret@h", "mongodb://me:@h", "mongodb://h/?name=secret",
+             "mongodb://h/?replicaSet=rs0&name=secret", "mongodb://h/?secret", "mongodb://h/#secret",
+             "mongodb://h/?tls=secret", "mongodb://h/?w=1", "mongodb://h/?authMechanism=PLAIN",
+             "mongodb://me:secret@h/?authMechanism=PLAIN",
              "mongodb://me:secret@h/?tls=true&authMechanism=PLAIN&authSource=secret",
              "mongodb://me:secret@h/?tls=true&authMechanism=GSSAPI", "mongodb://h/?tls=true&authMechanism=GSSAPI",
              "mongodb://me:secret@h/?tls=true&authMechanism=MONGODB-AWS",
@@ -73,6 +74,39 @@ BOOST_AUTO_TEST_CASE(unusable_url_is_refused_without_its_text)
              "mongodb://h/?tls=true&ssl=false", "mongodb://h/?replicaSet=a&replicaset=secret",
              "mongodb://h/?replicaSet=", "mongodb://h/?authSource=", "mongodb://h1, secret/"})
         check_refused({.url = text});
+}
+
+BOOST_AUTO_TEST_CASE(options_of_the_url_reach_their_members)
+{
+    const auto all = take_url_options(
+        {.url = "mongodb://me:p@h/db?database=d&TLS=true&collection=c&tls.ca_file=/ca&tls.certificate_file=/cert"
+                "&tls.key_file=/key&tls.server_name=n&operation_timeout=6s&connect_timeout=500ms&idle_timeout=1m"
+                "&poll_interval=3s&connections=9&purge_after=48h&max_clock_lead=4ms&replicaSet=rs%2D0"});
+    BOOST_TEST(all.url == "mongodb://me:p@h/db?TLS=true&replicaSet=rs%2D0");
+    BOOST_TEST(all.database == "d");
+    BOOST_TEST(all.collection == "c");
+    BOOST_TEST((all.tls == colock::tls_options{
+                               .ca_file = "/ca", .certificate_file = "/cert", .key_file = "/key", .server_name = "n"}));
+    BOOST_TEST((all.operation_timeout == 6s));
+    BOOST_TEST((all.connect_timeout == 500ms));
+    BOOST_TEST((all.idle_timeout == 1min));
+    BOOST_TEST((all.poll_interval == 3s));
+    BOOST_TEST(all.connections == 9U);
+    BOOST_TEST((all.purge_after == 48h));
+    BOOST_TEST((all.max_clock_lead == 4ms));
+    BOOST_TEST(parse_url(all.url).replica_set == "rs-0");
+}
+
+BOOST_AUTO_TEST_CASE(tls_files_of_the_url_and_of_the_options_are_the_same)
+{
+    const std::string url = "mongodb://h/?tls=true&tlsCAFile=/ca.pem&tlsCertificateKeyFile=/me.pem";
+    const auto merged = settings({.url = url, .tls = {.ca_file = "/ca.pem", .server_name = "n"}});
+    BOOST_TEST((merged.tls ==
+                colock::tls_options{
+                    .ca_file = "/ca.pem", .certificate_file = "/me.pem", .key_file = "/me.pem", .server_name = "n"}));
+    check_refused({.url = url, .tls = {.ca_file = "/secret.pem"}});
+    check_refused({.url = url, .tls = {.certificate_file = "/secret.pem"}});
+    check_refused({.url = url, .tls = {.key_file = "/secret.pem"}});
 }
 
 BOOST_AUTO_TEST_CASE(srv_url_is_refused_with_an_alternative)
