@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/adapter.hpp>
+#include <colock/connect.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -12,8 +12,9 @@
 
 namespace colock::inline v0::detail {
 
-/// Makes an adapter from a URL.
-using connect_function = std::shared_ptr<adapter>(const asio::any_io_executor&, std::string_view url);
+/// Makes an adapter from a URL with a scheme in lower case.
+using connect_function = std::shared_ptr<adapter>(
+    const asio::any_io_executor&, std::string_view url, const connect_options&);
 
 // Each in the file of its backend. Those of backends that were not built are not defined.
 connect_function connect_memory;

@@ -23,7 +23,7 @@ std::string all_forms()
 
 } // namespace
 
-std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view given)
+std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view given, connect_options options)
 {
     std::string url(given);
     // Schemes are compared in lower case, independent of the locale.
@@ -41,7 +41,7 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::strin
         detail::refuse_options({}, "the URL's scheme is not known; use one of " + all_forms());
     if (!named->connect)
         detail::refuse_options({}, std::string(named->refusal));
-    return named->connect(executor, url);
+    return named->connect(executor, url, options);
 }
 
 } // namespace colock::inline v0

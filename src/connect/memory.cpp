@@ -1,16 +1,34 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "connect/backends.hpp"
-#include "util/option_errors.hpp"
+#include "net/url_options.hpp"
 
 #include <colock/memory/adapter.hpp>
 
 namespace colock::inline v0::detail {
 
-std::shared_ptr<adapter> connect_memory(const asio::any_io_executor& executor, std::string_view url)
+namespace {
+
+constexpr remote::url_option<memory::options> all_options[] = {
+    {"sweep_interval", remote::set_member<&memory::options::sweep_interval>},
+    {"sweep_batch", remote::set_member<&memory::options::sweep_batch>},
+};
+
+} // namespace
+
+std::shared_ptr<adapter> connect_memory(
+    const asio::any_io_executor& executor, std::string_view text, const connect_options& how)
 {
-    if (url != "memory:" && url != "memory://")
-        refuse_options("memory", "the URL has something behind its scheme; write memory:");
-    return memory::make_adapter(executor);
+    const auto path = text.substr(text.find(':') + 1);
+    const auto full = path.starts_with("//") ? std::string(text) : "memory://" + std::string(path);
+    const remote::url url(full, "memory", "memory:");
+    if (url.with_query({}) != "memory://")
+        url.refuse("the URL has something behind its scheme; write memory:");
+    memory::options options;
+    const auto rest = remote::take_url_options(url, all_options, options);
+    remote::url(rest, "memory", "memory:").refuse_parameters(remote::names_of(all_options));
+    if (!how.user.empty() || !how.password.empty() || how.tls != tls_options{})
+        url.refuse("memory has no user, no password and no TLS");
+    return memory::make_adapter(executor, options);
 }
 
 } // namespace colock::inline v0::detail

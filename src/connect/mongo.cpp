@@ -7,9 +7,11 @@
 
 namespace colock::inline v0::detail {
 
-std::shared_ptr<adapter> connect_mongo(const asio::any_io_executor& executor, std::string_view text)
+std::shared_ptr<adapter> connect_mongo(
+    const asio::any_io_executor& executor, std::string_view url, const connect_options& how)
 {
-    return mongo::make_adapter(executor, {.url = std::string(text)});
+    return mongo::make_adapter(
+        executor, {.url = std::string(url), .user = how.user, .password = how.password, .tls = how.tls});
 }
 
 } // namespace colock::inline v0::detail

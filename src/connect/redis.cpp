@@ -8,14 +8,16 @@
 
 namespace colock::inline v0::detail {
 
-std::shared_ptr<adapter> connect_redis(const asio::any_io_executor& executor, std::string_view text)
+std::shared_ptr<adapter> connect_redis(
+    const asio::any_io_executor& executor, std::string_view text, const connect_options& how)
 {
+    redis::options options{.url = std::string(text), .user = how.user, .password = how.password, .tls = how.tls};
     const remote::url url(text, "redis", "redis://host:port");
     if (url.scheme() == "redis+quorum")
-        return redis::make_quorum(executor, url.split_by_host("redis"));
+        return redis::make_quorum(executor, url.split_by_host("redis"), options);
     if (url.scheme() == "rediss+quorum")
-        return redis::make_quorum(executor, url.split_by_host("rediss"));
-    return redis::make_adapter(executor, {.url = std::string(text)});
+        return redis::make_quorum(executor, url.split_by_host("rediss"), options);
+    return redis::make_adapter(executor, options);
 }
 
 } // namespace colock::inline v0::detail

@@ -2,11 +2,14 @@
 //
 // Compiles and runs the code of docs/redis.md.
 
+#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 #include <colock/redis/adapter.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <string>
 
 namespace asio = boost::asio;
 
@@ -18,6 +21,18 @@ BOOST_AUTO_TEST_CASE(making_an_adapter_does_no_io)
     // #include <colock/redis/adapter.hpp>
     asio::io_context io;
     colock::locker locker(colock::redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:6379"}));
+    //]
+    BOOST_TEST(io.run() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(url_gives_options)
+{
+    const std::string password = "from a vault";
+    //[ by_url
+    // #include <colock/connect.hpp>
+    asio::io_context io;
+    colock::locker locker(colock::make_adapter(io.get_executor(),
+        "redis://127.0.0.1:6379?connect_timeout=500ms&prefix=app:", {.user = "app", .password = password}));
     //]
     BOOST_TEST(io.run() == 0U);
 }

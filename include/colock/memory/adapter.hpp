@@ -13,6 +13,8 @@
 namespace colock::inline v0::memory {
 
 /// Options of the memory adapter. make_adapter checks them.
+///
+/// The query of a URL can give them, too: `memory:?sweep_interval=1m`. See colock::make_adapter.
 struct options
 {
     /// Interval at which an operation also removes stale locks of other keys, that is, locks whose ttl has passed

@@ -4,6 +4,7 @@
 #include "support/certificates.hpp"
 #include "support/run.hpp"
 
+#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 #include <colock/mongo/adapter.hpp>
 
@@ -55,6 +56,24 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied)
     check_refused({.url = "mongodb://nobody:secret@" + at}, errc::access_denied);
     check_refused({.url = "mongodb://there:secret@" + at}, errc::access_denied);
     check_refused({.url = "mongodb://" + at}, errc::access_denied);
+}
+
+BOOST_AUTO_TEST_CASE(options_of_the_url_have_their_effect)
+{
+    mongodb_server running;
+    asio::io_context io;
+    const locker locks(make_adapter(
+        io.get_executor(), mongodb_url(running.port()) + "&database=by_url&collection=named&operation_timeout=6s"));
+    auto held = run_coro(io, locks.acquire("k"));
+    const auto is_in = [&](const std::string& database, const std::string& collection) {
+        const auto found =
+            ask_mongodb(running.port(), database, R"({"find":")" + collection + R"(","filter":{"_id":"k"}})");
+        return found.to_json().find(R"("_id")") != std::string::npos;
+    };
+    BOOST_TEST(is_in("by_url", "named"));
+    BOOST_TEST(!is_in("colock", "locks"));
+    run_coro(io, held.release(on_failure::raise));
+    run_coro(io, locks.shutdown(5s));
 }
 
 BOOST_AUTO_TEST_CASE(untrusted_server_is_refused)

@@ -3,6 +3,8 @@
 #include "support/localhost.hpp"
 #include "support/print.hpp"
 
+#include <colock/connect.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <filesystem>
@@ -96,6 +98,25 @@ BOOST_AUTO_TEST_CASE(a_name_is_resolved, *boost::unit_test::precondition(knows_l
     BOOST_TEST((refused.status == create_status::failed));
     BOOST_TEST_REQUIRE(refused.error);
     BOOST_TEST((refused.error->code == errc::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(options_of_the_url_have_their_effect)
+{
+    redis_server server;
+    asio::io_context io;
+    const locker locks(make_adapter(
+        io.get_executor(), server.url() + "/3?prefix=app:&layout=plain&operation_timeout=300ms&health_interval=1m"));
+    auto held = run_coro(io, locks.acquire("k"));
+    BOOST_TEST(server({"EXISTS", "app:k"}) == "0");
+    server({"SELECT", "3"});
+    BOOST_TEST(server({"GET", "app:k"}).size() == 32U);
+    run_coro(io, held.release(on_failure::raise));
+    server.pause();
+    const auto start = std::chrono::steady_clock::now();
+    BOOST_CHECK_THROW(static_cast<void>(run_coro(io, locks.try_acquire("k"))), error);
+    BOOST_TEST((std::chrono::steady_clock::now() - start < 3s));
+    server.resume();
+    run_coro(io, locks.shutdown(5s));
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_fence_counter_starts_above_the_clock_again)

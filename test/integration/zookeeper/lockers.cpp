@@ -4,6 +4,8 @@
 #include "support/driver.hpp"
 #include "zookeeper/recipe/node_names.hpp"
 
+#include <colock/connect.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
@@ -72,6 +74,19 @@ BOOST_AUTO_TEST_CASE(processes_are_granted_in_the_order_of_their_calls)
     auto last = third.get(io);
     BOOST_TEST(last.fence() > next.fence());
     run(last.release());
+    check_end();
+}
+
+BOOST_AUTO_TEST_CASE(options_of_the_url_have_their_effect)
+{
+    const auto url = zookeeper_url(server->port()) + chroot() +
+                     "?layout=curator_mutex&session_timeout=4s&server_tick=500ms&idle_timeout=10m";
+    auto held = run(add(colock::make_adapter(io.get_executor(), url)).acquire("k", {.ttl = 1h}));
+    BOOST_TEST((held.expires_at() < lease_clock::now() + 4s));
+    const auto found = nodes();
+    BOOST_TEST_REQUIRE(found.size() == 1U);
+    BOOST_TEST(found.front().starts_with(chroot() + "/k/_c_"), found.front());
+    run(held.release(on_failure::raise));
     check_end();
 }
 
