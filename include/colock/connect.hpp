@@ -16,8 +16,9 @@ namespace colock::inline v0 {
 /// Options that a URL should not contain, because URLs are often logged, or stored where others can read them.
 struct connect_options
 {
-    /// User and password for the backend. Default: those in the URL.
+    /// User for the backend. Default: that in the URL.
     std::string user{};
+    /// Password for the backend. Default: that in the URL.
     std::string password{};
     /// For a URL that asks for TLS. Redis and MongoDB only. Default: the options that begin with `tls.` in the URL.
     tls_options tls{};
