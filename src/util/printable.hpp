@@ -13,4 +13,8 @@ namespace colock::inline v0::detail {
 /// length is appended.
 [[nodiscard]] std::string quoted(std::string_view text, std::size_t max_size = 80);
 
+/// Returns the text as a string of JSON, with its quotes. Control characters are escaped. Each byte that is not valid
+/// UTF-8 is replaced by U+FFFD.
+[[nodiscard]] std::string json_string(std::string_view text);
+
 } // namespace colock::inline v0::detail

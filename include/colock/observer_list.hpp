@@ -1,0 +1,41 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/detail/export.hpp>
+#include <colock/observer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace colock::inline v0 {
+
+/// An observer that forwards each event to several observers, in their order. For example, a locker can have a
+/// logging_observer and metrics. Thread-safe, as the observers are.
+class COLOCK_EXPORT observer_list : public observer
+{
+public:
+    /// \throws validation_error `invalid_options` if one of the pointers is null
+    explicit observer_list(std::vector<std::shared_ptr<observer>> observers);
+
+    void ready(std::string_view backend) noexcept override;
+    void unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept override;
+    void suspended(std::string_view backend, const error_code& why) noexcept override;
+    void reconnected(std::string_view backend) noexcept override;
+    void warning(std::string_view backend, std::string_view message) noexcept override;
+    void waiting(std::string_view key) noexcept override;
+    void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override;
+    void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept override;
+    void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept override;
+    void at_risk(std::string_view key, const error_code& why) noexcept override;
+    void lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept override;
+    void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept override;
+    void settled(std::string_view key, bool proven) noexcept override;
+
+private:
+    std::vector<std::shared_ptr<observer>> observers_;
+};
+
+} // namespace colock::inline v0

@@ -1,0 +1,95 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include <colock/observer_list.hpp>
+
+#include "util/option_errors.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::inline v0 {
+
+observer_list::observer_list(std::vector<std::shared_ptr<observer>> observers) : observers_(std::move(observers))
+{
+    if (std::ranges::find(observers_, nullptr) != observers_.end())
+        detail::refuse_options({}, "an observer of the observer_list is null; leave it out");
+}
+
+void observer_list::ready(std::string_view backend) noexcept
+{
+    for (const auto& each : observers_)
+        each->ready(backend);
+}
+
+void observer_list::unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept
+{
+    for (const auto& each : observers_)
+        each->unreachable(backend, why, address);
+}
+
+void observer_list::suspended(std::string_view backend, const error_code& why) noexcept
+{
+    for (const auto& each : observers_)
+        each->suspended(backend, why);
+}
+
+void observer_list::reconnected(std::string_view backend) noexcept
+{
+    for (const auto& each : observers_)
+        each->reconnected(backend);
+}
+
+void observer_list::warning(std::string_view backend, std::string_view message) noexcept
+{
+    for (const auto& each : observers_)
+        each->warning(backend, message);
+}
+
+void observer_list::waiting(std::string_view key) noexcept
+{
+    for (const auto& each : observers_)
+        each->waiting(key);
+}
+
+void observer_list::granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept
+{
+    for (const auto& each : observers_)
+        each->granted(key, fence, waited);
+}
+
+void observer_list::not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept
+{
+    for (const auto& each : observers_)
+        each->not_granted(key, why, waited);
+}
+
+void observer_list::renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept
+{
+    for (const auto& each : observers_)
+        each->renewed(key, valid_for);
+}
+
+void observer_list::at_risk(std::string_view key, const error_code& why) noexcept
+{
+    for (const auto& each : observers_)
+        each->at_risk(key, why);
+}
+
+void observer_list::lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept
+{
+    for (const auto& each : observers_)
+        each->lost(key, reason, held_for);
+}
+
+void observer_list::released(std::string_view key, std::chrono::nanoseconds held_for) noexcept
+{
+    for (const auto& each : observers_)
+        each->released(key, held_for);
+}
+
+void observer_list::settled(std::string_view key, bool proven) noexcept
+{
+    for (const auto& each : observers_)
+        each->settled(key, proven);
+}
+
+} // namespace colock::inline v0
