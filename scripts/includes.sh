@@ -26,6 +26,7 @@ redis               util net remote quorum
 zookeeper           util net remote
 mongo               util net remote
 connect             *
+metrics             util
 '
 git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '
     function is_in(file, folder) { return folder == "*" || index(file, folder "/") == 1 }

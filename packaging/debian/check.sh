@@ -27,9 +27,9 @@ cp examples/quickstart.cpp "$scratch/main.cpp"
 cat >"$scratch/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)
 project(shop LANGUAGES CXX)
-find_package(colock 0.1 REQUIRED COMPONENTS memory zookeeper mongo connect)
+find_package(colock 0.1 REQUIRED COMPONENTS memory zookeeper mongo connect metrics)
 add_executable(shop main.cpp)
-target_link_libraries(shop PRIVATE colock::memory colock::zookeeper colock::mongo colock::connect)
+target_link_libraries(shop PRIVATE colock::memory colock::zookeeper colock::mongo colock::connect colock::metrics)
 CMAKE
 cmake -S "$scratch" -B "$scratch/build"
 cmake --build "$scratch/build"

@@ -5,6 +5,9 @@
 #ifdef WITH_CONNECT
 #include <colock/connect.hpp>
 #endif
+#ifdef WITH_METRICS
+#include <colock/metrics.hpp>
+#endif
 #ifdef WITH_REDIS
 #include <colock/redis/adapter.hpp>
 #endif
@@ -69,6 +72,11 @@ int main()
 #endif
 #ifdef WITH_MONGO
     backends_work &= works(io, &colock::mongo::make_adapter, colock::mongo::options{}, "mongodb://127.0.0.1:1/locks");
+#endif
+
+#ifdef WITH_METRICS
+    const colock::metrics counted;
+    backends_work &= !counted.text({locker}).empty();
 #endif
 
     bool done = false;
