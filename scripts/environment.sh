@@ -14,6 +14,7 @@ colock_mongodb=$colock_cache/secantus-0.7.0b3
 colock_mongodb_native=$colock_cache/secantus-native-0.5.3-beta.196
 colock_conan=$colock_cache/conan-2.34.0
 colock_docs=$colock_cache/docs
+colock_prometheus=$colock_cache/prometheus-client-0.26.0
 colock_zookeeper_classes=/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar
 
 # Prints the base addresses of the archives from which apt takes Debian's main packages, one per line.

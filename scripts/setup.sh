@@ -2,7 +2,7 @@
 # Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
 #   scripts/setup.sh [build|sanitizers|coverage|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
-#                    peers|conan|docs]...
+#                    peers|prometheus|conan|docs]...
 #
 # Without a name: build.
 #
@@ -313,6 +313,24 @@ install_python_peers() {
         "$colock_peers/python/bin/pip" install -r "$colock_root/benchmarks/peers/requirements.txt"
 }
 
+# Installs Prometheus's client library, whose parser reads the metrics in the tests. If it cannot be installed, these
+# tests are skipped.
+setup_prometheus() {
+    [ -f "$colock_prometheus/installed" ] && say "prometheus: ready" && return 0
+    if [ -n "$debian" ]; then
+        need 'python3 -c "import venv, ensurepip"' python3-venv "Python >= 3.10 with venv"
+        install_missing
+    fi
+    say "installing Prometheus's client library into $colock_prometheus"
+    if python3 -m venv --clear "$colock_prometheus" >"$log" 2>&1 &&
+        "$colock_prometheus/bin/pip" install "prometheus_client==${colock_prometheus##*-}" >>"$log" 2>&1; then
+        touch "$colock_prometheus/installed"
+        say "prometheus: ready"
+    else
+        say "prometheus: not installed ($(grep . "$log" | tail -n 1)); the tests that need it are skipped"
+    fi
+}
+
 setup_conan() {
     if [ ! -f "$colock_conan/installed" ]; then
         if [ -n "$debian" ]; then
@@ -354,8 +372,8 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | coverage | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | conan | docs) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, conan, docs" ;;
+    build | sanitizers | coverage | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | prometheus | conan | docs) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, prometheus, conan, docs" ;;
     esac
 done
 for part; do "setup_$part"; done

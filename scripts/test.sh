@@ -19,7 +19,7 @@ release | debug) targets+=(all_verify_interface_header_sets) ;;
 esac
 scripts/build.sh "$preset" "${targets[@]}"
 
-scripts/setup.sh peers
+scripts/setup.sh peers prometheus
 
 # The native server takes minutes to build. The build has a low priority, because the tests leave the processors idle
 # half of the time.

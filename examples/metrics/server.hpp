@@ -1,0 +1,76 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/metrics.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+
+/// Returns the metrics as text.
+using metrics_source = std::function<std::string()>;
+
+inline http::response<http::string_body> answer(
+    const http::request<http::empty_body>& received, const metrics_source& metrics)
+{
+    http::response<http::string_body> made(http::status::ok, received.version());
+    made.keep_alive(received.keep_alive());
+    if (received.target() != "/metrics") {
+        made.result(http::status::not_found);
+    } else if (received.method() != http::verb::get) {
+        made.result(http::status::method_not_allowed);
+        made.set(http::field::allow, "GET");
+    } else {
+        made.set(http::field::content_type, colock::metrics::content_type);
+        made.body() = metrics();
+    }
+    made.prepare_payload();
+    return made;
+}
+
+/// Serves one client until it closes its connection, sends nothing for 30 seconds, or sends something else than a
+/// request without a body.
+inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, metrics_source metrics)
+{
+    boost::beast::tcp_stream client(std::move(socket));
+    boost::beast::flat_buffer buffer;
+    for (bool keep_alive = true; keep_alive;) {
+        http::request<http::empty_body> received;
+        client.expires_after(std::chrono::seconds(30));
+        if (const auto [failed, size] =
+                co_await http::async_read(client, buffer, received, asio::as_tuple(asio::deferred));
+            failed)
+            co_return;
+        const auto made = answer(received, metrics);
+        keep_alive = made.keep_alive();
+        client.expires_after(std::chrono::seconds(30));
+        if (const auto [failed, size] = co_await http::async_write(client, made, asio::as_tuple(asio::deferred));
+            failed)
+            co_return;
+    }
+    client.socket().shutdown(asio::ip::tcp::socket::shutdown_send);
+}
+
+inline asio::awaitable<void> listen(asio::ip::tcp::acceptor acceptor, metrics_source metrics)
+{
+    for (;;)
+        asio::co_spawn(acceptor.get_executor(), serve(co_await acceptor.async_accept(), metrics), asio::detached);
+}
