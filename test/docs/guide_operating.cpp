@@ -2,6 +2,10 @@
 #include "guide.hpp"
 #include "support/scripted_adapter.hpp"
 
+#include <colock/logging_observer.hpp>
+#include <colock/metrics.hpp>
+#include <colock/observer_list.hpp>
+
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/strand.hpp>
@@ -13,6 +17,8 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -75,6 +81,25 @@ colock::locker make_observed(const asio::any_io_executor& executor, std::shared_
 {
     return colock::locker(
         colock::memory::make_adapter(executor), {.ttl = 10s, .owner = "billing", .observer = std::move(watcher)});
+}
+//]
+
+//[ logging_and_metrics
+// A locker that logs its problems and counts its events.
+colock::locker make_watched(std::shared_ptr<colock::adapter> backend, std::shared_ptr<colock::metrics> counted)
+{
+    const colock::logging_options problems{.level = colock::log_level::warning, .format = colock::log_format::json};
+    std::vector<std::shared_ptr<colock::observer>> both;
+    both.push_back(std::make_shared<colock::logging_observer>(std::clog, problems));
+    both.push_back(std::move(counted));
+    return colock::locker(std::move(backend), {.observer = std::make_shared<colock::observer_list>(std::move(both))});
+}
+
+// The body of the answer to Prometheus. Its header Content-Type is colock::metrics::content_type.
+std::string scrape(
+    const colock::metrics& counted, const colock::locker& locker, const std::shared_ptr<colock::adapter>& backend)
+{
+    return counted.text({locker}, {backend});
 }
 //]
 
@@ -154,6 +179,18 @@ BOOST_AUTO_TEST_CASE(observers)
     BOOST_TEST(watcher->losses() == 0);
     virtual_clock::advance(io, 11s);
     BOOST_TEST(watcher->losses() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(logging_and_metrics)
+{
+    const auto backend = colock::memory::make_adapter(io.get_executor());
+    const auto counted = std::make_shared<colock::metrics>();
+    colock::locker watched = make_watched(backend, counted);
+    const colock::lock held = run(watched.acquire("order:17"));
+    const std::string text = scrape(*counted, watched, backend);
+    BOOST_TEST(text.find("colock_acquires_total{prefix=\"order\",outcome=\"granted\"} 1\n") != text.npos);
+    BOOST_TEST(text.find("colock_held 1\n") != text.npos);
+    BOOST_TEST(text.find("colock_backend_up{backend=\"memory\"} 1\n") != text.npos);
 }
 
 BOOST_AUTO_TEST_CASE(pages)
