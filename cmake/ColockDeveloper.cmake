@@ -26,6 +26,16 @@ function(colock_warnings target)
     colock_allow_unity_build(${target})
 endfunction()
 
+# Empties a list of source files that need asio::cancel_after if Boost does not have it, and prints a line that says so.
+function(colock_require_cancel_after files)
+    if(Boost_VERSION VERSION_LESS 1.86)
+        cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+        list(JOIN ${files} ", " names)
+        message(NOTICE "colock: leaves out ${names} in ${folder}: asio::cancel_after needs Boost >= 1.86")
+        set(${files} "" PARENT_SCOPE)
+    endif()
+endfunction()
+
 # colock_add_program(TARGET SOURCES source... LIBRARIES target...)
 function(colock_add_program target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")

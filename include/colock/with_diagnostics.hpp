@@ -39,7 +39,7 @@ struct with_diagnostics_t
 ///
 ///     co_await locker.async_acquire("report", asio::cancel_after(2s, with_diagnostics(asio::deferred)));
 ///
-/// The token may be nested inside other token adapters, or contain them.
+/// The token may be nested inside other token adapters, or contain them. `cancel_after` needs Boost 1.86 or later.
 template <class CompletionToken>
 [[nodiscard]] constexpr with_diagnostics_t<std::decay_t<CompletionToken>> with_diagnostics(CompletionToken&& token)
 {
@@ -222,9 +222,11 @@ struct boost::asio::async_result<colock::with_diagnostics_t<CompletionToken>, Si
         const auto wrap = []<class Handler>(Handler&& handler) {
             return colock::detail::exception_handler<std::decay_t<Handler>>{std::forward<Handler>(handler)};
         };
-        return async_initiate<colock::detail::exception_signature_t<Signatures>...>(
-            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap),
-            std::forward<Token>(token).token, std::forward<Arguments>(arguments)...);
+        // Boost 1.83 does not deduce the type of the inner token.
+        return async_initiate<decltype((std::forward<Token>(token).token)),
+            colock::detail::exception_signature_t<Signatures>...>(
+            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap), token.token,
+            std::forward<Arguments>(arguments)...);
     }
 };
 
@@ -240,8 +242,8 @@ struct boost::asio::async_result<colock::with_diagnostics_output_t<CompletionTok
             return colock::detail::diagnostics_output_handler<std::decay_t<Handler>>{
                 std::forward<Handler>(handler), output};
         };
-        return async_initiate<Signatures...>(
-            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap),
-            std::forward<Token>(token).token, std::forward<Arguments>(arguments)...);
+        return async_initiate<decltype((std::forward<Token>(token).token)), Signatures...>(
+            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap), token.token,
+            std::forward<Arguments>(arguments)...);
     }
 };

@@ -1,17 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/virtual_fixture.hpp"
+#include "busy_fixture.hpp"
 
 #include <colock/with_diagnostics.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/cancel_after.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <future>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -22,52 +22,6 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(with_diagnostics_token)
 
-namespace {
-
-const acquire_options once{.retry = retry_policy::never()};
-
-/// A locker whose key "k" is held by another one, which is named "cron".
-struct busy_fixture : virtual_fixture
-{
-    colock::locker other{memory, {.owner = "cron"}};
-    colock::lock held = run(other.acquire("k"));
-};
-
-/// Checks that `failure` is the exception that the plain operation throws for the busy key.
-void check_is_rich(const std::exception_ptr& failure)
-{
-    BOOST_TEST_REQUIRE((failure != nullptr));
-    COLOCK_THROWS(retry_error, errc::retry_exhausted, std::rethrow_exception(failure));
-    try {
-        std::rethrow_exception(failure);
-    } catch (const retry_error& failed) {
-        BOOST_TEST(failed.key() == "k");
-        BOOST_TEST(failed.backend() == "memory");
-        BOOST_TEST(failed.attempts() == 1U);
-        BOOST_TEST(failed.detail().find("cron") != std::string::npos, failed.detail());
-    } catch (...) {
-    }
-}
-
-/// The exception of a coroutine that fails.
-template <class Make>
-std::exception_ptr failure_of(virtual_fixture& on, Make make)
-{
-    try {
-        static_cast<void>(on.run(make()));
-    } catch (...) {
-        return std::current_exception();
-    }
-    return nullptr;
-}
-
-asio::awaitable<lock> awaited(auto operation)
-{
-    co_return co_await std::move(operation);
-}
-
-} // namespace
-
 BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
 {
     busy_fixture on;
@@ -77,33 +31,11 @@ BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
         failure_of(on, [&] { return awaited(on.locker->async_acquire("k", once, with_diagnostics(asio::deferred))); }));
 }
 
-BOOST_AUTO_TEST_CASE(works_inside_and_around_cancel_after)
-{
-    busy_fixture on;
-    const auto& locker = *on.locker;
-    check_is_rich(failure_of(on, [&] { return awaited(locker.async_acquire("k", once, asio::cancel_after(2s))); }));
-    check_is_rich(failure_of(on, [&] {
-        return awaited(locker.async_acquire("k", once, asio::cancel_after(2s, with_diagnostics(asio::deferred))));
-    }));
-    check_is_rich(failure_of(on, [&] {
-        return awaited(locker.async_acquire("k", once, with_diagnostics(asio::cancel_after(2s, asio::deferred))));
-    }));
-}
-
-BOOST_AUTO_TEST_CASE(a_deadline_throws_operation_aborted)
-{
-    busy_fixture on;
-    const auto failure =
-        failure_of(on, [&] { return awaited(on.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
-    BOOST_TEST_REQUIRE((failure != nullptr));
-    COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
-}
-
 BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
 {
     busy_fixture on;
     const auto job = [&]() -> asio::awaitable<void> {
-        const auto [code, none] = co_await on.locker->async_acquire("k", once, asio::as_tuple);
+        const auto [code, none] = co_await on.locker->async_acquire("k", once, asio::as_tuple(asio::deferred));
         static_assert(std::is_same_v<decltype(code), const error_code>);
         BOOST_TEST((code == errc::retry_exhausted));
         BOOST_TEST(none.key().empty());
@@ -167,6 +99,23 @@ BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
         BOOST_TEST(calls == 2);
         BOOST_TEST(held.held());
     }
+}
+
+BOOST_AUTO_TEST_CASE(lvalue_token_can_be_used_again)
+{
+    busy_fixture on;
+    diagnostics output;
+    int calls = 0;
+    auto token = with_diagnostics(output, [&calls, state = std::make_shared<int>(1)](error_code, const lock&) {
+        BOOST_TEST((state != nullptr));
+        ++calls;
+    });
+    on.locker->async_acquire("k", once, token);
+    on.ready();
+    on.locker->async_acquire("k", once, token);
+    on.ready();
+    BOOST_TEST(calls == 2);
+    check_is_rich(output.failure);
 }
 
 BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)

@@ -1,0 +1,66 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "busy_fixture.hpp"
+
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
+
+using namespace colock;
+using namespace colock::testing;
+using namespace std::chrono_literals;
+
+// Deadlines by asio::cancel_after.
+BOOST_AUTO_TEST_SUITE(deadlines)
+
+BOOST_AUTO_TEST_CASE(diagnostics_work_inside_and_around_a_deadline)
+{
+    busy_fixture on;
+    const auto& locker = *on.locker;
+    check_is_rich(failure_of(on, [&] { return awaited(locker.async_acquire("k", once, asio::cancel_after(2s))); }));
+    check_is_rich(failure_of(on, [&] {
+        return awaited(locker.async_acquire("k", once, asio::cancel_after(2s, with_diagnostics(asio::deferred))));
+    }));
+    check_is_rich(failure_of(on, [&] {
+        return awaited(locker.async_acquire("k", once, with_diagnostics(asio::cancel_after(2s, asio::deferred))));
+    }));
+}
+
+BOOST_AUTO_TEST_CASE(deadline_throws_operation_aborted)
+{
+    busy_fixture on;
+    const auto failure =
+        failure_of(on, [&] { return awaited(on.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
+    BOOST_TEST_REQUIRE((failure != nullptr));
+    COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
+}
+
+BOOST_AUTO_TEST_CASE(deadline_is_kept_while_the_lock_is_released)
+{
+    virtual_fixture on(backend_kind::scripted);
+    on.script->always(operation::release, step::hold());
+    lease_timer deadline(on.io());
+    int value = 0;
+    int completions = 0;
+    const auto start = lease_clock::now();
+    on.locker->async_with_lock(
+        "k", {.ttl = 1h},
+        []() -> asio::awaitable<int> {
+            co_await sleep_for(600ms);
+            co_return 7;
+        },
+        asio::cancel_after(deadline, 2s, [&](std::exception_ptr failure, int result) {
+            BOOST_TEST(!failure);
+            BOOST_TEST((lease_clock::now() - start < 2100ms));
+            value = result;
+            ++completions;
+        }));
+    on.advance_by_steps(3s, 50ms);
+    BOOST_TEST(completions == 1);
+    BOOST_TEST(value == 7);
+    on.script->reset();
+    BOOST_TEST(on.script->deliver());
+    on.ready();
+    on.check_clean();
+}
+
+BOOST_AUTO_TEST_SUITE_END()
