@@ -9,6 +9,7 @@
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -68,10 +69,10 @@ asio::awaitable<void> with_signal(colock::locker& locker)
     }));
 
     asio::steady_timer timer(executor, 20ms);
-    co_await timer.async_wait();
+    co_await timer.async_wait(asio::deferred);
     stop.emit(asio::cancellation_type::terminal);
     timer.expires_after(20ms);
-    co_await timer.async_wait();
+    co_await timer.async_wait(asio::deferred);
 }
 //]
 

@@ -6,6 +6,7 @@
 #include <colock/colock.hpp>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 
 asio::awaitable<void> pause(std::chrono::milliseconds time)
 {
-    co_await asio::steady_timer(co_await asio::this_coro::executor, time).async_wait();
+    co_await asio::steady_timer(co_await asio::this_coro::executor, time).async_wait(asio::deferred);
 }
 
 //[ ledger

@@ -7,6 +7,7 @@
 #include <colock/colock.hpp>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -19,7 +20,7 @@ asio::awaitable<void> checkout(colock::locker locker, int& cart)
 {
     colock::lock lock = co_await locker.acquire("cart:7", {.ttl = 10s}); // suspends until the lock is granted
     if (cart > 0) {
-        co_await asio::steady_timer(co_await asio::this_coro::executor, 50ms).async_wait(); // the payment
+        co_await asio::steady_timer(co_await asio::this_coro::executor, 50ms).async_wait(asio::deferred); // the payment
         std::cout << "charged " << cart << ", fence " << lock.fence() << '\n';
         cart = 0;
     } else {

@@ -6,6 +6,7 @@
 #include <colock/colock.hpp>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -74,7 +75,7 @@ private:
 asio::awaitable<void> rest(std::chrono::milliseconds span)
 {
     asio::steady_timer timer(co_await asio::this_coro::executor, span);
-    co_await timer.async_wait();
+    co_await timer.async_wait(asio::deferred);
 }
 
 asio::awaitable<void> work(colock::locker locker, std::chrono::milliseconds span)

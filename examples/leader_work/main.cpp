@@ -14,6 +14,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -38,7 +39,7 @@ asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds p
     for (int step = 1;; ++step) {
         std::cout << "step " << step << std::endl;
         pause.expires_after(pace);
-        co_await pause.async_wait();
+        co_await pause.async_wait(asio::deferred);
     }
 }
 
@@ -54,7 +55,7 @@ asio::awaitable<void> stand_for_election(colock::locker locker, std::string offi
         }
         // The lock was lost, or the backend is unavailable. The delay avoids a busy loop.
         pause.expires_after(200ms);
-        co_await pause.async_wait();
+        co_await pause.async_wait(asio::deferred);
     }
 }
 

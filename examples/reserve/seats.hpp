@@ -4,6 +4,7 @@
 #include <colock/lock.hpp>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -36,7 +37,7 @@ public:
     {
         if (std::filesystem::exists(folder_ / seat))
             co_return sale::taken;
-        co_await asio::steady_timer(co_await asio::this_coro::executor, time_).async_wait();
+        co_await asio::steady_timer(co_await asio::this_coro::executor, time_).async_wait(asio::deferred);
         if (!lock.held())
             co_return sale::stopped;
         // A real database would store the highest fence, and refuse a write with a lower one.

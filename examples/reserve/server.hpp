@@ -58,5 +58,6 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, const desk& cle
 inline asio::awaitable<void> listen(asio::ip::tcp::acceptor acceptor, const desk& clerk)
 {
     for (;;)
-        asio::co_spawn(acceptor.get_executor(), serve(co_await acceptor.async_accept(), clerk), asio::detached);
+        asio::co_spawn(
+            acceptor.get_executor(), serve(co_await acceptor.async_accept(asio::deferred), clerk), asio::detached);
 }

@@ -7,6 +7,7 @@
 #include <colock/locker.hpp>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -41,7 +42,8 @@ private:
     {
         supervisor_.send(event::adding); // the supervisor sometimes kills the worker here
         const long value = total_.read();
-        co_await asio::steady_timer(co_await asio::this_coro::executor, std::chrono::milliseconds(2)).async_wait();
+        co_await asio::steady_timer(co_await asio::this_coro::executor, std::chrono::milliseconds(2))
+            .async_wait(asio::deferred);
         total_.write(value + 1);
         supervisor_.send(event::added);
     }

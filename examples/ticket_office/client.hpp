@@ -3,6 +3,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -20,7 +21,7 @@ namespace asio = boost::asio;
 inline asio::awaitable<void> buy_everything(asio::ip::tcp::endpoint office, std::size_t blocks, unsigned seed)
 {
     asio::ip::tcp::socket socket(co_await asio::this_coro::executor);
-    co_await socket.async_connect(office);
+    co_await socket.async_connect(office, asio::deferred);
 
     std::minstd_rand random(seed);
     std::vector<std::size_t> open(blocks);
@@ -29,8 +30,9 @@ inline asio::awaitable<void> buy_everything(asio::ip::tcp::endpoint office, std:
     while (!open.empty()) {
         const auto choice = random() % open.size();
         const std::string question = std::to_string(open[choice]) + '\n';
-        co_await asio::async_write(socket, asio::buffer(question));
-        const auto length = co_await asio::async_read_until(socket, asio::dynamic_buffer(answer, 64), '\n');
+        co_await asio::async_write(socket, asio::buffer(question), asio::deferred);
+        const auto length =
+            co_await asio::async_read_until(socket, asio::dynamic_buffer(answer, 64), '\n', asio::deferred);
         if (answer.starts_with("sold out"))
             open.erase(open.begin() + static_cast<std::ptrdiff_t>(choice));
         answer.erase(0, length);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -77,7 +78,7 @@ private:
     static asio::awaitable<void> answer_time()
     {
         asio::steady_timer timer(co_await asio::this_coro::executor, std::chrono::milliseconds(1));
-        co_await timer.async_wait();
+        co_await timer.async_wait(asio::deferred);
     }
 
     std::vector<block> blocks_;

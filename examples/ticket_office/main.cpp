@@ -14,6 +14,7 @@
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -37,7 +38,7 @@ asio::awaitable<void> show_progress(const hall& seats, std::size_t capacity, clo
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (;;) {
         timer.expires_after(terminal ? 100ms : 1000ms);
-        co_await timer.async_wait();
+        co_await timer.async_wait(asio::deferred);
         const std::chrono::duration<double> elapsed = clock_type::now() - start;
         const double rate = static_cast<double>(seats.sales()) / elapsed.count();
         std::cout << (terminal ? "\r\033[K" : "") << "  " << grouped(seats.sales()) << " of " << grouped(capacity)

@@ -37,7 +37,7 @@ public:
     asio::awaitable<void> listen(asio::ip::tcp::acceptor acceptor)
     {
         for (;;) {
-            auto socket = co_await acceptor.async_accept();
+            auto socket = co_await acceptor.async_accept(asio::deferred);
             asio::co_spawn(acceptor.get_executor(), serve(std::move(socket)), [this](std::exception_ptr failure) {
                 if (failure && !failure_)
                     failure_ = std::move(failure);
@@ -63,7 +63,7 @@ private:
             line.erase(0, length);
             const auto seat = co_await sell(block % seats_.blocks());
             const std::string answer = seat ? "seat " + std::to_string(*seat) + '\n' : "sold out\n";
-            co_await asio::async_write(client, asio::buffer(answer));
+            co_await asio::async_write(client, asio::buffer(answer), asio::deferred);
         }
     }
 

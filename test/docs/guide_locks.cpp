@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_body)
     // The body runs longer than the TTL, so the lease is renewed.
     auto renewed = colock::testing::start(io, locker.with_lock("k", {.ttl = 1s}, []() -> asio::awaitable<int> {
         colock::lease_timer timer(co_await asio::this_coro::executor, 10s);
-        co_await timer.async_wait();
+        co_await timer.async_wait(asio::deferred);
         co_return 1;
     }));
     colock::testing::run_ready(io);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_body)
         io, locker.with_lock("k", {.ttl = 1s, .renewal = colock::renewal::manual}, [&]() -> asio::awaitable<void> {
             colock::lease_timer timer(co_await asio::this_coro::executor, 10s);
             try {
-                co_await timer.async_wait();
+                co_await timer.async_wait(asio::deferred);
             } catch (...) {
                 seen = std::current_exception();
                 throw;

@@ -69,7 +69,7 @@ struct persistent_call
     static void start(const std::shared_ptr<persistent_call>& self, const locker& by, bool async_form)
     {
         const auto body = [self] { return run_body(*self); };
-        const auto handler = asio::bind_cancellation_slot(
+        auto handler = asio::bind_cancellation_slot(
             self->cancel.slot(), asio::bind_executor(self->strand, [self](std::exception_ptr failure) {
                 self->was_inside_at_its_end = self->inside;
                 try {
@@ -81,9 +81,11 @@ struct persistent_call
                 self->ended = true;
             }));
         if (async_form)
-            asio::post(self->strand, [by, key = self->key, body, handler] { by.async_with_lock(key, body, handler); });
+            asio::post(self->strand, [by, key = self->key, body, handler = std::move(handler)]() mutable {
+                by.async_with_lock(key, body, std::move(handler));
+            });
         else
-            asio::co_spawn(self->strand, by.with_lock(self->key, body), handler);
+            asio::co_spawn(self->strand, by.with_lock(self->key, body), std::move(handler));
     }
 
     static void post_cancellation(const std::shared_ptr<persistent_call>& self)

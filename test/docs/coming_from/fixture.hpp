@@ -9,6 +9,7 @@
 #include <colock/colock.hpp>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -62,7 +63,7 @@ asio::awaitable<colock::error_code> code_of(asio::awaitable<T> verb)
 inline asio::awaitable<void> pass(colock::lease_clock::duration span)
 {
     colock::lease_timer timer(co_await asio::this_coro::executor, span);
-    co_await timer.async_wait();
+    co_await timer.async_wait(asio::deferred);
 }
 
 inline std::vector<std::string> keys_of(const auto& locks)

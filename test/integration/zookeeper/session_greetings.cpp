@@ -5,6 +5,7 @@
 #include "support/peer.hpp"
 #include "support/sockets.hpp"
 
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -67,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_greeting_may_come_in_pieces)
             co_await with.hear();
             co_await with.say(whole_greeting.substr(0, first));
             asio::steady_timer pause(co_await asio::this_coro::executor, 20ms);
-            co_await pause.async_wait();
+            co_await pause.async_wait(asio::deferred);
             co_await with.say(whole_greeting.substr(first));
             while (co_await with.hear()) {
             }
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(server_is_found_after_servers_of_other_protocols)
                 for (std::size_t at = 0; at < text.size(); at += piece) {
                     co_await with.say(text.substr(at, piece));
                     asio::steady_timer pause(co_await asio::this_coro::executor, 5ms);
-                    co_await pause.async_wait();
+                    co_await pause.async_wait(asio::deferred);
                 }
             });
             link.lead_to(other_server.port());
