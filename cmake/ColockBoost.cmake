@@ -1,7 +1,8 @@
 # Finds Boost, and says which components it is sufficient for.
 
-# The library also compiles with Boost 1.83, but its tests do not: their timers rely on a default completion token.
-set(colock_oldest_boost 1.88)
+# The oldest version that is tested, Debian 13's default. Tests and examples that need a newer Asio are left out, see
+# colock_require_cancel_after.
+set(colock_oldest_boost 1.83)
 # In older versions, cancelling a request of Boost.Redis is undefined behaviour.
 set(colock_oldest_boost_for_redis 1.92)
 
@@ -27,10 +28,16 @@ if(NOT Boost_FOUND)
         " colock needs Boost >= ${colock_oldest_boost}, the oldest version that is tested; for Redis >= "
         "${colock_oldest_boost_for_redis}.\n"
         "${found}"
-        "  ${colock_boost_remedy}.\n")
+        "  On Debian 13, libboost-dev is sufficient for everything except Redis. ${colock_boost_remedy}.\n")
 endif()
-message(STATUS "colock: Boost ${Boost_VERSION} in ${Boost_DIR}. Redis needs ${colock_oldest_boost_for_redis} or later, "
-    "because of a defect of older versions of Boost.Redis; everything else needs ${colock_oldest_boost} or later")
+message(STATUS "colock: found Boost ${Boost_VERSION} in ${Boost_DIR}")
+message(STATUS "colock: redis needs Boost >= ${colock_oldest_boost_for_redis}, because of a defect of older versions; "
+    "all other components need Boost >= ${colock_oldest_boost}, the oldest version that is tested")
+
+# A change of Boost has to compile everything again, also if the new headers are older than the object files.
+if(COLOCK_DEVELOPER)
+    add_compile_definitions(COLOCK_COMPILED_WITH_BOOST=${Boost_VERSION})
+endif()
 
 # For MongoDB. Found here, because ColockInstall.cmake asks for its file.
 find_package(boost_context ${Boost_VERSION} CONFIG QUIET)

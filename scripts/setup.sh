@@ -8,7 +8,7 @@
 #
 # On Debian 12 and 13, missing packages are installed from the system's archive. Boost 1.92 is newer than the Boost of
 # both; it is unpacked into ${XDG_CACHE_HOME:-~/.cache}/colock. With COLOCK_BOOST=system, the system's own Boost is used
-# instead (Debian 13: 1.88), which is sufficient for all backends except Redis. On other systems, the script prints what
+# instead (Debian 13: 1.83), which is sufficient for all backends except Redis. On other systems, the script prints what
 # to install.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/usage.sh"
@@ -125,6 +125,7 @@ setup_build() {
     need '[ -n "${CXX:-}" ] && have "${CXX%% *}"' "${compiler_package:-}" "a C++20 compiler: GCC >= 13 or Clang >= 19, named by CXX"
     need 'cmake_is_recent' cmake "CMake >= 3.25"
     need 'have ninja' ninja-build "Ninja"
+    need 'have make' make "make"
     need 'have ccache || [ -z "$debian" ]' ccache "ccache"
     need 'have pkg-config' pkg-config "pkg-config"
     need 'pkg-config --exists openssl' libssl-dev "OpenSSL >= 3 with its headers"
@@ -134,8 +135,8 @@ setup_build() {
     need 'pkg-config --exists sqlite3' libsqlite3-dev "SQLite >= 3.7 with its headers"
     need 'pkg-config --exists libmongoc-1.0 || [ -z "$debian" ]' libmongoc-dev "libmongoc >= 1.23 with its headers"
     if [ "${COLOCK_BOOST:-}" = system ]; then
-        need 'boost_is_found 1.88 headers' libboost1.88-dev "Boost >= 1.88"
-        need 'boost_is_found 1.88 context' libboost-context1.88-dev "Boost.Context >= 1.88"
+        need 'boost_is_found 1.83 headers' libboost-dev "Boost >= 1.83"
+        need 'boost_is_found 1.83 context' libboost-context-dev "Boost.Context >= 1.83"
     fi
     install_missing
     . "$colock_root/scripts/environment.sh"
