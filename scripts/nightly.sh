@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the checks that take too long for every change: clang-tidy on the sources that changed last, and both commands of
-# README.md in a minimal Debian 12 and 13, and the packages for Debian and Conan.
+# Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the demo, all tests
+# and each way to install colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -17,11 +17,19 @@ for debian in 12 13; do
         echo "nightly: scripts/$command.sh on Debian $debian"
         scripts/debian_root.sh "$debian" "scripts/$command.sh"
     done
+    for way in readme conan; do
+        echo "nightly: packaging/$way/check.sh on Debian $debian"
+        scripts/debian_root.sh "$debian" "packaging/$way/check.sh"
+    done
 done
+
+echo "nightly: scripts/test.sh on Debian 13 with Boost 1.88"
+COLOCK_BOOST=system scripts/debian_root.sh 13 bash -euc '
+    apt-get update -q
+    apt-get install -y -q --no-install-recommends libboost1.88-dev libboost-context1.88-dev
+    scripts/test.sh
+'
 
 echo "nightly: Debian packages"
 scripts/debian_root.sh 13 packaging/debian/build.sh
 scripts/debian_root.sh 13 packaging/debian/check.sh
-
-echo "nightly: Conan package"
-packaging/conan/check.sh

@@ -17,7 +17,7 @@ fi
 
 #[ install
 cmake -S colock -B colock-build -DCOLOCK_DEVELOPER=OFF # a Release build, unless CMAKE_BUILD_TYPE says otherwise
-cmake --build colock-build --parallel
+cmake --build colock-build --parallel "$(nproc)"
 cmake --install colock-build --prefix ~/.local
 #]
 

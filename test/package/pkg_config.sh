@@ -21,12 +21,11 @@ done
 $CXX -std=c++20 "${flags[@]}" "$source/consumer.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs "${modules[@]}")
 "$scratch/consumer"
 
-if [[ " ${modules[*]} " == *" colock-redis "* ]]; then
-    # The command of README.md.
-    cp "$source/server.cpp" "$scratch"
-    cd "$scratch"
-    # shellcheck disable=SC2046
-    #[ use
-    $CXX -std=c++20 server.cpp -o server $(pkg-config --cflags --libs colock-memory colock-redis)
-    #]
-fi
+# The command of README.md.
+cp "$source/../../examples/quickstart.cpp" "$scratch"
+cd "$scratch"
+# shellcheck disable=SC2046,SC2086
+#[ use
+${CXX:-g++} -std=c++20 quickstart.cpp -o quickstart $(pkg-config --cflags --libs colock-memory)
+#]
+./quickstart

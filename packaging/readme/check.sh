@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Follows the section "Installation" of README.md as a new user would, in a bare Debian: installs the requirements,
+# builds colock from source, and builds and runs the quick start with CMake, with pkg-config and with FetchContent.
+#
+#   scripts/debian_root.sh 12|13 packaging/readme/check.sh
+#
+# packaging/debian/check.sh and packaging/conan/check.sh follow the rest of the section. Needs root.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/../../scripts/usage.sh"
+checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+HOME=$(mktemp -d)
+export HOME DEBIAN_FRONTEND=noninteractive
+cd ~
+ln -s "$checkout" colock
+
+case $(. /etc/os-release && echo "$VERSION_ID") in
+12)
+    #[ setup
+    colock/scripts/setup.sh         # installs packages, and unpacks Boost 1.92 into ~/.cache/colock
+    . colock/scripts/environment.sh # sets CXX and CMAKE_PREFIX_PATH in this shell
+    #]
+    ;;
+13)
+    #[ packages
+    apt-get update
+    apt-get install -y g++ cmake make pkg-config git \
+        libboost-dev libboost-context-dev libssl-dev libzookeeper-st-dev libmongoc-dev
+    #]
+    ;;
+esac
+
+# run PROGRAM: runs the quick start
+run() {
+    "$1" | tee output
+    grep -q '^charged 30' output || { echo "readme: error: $1 did not charge the cart" >&2; exit 1; }
+}
+
+echo "readme: from source"
+"$checkout"/test/package/install.sh static ~
+
+echo "readme: CMake"
+mkdir shop
+cp colock/packaging/readme/installed/CMakeLists.txt colock/examples/quickstart.cpp shop
+#[ use
+cmake -S shop -B shop-build -DCMAKE_PREFIX_PATH="$HOME/.local"
+cmake --build shop-build
+#]
+run shop-build/quickstart
+
+echo "readme: pkg-config"
+"$checkout"/test/package/pkg_config.sh ~/.local memory "${CXX:-g++}"
+
+echo "readme: FetchContent"
+command -v git >/dev/null || apt-get install -y git
+mkdir origin
+tar -C "$checkout" --exclude=./build --exclude=./.git -c . | tar -C origin -x
+git -C origin init -q -b main
+git -C origin add .
+git -C origin -c user.name=user -c user.email=user@example.org commit -q -m "add the checkout"
+git config --global "url.file://$HOME/origin.insteadOf" https://example.org/colock.git
+cp colock/packaging/readme/fetched/CMakeLists.txt shop
+cmake -S shop -B shop-fetched
+cmake --build shop-fetched --parallel "$(nproc)"
+run shop-fetched/quickstart
