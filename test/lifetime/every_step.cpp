@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "scenarios.hpp"
 
+#include <boost/version.hpp>
+
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
@@ -23,8 +25,10 @@ constexpr std::size_t max_steps = 500;
 
 void cancel_at_every_step(const scenario& tested, call_form how, backend_kind kind, asio::cancellation_type type)
 {
+    // With a Boost below 1.86, a coroutine that is cancelled before its first step throws out of io_context::run().
+    const bool may_start_cancelled = BOOST_VERSION >= 108600 || how == call_form::async_function;
     bool reached = true;
-    for (std::size_t steps = 0; reached; ++steps) {
+    for (std::size_t steps = may_start_cancelled ? 0 : 1; reached; ++steps) {
         BOOST_TEST_REQUIRE(steps < max_steps);
         BOOST_TEST_CONTEXT("after " << steps << " handlers")
         {
