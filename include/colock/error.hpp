@@ -110,6 +110,7 @@ public:
     [[nodiscard]] std::size_t counted_attempts() const noexcept { return context().counted_attempts; }
 
 protected:
+    /// Returns the details of this exception.
     [[nodiscard]] const error_context& context() const noexcept;
 
 private:

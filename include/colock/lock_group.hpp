@@ -55,7 +55,9 @@ private:
 /// A lock of a group whose lease has ended; see lock_group::lost.
 struct lost_lock
 {
+    /// Key of the lock.
     std::string key{};
+    /// Why its lease ended. `released`, if the lock was released or detached by this process.
     lost_reason reason = lost_reason::released;
 };
 

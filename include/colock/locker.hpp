@@ -252,6 +252,7 @@ public:
     /// Idempotent. The report also contains what an earlier call could not complete.
     [[nodiscard]] asio::awaitable<shutdown_report> shutdown(
         std::chrono::milliseconds deadline = default_shutdown_deadline) const;
+    /// The deadline of a shutdown for which none is given: 5 s.
     static constexpr std::chrono::milliseconds default_shutdown_deadline{5'000};
 
     /// `void(error_code, lock)`

@@ -15,9 +15,13 @@ namespace colock::inline v0 {
 /// Severity of a line in the log, in ascending order.
 enum class log_level : unsigned char
 {
+    /// The normal life of a lock.
     debug,
+    /// Changes of state that an operator may want to know.
     info,
+    /// Problems that may end by themselves.
     warning,
+    /// Lost locks.
     error,
 };
 
@@ -40,6 +44,7 @@ struct logging_options
 {
     /// Events below this level are not written, and cost nothing but the call.
     log_level level = log_level::info;
+    /// Format of the lines.
     log_format format = log_format::text;
 };
 
