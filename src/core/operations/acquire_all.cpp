@@ -2,9 +2,9 @@
 #include "core/operations/acquire_step.hpp"
 #include "core/operations/group_candidates.hpp"
 #include "core/operations/multi_acquire.hpp"
+#include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
-#include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
 #include "core/state/timer_guard.hpp"
 

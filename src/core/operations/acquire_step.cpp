@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
 
+#include "core/operations/operation_errors.hpp"
 #include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
-#include "core/state/failures.hpp"
 
 #include <algorithm>
 #include <optional>

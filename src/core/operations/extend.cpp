@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/held_operation.hpp"
+#include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/run_operation.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
-#include "core/state/failures.hpp"
 
 #include <algorithm>
 #include <cstdint>

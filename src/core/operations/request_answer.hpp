@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "core/operations/operation_errors.hpp"
 #include "core/state/core.hpp"
-#include "core/state/failures.hpp"
 #include "core/state/timer_guard.hpp"
 
 #include <functional>

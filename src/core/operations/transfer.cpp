@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
+#include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/policy/ticket.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/acquire_guard.hpp"
 #include "core/state/core.hpp"
-#include "core/state/failures.hpp"
 
 #include <boost/asio/this_coro.hpp>
 

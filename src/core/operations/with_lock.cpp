@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/detail/body.hpp>
 
+#include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
-#include "core/state/failures.hpp"
 #include "core/state/handles.hpp"
 #include "util/strand.hpp"
 

@@ -42,7 +42,7 @@ lease_plan::time_point lease_plan::set_request(lease_request request) noexcept
 lease_plan::time_point lease_plan::on_granted(lease_request request, time_point session_until) noexcept
 {
     if (session_until != time_point::max()) {
-        const auto tenth = std::clamp<lease_clock::duration>((session_until - request.sent) / 10, 0ms, max_margin);
+        const auto tenth = std::clamp<lease_clock::duration>((session_until - request.sent) / 10, 0ms, max_stop_margin);
         session_margin_ = std::chrono::duration_cast<decltype(session_margin_)>(tenth);
     }
     if (request.ttl > 0ms && max_hold_ > 0ms)

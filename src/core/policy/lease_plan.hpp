@@ -140,7 +140,7 @@ public:
     [[nodiscard]] bool is_bounded() const noexcept { return hold_until_ != time_point::max(); }
 
 private:
-    static constexpr std::chrono::duration<std::uint16_t, std::milli> max_margin{1000};
+    static constexpr std::chrono::duration<std::uint16_t, std::milli> max_stop_margin{1000};
 
     [[nodiscard]] time_point set_request(lease_request request) noexcept;
     [[nodiscard]] time_point expiry_of(lease_request request) const noexcept;
@@ -159,7 +159,7 @@ private:
     bool body_must_stop_ : 1 = false;
     bool stop_margin_reached_ : 1 = false;
     /// How long before the end of a session a body stops. A session may be much shorter than the TTL.
-    std::chrono::duration<std::uint16_t, std::milli> session_margin_{max_margin};
+    std::chrono::duration<std::uint16_t, std::milli> session_margin_{max_stop_margin};
 };
 
 } // namespace colock::inline v0::detail
