@@ -6,6 +6,7 @@
 #include <boost/asio/error.hpp>
 
 #include <chrono>
+#include <latch>
 #include <memory>
 #include <set>
 #include <string>
@@ -142,11 +143,13 @@ BOOST_AUTO_TEST_CASE(concurrent_events_are_all_counted)
 {
     metrics counted;
     constexpr int thread_count = 4;
-    constexpr int event_count = 5000;
+    constexpr int event_count = 100'000;
+    std::latch start(thread_count);
     std::vector<std::thread> threads;
     for (int n = 0; n < thread_count; ++n) {
-        threads.emplace_back([&counted, n] {
+        threads.emplace_back([&counted, &start, n] {
             const std::string key = std::to_string(n % 2) + ":k";
+            start.arrive_and_wait();
             for (int i = 0; i < event_count; ++i)
                 counted.granted(key, 1, 1ms);
         });
@@ -155,8 +158,8 @@ BOOST_AUTO_TEST_CASE(concurrent_events_are_all_counted)
         BOOST_TEST(!counted.text().empty());
     for (auto& each : threads)
         each.join();
-    BOOST_TEST(value_of(counted, R"(colock_wait_seconds_count{prefix="0"})") == "10000");
-    BOOST_TEST(value_of(counted, R"(colock_wait_seconds_count{prefix="1"})") == "10000");
+    BOOST_TEST(value_of(counted, R"(colock_wait_seconds_count{prefix="0"})") == "200000");
+    BOOST_TEST(value_of(counted, R"(colock_wait_seconds_count{prefix="1"})") == "200000");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_options_are_rejected)
