@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <source_location>
 #include <string_view>
 
 namespace colock::inline v0 {
@@ -56,8 +57,8 @@ struct logging_options
 /// | debug   | `waiting`, `granted`, `renewed`, `released`, `settled`; `not_granted` of a cancelled acquire |
 /// | info    | `ready`, `reconnected`; `not_granted` of an acquire that was exhausted or shut down; `lost` because of a
 /// |         | shutdown or a fork of this process |
-/// | warning | `suspended`, `unreachable`, `warning`, `at_risk`; each other `not_granted`; `settled` without proof |
-/// | error   | each other `lost` |
+/// | warning | `suspended`, `unreachable`, `warning`, `at_risk`, `possible_deadlock`; each other `not_granted`;
+/// `settled` without proof | | error   | each other `lost` |
 ///
 /// Times are those of the system clock, in UTC and with milliseconds. Durations are in milliseconds (`waited_ms`,
 /// `held_ms`, `valid_ms`). Lines contain no tokens and no credentials.
@@ -83,6 +84,8 @@ public:
     void reconnected(std::string_view backend) noexcept override;
     void warning(std::string_view backend, std::string_view message) noexcept override;
     void waiting(std::string_view key) noexcept override;
+    void possible_deadlock(std::string_view key, std::chrono::nanoseconds held_for,
+        const std::source_location& acquired_at) noexcept override;
     void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override;
     void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept override;
     void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept override;

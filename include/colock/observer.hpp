@@ -6,6 +6,7 @@
 #include <colock/lost_reason.hpp>
 
 #include <chrono>
+#include <source_location>
 #include <string_view>
 
 namespace colock::inline v0 {
@@ -55,6 +56,15 @@ public:
     /// An acquire starts to wait because the lock is busy or other callers are ahead in the queue. Not reported if the
     /// acquire waits for a backend that does not answer.
     virtual void waiting(std::string_view key) noexcept { static_cast<void>(key); }
+    /// With `locker_options::debug`: an acquire has waited for at least a second for a key that this locker itself has
+    /// held for at least a second. If the holder is the caller of that acquire, it waits for itself, because locks are
+    /// not reentrant. If the holder is another caller, it is only slow. Reported once for each acquire. `held_for` is
+    /// the time since the grant, `acquired_at` the place of the acquire that was granted; see acquire_options::where.
+    virtual void possible_deadlock(
+        std::string_view key, std::chrono::nanoseconds held_for, const std::source_location& acquired_at) noexcept
+    {
+        static_cast<void>(key), static_cast<void>(held_for), static_cast<void>(acquired_at);
+    }
     /// The lock was granted. `waited` is the time from the call to the grant.
     virtual void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept
     {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 
 namespace colock::inline v0 {
@@ -60,6 +61,10 @@ struct acquire_options
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Name of the requester's host, for people and tools. Default: that of the locker. At most 256 bytes, no NUL.
     std::string host{};
+    /// Place of the call, for observer::possible_deadlock. Default: where the options are written, which is the place
+    /// of the call unless they are stored in a variable. An `async_` function, or a `with_lock`, that is called without
+    /// options has a place in colock.
+    std::source_location where = std::source_location::current();
 };
 
 /// Options of the background purge, in which a locker periodically removes expired locks. Without it, an expired lock
@@ -98,6 +103,10 @@ struct locker_options
     std::shared_ptr<colock::observer> observer{};
     /// Options of the background purge, which one locker of all processes runs at a time. Default: no purge.
     std::optional<background_purge> purge{};
+    /// Reports acquires that wait for a lock of this locker, see observer::possible_deadlock. Each acquire then
+    /// allocates memory for its place, and each waiter is woken once per second and compared with the held locks. Has
+    /// no effect without an observer. Default: off, which costs nothing.
+    bool debug = false;
 };
 
 } // namespace colock::inline v0

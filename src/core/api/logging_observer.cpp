@@ -178,6 +178,15 @@ void logging_observer::waiting(std::string_view key) noexcept
     write(log_level::debug, "waiting", [&](log_line& line) { line.add("key", key); });
 }
 
+void logging_observer::possible_deadlock(
+    std::string_view key, std::chrono::nanoseconds held_for, const std::source_location& acquired_at) noexcept
+{
+    write(log_level::warning, "possible_deadlock", [&](log_line& line) {
+        line.add("key", key).add("held_ms", held_for).add("file", std::string_view(acquired_at.file_name()));
+        line.add("line", acquired_at.line()).add("function", std::string_view(acquired_at.function_name()));
+    });
+}
+
 void logging_observer::granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept
 {
     write(log_level::debug, "granted",

@@ -4,6 +4,7 @@
 #include "core/operations/operation_errors.hpp"
 #include "core/state/background_release.hpp"
 #include "core/state/core.hpp"
+#include "core/state/own_holder.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -178,7 +179,9 @@ step acquire_step::wait(const acquire_plan::decision& next)
     const bool fails = subject.place.is_head && subject.acquire.was_sent() && subject.outcome().error;
     if (self_.options.observer && !fails && !std::exchange(subject.place.waiting_reported, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
-    self_.timers.schedule_wait(subject, next.until);
+    const auto look_again =
+        self_.options.debug ? report_own_holder(self_, subject, now_) : lease_clock::time_point::max();
+    self_.timers.schedule_wait(subject, std::min(next.until, look_again));
     const std::uint32_t number = subject.acquire.begin_wait(next.listens);
     // Counted after all calls that may throw, because the end of the wait decrements the counter.
     if (counts) {

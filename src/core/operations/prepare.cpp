@@ -2,6 +2,7 @@
 #include "core/operations/operations.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
+#include "core/state/own_holder.hpp"
 
 namespace colock::inline v0::detail::operations {
 
@@ -26,6 +27,8 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
         special->group = group;
         owner = std::move(special);
     }
+    if (self->options.debug)
+        owner = std::make_shared<const located_owner_data>(located_owner_data{{*owner}, options.where});
     record::ptr made(new record(self, {.key = std::move(key),
                                           .mode = options.mode,
                                           .max_holders = options.max_holders,

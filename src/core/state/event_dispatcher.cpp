@@ -3,6 +3,8 @@
 
 #include <colock/observer.hpp>
 
+#include "core/state/own_holder.hpp"
+
 #include <mutex>
 #include <string>
 #include <utility>
@@ -19,6 +21,8 @@ void report(observer& listener, const lock_event& event)
     switch (event.what) {
     case kind::waiting:
         return listener.waiting(key);
+    case kind::possible_deadlock:
+        return listener.possible_deadlock(key, event.span, place_of(*subject));
     case kind::granted:
         return listener.granted(key, subject->fence, event.span);
     case kind::not_granted:

@@ -23,6 +23,8 @@ struct lock_event
     enum class kind : unsigned char
     {
         waiting,
+        /// The subject is the holder.
+        possible_deadlock,
         granted,
         not_granted,
         renewed,

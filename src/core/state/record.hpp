@@ -64,6 +64,8 @@ struct place_in_queue
     bool open_to_hand_over = false;
     /// The observer was notified that this acquire waits.
     bool waiting_reported = false;
+    /// The observer was notified that this acquire waits for a lock of the same locker.
+    bool own_holder_reported = false;
 };
 
 /// An `acquire_all` that does not hold all of its locks yet. The object lives in the frame of its coroutine.

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <ostream>
 #include <regex>
+#include <source_location>
 #include <sstream>
 #include <stdexcept>
 #include <streambuf>
@@ -102,6 +103,7 @@ void report_everything(observer& to)
     to.reconnected("redis");
     to.warning("redis", "no right to use \"CONFIG\"");
     to.waiting("a:b");
+    to.possible_deadlock("a:b", 3s, std::source_location::current());
     to.granted("a:b", 18'446'744'073'709'551'615U, 12'345'678ns);
     to.not_granted("a:b", errc::retry_exhausted, 2s);
     to.renewed("a:b", 30s);
@@ -124,6 +126,11 @@ BOOST_FIXTURE_TEST_CASE(text_line_has_time_level_event_and_fields, log_fixture)
     BOOST_TEST(take_text() == "warning settled key=\"a:b\" proven=false");
     log.released("a:b", 5us);
     BOOST_TEST(take_text() == "debug released key=\"a:b\" held_ms=0.005");
+    const auto place = std::source_location::current();
+    log.possible_deadlock("a:b", 1500ms, place);
+    BOOST_TEST(take_text() == "warning possible_deadlock key=\"a:b\" held_ms=1500.000 file=\"" +
+                                  std::string(place.file_name()) + "\" line=" + std::to_string(place.line()) +
+                                  " function=\"" + place.function_name() + "\"");
     log.not_granted("a:b", errc::invalid_ttl, 0ns);
     BOOST_TEST(take_text() == "warning not_granted key=\"a:b\" waited_ms=0.000 code=\"colock:7\" error=\"" +
                                   error_code(errc::invalid_ttl).message() + "\"");
@@ -151,7 +158,7 @@ BOOST_FIXTURE_TEST_CASE(json_line_is_an_object_with_the_same_fields, log_fixture
 BOOST_FIXTURE_TEST_CASE(every_event_is_one_line_in_both_formats, log_fixture)
 {
     constexpr std::string_view events[] = {"ready", "unreachable", "suspended", "reconnected", "warning", "waiting",
-        "granted", "not_granted", "renewed", "at_risk", "lost", "released", "settled"};
+        "possible_deadlock", "granted", "not_granted", "renewed", "at_risk", "lost", "released", "settled"};
     for (const auto format : {log_format::text, log_format::json}) {
         auto log = make({.level = log_level::debug, .format = format});
         report_everything(log);
@@ -220,9 +227,9 @@ BOOST_FIXTURE_TEST_CASE(events_below_the_level_are_not_written, log_fixture)
             BOOST_TEST((each.level >= level));
         return std::exchange(lines, {}).size();
     };
-    BOOST_TEST(count_at(log_level::debug) == 13U);
-    BOOST_TEST(count_at(log_level::info) == 8U);
-    BOOST_TEST(count_at(log_level::warning) == 5U);
+    BOOST_TEST(count_at(log_level::debug) == 14U);
+    BOOST_TEST(count_at(log_level::info) == 9U);
+    BOOST_TEST(count_at(log_level::warning) == 6U);
     BOOST_TEST(count_at(log_level::error) == 1U);
 }
 

@@ -1,0 +1,30 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/status.hpp>
+
+#include "core/state/record.hpp"
+
+#include <source_location>
+
+namespace colock::inline v0::detail {
+
+/// The owner data of each claim of a locker with `locker_options::debug`: with the place of the acquire. So a record
+/// needs no memory for the place without this option.
+struct located_owner_data : owner_data
+{
+    std::source_location where;
+};
+
+/// Returns the place of the acquire of `subject`. Its locker must have `locker_options::debug`.
+[[nodiscard]] inline const std::source_location& place_of(const record& subject) noexcept
+{
+    return static_cast<const located_owner_data&>(subject.owner()).where;
+}
+
+/// Reports an acquire that waits for a lock of its own locker; see observer::possible_deadlock. Called when `wanted`
+/// begins or continues to wait, if the locker has `locker_options::debug`. Returns when it must be called again at the
+/// latest. The mutex must be held.
+[[nodiscard]] lease_clock::time_point report_own_holder(core& self, record& wanted, lease_clock::time_point now);
+
+} // namespace colock::inline v0::detail
