@@ -12,6 +12,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -149,8 +150,7 @@ public:
     /// is cancelled before that, the call ends promptly after the body: the release continues in the background, and
     /// the value or exception of the body is the result.
     ///
-    /// Not reentrant: a body that acquires its own key waits for itself for as long as the retry policy allows, while
-    /// its lease continues to be renewed. Pass the `lock&` instead.
+    /// Not reentrant: a body that acquires its own key waits for itself. Pass the `lock&` instead.
     /// \throws lost_error `lost`: the lease was lost before the body ended. An exception of the body is nested.
     ///
     /// If the lease was not lost, an exception of the body is passed on unchanged.
@@ -170,38 +170,23 @@ public:
 
     /// Acquires all locks or none, as acquire_all does, runs `body`, and releases the locks.
     ///
-    /// The body takes `lock_group&` or nothing. Otherwise the function is like the `with_lock` of one key. Each event
-    /// that cancels the body concerns any of the locks: the body is cancelled when the first lock is lost or can soon
-    /// end. Locks that the body adds to the group are released, too, but their loss does not cancel the body.
+    /// The keys are group_members, a list in braces as for acquire_all, or a vector of keys. The body takes
+    /// `lock_group&` or nothing. Otherwise the function is like the `with_lock` of one key. The body is cancelled when
+    /// the first lock is lost or can soon end. Locks that the body adds to the group are released, too, but their loss
+    /// does not cancel the body.
     /// \throws lost_error `lost`: one of the leases was lost before the body ended. `key()` names the lock.
-    template <class Body>
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Body>
         requires detail::lock_body<Body, lock_group>
     [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
-        group_members keys, acquire_options options, Body body) const
+        Keys keys, acquire_options options, Body body) const
     {
-        return detail::with_lock(core(), std::move(keys), std::move(options), std::move(body));
+        return detail::with_lock(core(), group_members(std::move(keys)), std::move(options), std::move(body));
     }
-    template <class Body>
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Body>
         requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
-        group_members keys, Body body) const
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(Keys keys, Body body) const
     {
-        return with_lock(std::move(keys), acquire_options{}, std::move(body));
-    }
-    // A list in braces would also convert to a string.
-    template <class Body>
-        requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
-        std::initializer_list<group_member> keys, acquire_options options, Body body) const
-    {
-        return with_lock(group_members(keys), std::move(options), std::move(body));
-    }
-    template <class Body>
-        requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
-        std::initializer_list<group_member> keys, Body body) const
-    {
-        return with_lock(group_members(keys), acquire_options{}, std::move(body));
+        return with_lock(group_members(std::move(keys)), acquire_options{}, std::move(body));
     }
 
     /// Returns whether the key is held. Waiters do not count.
@@ -260,12 +245,8 @@ public:
     auto async_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_operation<lock>(
-            get_executor(),
-            [core = core(), key = std::move(key), options = std::move(options)](const asio::any_io_executor& executor,
-                detail::verb_handler<lock> handler, const asio::any_io_executor& caller) mutable {
-                start_acquire(core, std::move(key), std::move(options), executor, std::move(handler), caller);
-            },
+        return detail::async_operation<lock>(get_executor(),
+            std::bind_front(&start_acquire, core(), std::move(key), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
@@ -279,12 +260,8 @@ public:
     auto async_try_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_operation<std::optional<lock>>(
-            get_executor(),
-            [core = core(), key = std::move(key), options = std::move(options)](const asio::any_io_executor& executor,
-                detail::verb_handler<std::optional<lock>> handler, const asio::any_io_executor& caller) mutable {
-                start_try_acquire(core, std::move(key), std::move(options), executor, std::move(handler), caller);
-            },
+        return detail::async_operation<std::optional<lock>>(get_executor(),
+            std::bind_front(&start_try_acquire, core(), std::move(key), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
@@ -298,11 +275,8 @@ public:
     auto async_acquire_all(
         group_members keys, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lock_group>(
-            get_executor(),
-            [core = core(), keys = std::move(keys), options = std::move(options)]() mutable {
-                return acquire_all_verb(std::move(core), std::move(keys), std::move(options));
-            },
+        return detail::async_verb<lock_group>(get_executor(),
+            std::bind_front(&acquire_all_verb, core(), std::move(keys), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
@@ -340,48 +314,31 @@ public:
         return async_with_lock(
             std::move(key), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
     }
-    template <class Body, class CompletionToken = default_token>
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Body,
+        class CompletionToken = default_token>
         requires detail::lock_body<Body, lock_group> &&
                  asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
-    auto async_with_lock(group_members keys, acquire_options options, Body body,
-        CompletionToken&& completion_token = CompletionToken()) const
+    auto async_with_lock(
+        Keys keys, acquire_options options, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_with_lock(core(), get_executor(), std::move(keys), std::move(options), std::move(body),
+        return detail::async_with_lock(core(), get_executor(), group_members(std::move(keys)), std::move(options),
+            std::move(body), std::forward<CompletionToken>(completion_token));
+    }
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Body,
+        class CompletionToken = default_token>
+        requires detail::lock_body<Body, lock_group> &&
+                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
+    auto async_with_lock(Keys keys, Body body, CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return async_with_lock(group_members(std::move(keys)), acquire_options{}, std::move(body),
             std::forward<CompletionToken>(completion_token));
-    }
-    template <class Body, class CompletionToken = default_token>
-        requires detail::lock_body<Body, lock_group> &&
-                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
-    auto async_with_lock(group_members keys, Body body, CompletionToken&& completion_token = CompletionToken()) const
-    {
-        return async_with_lock(
-            std::move(keys), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
-    }
-    template <class Body, class CompletionToken = default_token>
-        requires detail::lock_body<Body, lock_group> &&
-                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
-    auto async_with_lock(std::initializer_list<group_member> keys, acquire_options options, Body body,
-        CompletionToken&& completion_token = CompletionToken()) const
-    {
-        return async_with_lock(
-            group_members(keys), std::move(options), std::move(body), std::forward<CompletionToken>(completion_token));
-    }
-    template <class Body, class CompletionToken = default_token>
-        requires detail::lock_body<Body, lock_group> &&
-                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
-    auto async_with_lock(std::initializer_list<group_member> keys, Body body,
-        CompletionToken&& completion_token = CompletionToken()) const
-    {
-        return async_with_lock(
-            group_members(keys), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
     }
 
     /// `void(error_code, bool)`
     template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>
     auto async_is_locked(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<bool>(
-            get_executor(), [self = core(), key = std::move(key)]() mutable { return is_locked_verb(self, key); },
+        return detail::async_verb<bool>(get_executor(), std::bind_front(&is_locked_verb, core(), std::move(key)),
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock)`
@@ -389,11 +346,8 @@ public:
     auto async_adopt(
         std::string ticket, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lock>(
-            get_executor(),
-            [core = core(), ticket = std::move(ticket), options = std::move(options)]() mutable {
-                return adopt_verb(std::move(core), std::move(ticket), std::move(options));
-            },
+        return detail::async_verb<lock>(get_executor(),
+            std::bind_front(&adopt_verb, core(), std::move(ticket), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
@@ -405,8 +359,8 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(filter which, list_order order, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(
-            get_executor(), [self = core(), which = std::move(which), order] { return list_verb(self, which, order); },
+        return detail::async_verb<std::vector<lock_status>>(get_executor(),
+            std::bind_front(&list_verb, core(), std::move(which), order),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
@@ -423,11 +377,8 @@ public:
     template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
     auto async_list_page(filter which, std::string cursor, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lock_page>(
-            get_executor(),
-            [self = core(), which = std::move(which), cursor = std::move(cursor)] {
-                return list_page_verb(self, which, cursor);
-            },
+        return detail::async_verb<lock_page>(get_executor(),
+            std::bind_front(&list_page_verb, core(), std::move(which), std::move(cursor)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
@@ -444,8 +395,7 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(
-            get_executor(), [self = core(), limit] { return purge_verb(self, limit); },
+        return detail::async_verb<std::vector<lock_status>>(get_executor(), std::bind_front(&purge_verb, core(), limit),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
@@ -457,17 +407,15 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(
-            get_executor(), [self = core(), key = std::move(key)] { return break_verb(self, key); },
-            std::forward<CompletionToken>(completion_token));
+        return detail::async_verb<std::vector<lock_status>>(get_executor(),
+            std::bind_front(&break_verb, core(), std::move(key)), std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, shutdown_report)`
     template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>
     auto async_shutdown(
         std::chrono::milliseconds deadline, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<shutdown_report>(
-            get_executor(), [self = core(), deadline] { return shutdown_verb(self, deadline); },
+        return detail::async_verb<shutdown_report>(get_executor(), std::bind_front(&shutdown_verb, core(), deadline),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>

@@ -105,7 +105,7 @@ struct operation_initiation
     void operator()(Handler&& handler)
     {
         const auto caller = executor_of(handler);
-        start(
+        std::move(start)(
             executor, verb_handler<T>(code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}), caller);
     }
 };
@@ -124,7 +124,7 @@ auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& com
 {
     auto start = [verb = std::move(verb)](const asio::any_io_executor& where, verb_handler<T> handler,
                      const asio::any_io_executor& caller) mutable {
-        run_verb<T>(where, verb(), std::move(handler), caller);
+        run_verb<T>(where, std::move(verb)(), std::move(handler), caller);
     };
     return async_operation<T>(std::move(executor), std::move(start), std::forward<CompletionToken>(completion_token));
 }

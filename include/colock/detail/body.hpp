@@ -38,6 +38,10 @@ struct unwrap_awaitable<asio::awaitable<T, asio::any_io_executor>>
     static constexpr bool awaited = true;
 };
 
+/// The keys of a `with_lock` of several keys: group_members, or what converts to it.
+template <class Keys>
+concept key_list = std::constructible_from<group_members, Keys> && !std::convertible_to<Keys, std::string>;
+
 /// What the body of a `with_lock` receives: a lock for one key, a group for several.
 template <class Keys>
 using held_by = std::conditional_t<std::is_same_v<Keys, group_members>, lock_group, lock>;
