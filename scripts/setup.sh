@@ -132,7 +132,7 @@ setup_build() {
     # The headers are the same as those of the multithreaded client, which conflicts with this package. If the
     # multithreaded client is installed, it is kept, and colock::zookeeper is not built.
     need '[ -f /usr/include/zookeeper/zookeeper.h ] || [ -z "$debian" ]' libzookeeper-st-dev "ZooKeeper's C client"
-    need 'pkg-config --exists sqlite3' libsqlite3-dev "SQLite >= 3.7 with its headers"
+    need 'pkg-config --atleast-version=3.35 sqlite3' libsqlite3-dev "SQLite >= 3.35 with its headers"
     need 'pkg-config --exists libmongoc-1.0 || [ -z "$debian" ]' libmongoc-dev "libmongoc >= 1.23 with its headers"
     if [ "${COLOCK_BOOST:-}" = system ]; then
         need 'boost_is_found 1.83 headers' libboost-dev "Boost >= 1.83"

@@ -2,6 +2,7 @@
 //
 // Compiles and runs the code of docs/fencing.md for resources that need no server.
 
+#include <colock/error.hpp>
 #include <colock/fence_gate.hpp>
 #include <colock/locker.hpp>
 #include <colock/memory/adapter.hpp>
@@ -9,11 +10,17 @@
 #include "support/run.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -63,19 +70,63 @@ bool write_balance(sqlite3* to, const std::string& id, std::int64_t balance, std
 }
 //]
 
+/// Called while the interest is computed.
+std::function<asio::awaitable<void>()> meanwhile;
+
+asio::awaitable<std::int64_t> interest_of(std::int64_t balance)
+{
+    co_await asio::post(asio::deferred);
+    if (const auto work = std::exchange(meanwhile, nullptr))
+        co_await work();
+    co_return balance / 10;
+}
+
+//[ sqlite_guarded
+// Reads the balance and stores the fence in one step. From then on, writes with an older fence are refused. Without
+// this step, a late write between the read and the write of a newer holder would be accepted, and then overwritten.
+std::optional<std::int64_t> read_balance(sqlite3* from, const std::string& id, std::uint64_t fence)
+{
+    sqlite3_stmt* prepared = nullptr;
+    sqlite3_prepare_v2(
+        from, "UPDATE account SET fence = ?1 WHERE id = ?2 AND fence <= ?1 RETURNING balance", -1, &prepared, nullptr);
+    const std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement(prepared, &sqlite3_finalize);
+    sqlite3_bind_int64(prepared, 1, static_cast<std::int64_t>(fence));
+    sqlite3_bind_text(prepared, 2, id.c_str(), -1, SQLITE_TRANSIENT);
+    const int result = sqlite3_step(prepared);
+    if (result == SQLITE_DONE)
+        return std::nullopt; // there is no such account, or a newer holder has stored its fence
+    if (result != SQLITE_ROW)
+        throw std::runtime_error(sqlite3_errmsg(from));
+    return sqlite3_column_int64(prepared, 0);
+}
+
+// The computation takes long, so one transaction for all of it would block the other users of the database.
+asio::awaitable<void> add_interest(colock::locker locker, sqlite3* database, std::string id)
+{
+    co_await locker.with_lock("account:" + id, [&](colock::lock& held) -> asio::awaitable<void> {
+        const auto balance = read_balance(database, id, held.fence());
+        if (!balance)
+            throw std::runtime_error("no such account, or the lock was lost before the read");
+        const std::int64_t interest = co_await interest_of(*balance);
+        if (!write_balance(database, id, *balance + interest, held.fence()))
+            throw std::runtime_error("the lock was lost before the write");
+    });
+}
+//]
+
+asio::awaitable<colock::lock> take_over(colock::locker locker, std::string key)
+{
+    static_cast<void>(co_await locker.break_lock(key));
+    co_return co_await locker.acquire(key);
+}
+
 /// Two holders that take the lock one after the other. The first is not notified that it has lost the lock.
 struct two_holders
 {
     asio::io_context io;
     colock::locker locker{colock::memory::make_adapter(io.get_executor())};
     colock::lock paused = run_coro(io, locker.acquire("k"));
-    colock::lock next = take_over();
-
-    colock::lock take_over()
-    {
-        static_cast<void>(run_coro(io, locker.break_lock("k")));
-        return run_coro(io, locker.acquire("k"));
-    }
+    colock::lock next = run_coro(io, take_over(locker, "k"));
 };
 
 struct accounts
@@ -131,6 +182,33 @@ BOOST_AUTO_TEST_CASE(sql_update_by_a_writer_that_lost_its_lock_changes_nothing)
     BOOST_TEST(write_balance(database.handle, "you", 50, of.paused.fence()));
     BOOST_TEST(!write_balance(database.handle, "nobody", 60, of.next.fence()));
     BOOST_TEST(database.balances() == "40 50 ");
+}
+
+BOOST_AUTO_TEST_CASE(sql_update_under_a_lock_fails_if_the_lock_was_lost)
+{
+    asio::io_context io;
+    const auto store = colock::memory::make_adapter(io.get_executor());
+    const colock::locker locker(store);
+    const colock::locker other(store);
+    const accounts database;
+    database.run("UPDATE account SET balance = 100");
+    run_coro(io, add_interest(locker, database.handle, "me"));
+    BOOST_TEST(database.balances() == "110 100 ");
+    BOOST_CHECK_THROW(run_coro(io, add_interest(locker, database.handle, "nobody")), std::runtime_error);
+
+    // The lock is taken while the interest is computed. The next holder has read, and not yet written. The first one
+    // ignores its cancellation, as a process that is paused does.
+    colock::lock next;
+    std::int64_t seen = 0;
+    meanwhile = [&]() -> asio::awaitable<void> {
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        next = co_await take_over(other, "account:me");
+        seen = read_balance(database.handle, "me", next.fence()).value();
+    };
+    BOOST_CHECK_THROW(run_coro(io, add_interest(locker, database.handle, "me")), colock::lost_error);
+    BOOST_TEST(database.balances() == "110 100 ");
+    BOOST_TEST(write_balance(database.handle, "me", seen + 1, next.fence()));
+    BOOST_TEST(database.balances() == "111 100 ");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
