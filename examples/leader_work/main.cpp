@@ -43,7 +43,8 @@ asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds p
     }
 }
 
-/// Runs until it is cancelled. Another process may lead after this coroutine has ended.
+//[ election
+// Runs until it is cancelled. Another process may lead after this coroutine has ended.
 asio::awaitable<void> stand_for_election(colock::locker locker, std::string office, std::chrono::milliseconds pace)
 {
     asio::steady_timer pause(co_await asio::this_coro::executor);
@@ -58,6 +59,7 @@ asio::awaitable<void> stand_for_election(colock::locker locker, std::string offi
         co_await pause.async_wait(asio::deferred);
     }
 }
+//]
 
 } // namespace
 
