@@ -48,8 +48,8 @@ struct metrics_options
 ///
 /// Counters with the label `prefix`, the part of the key before the first delimiter:
 /// - `colock_acquires_total`: acquires that ended. Label `outcome`: `granted`, `exhausted` (the retry policy ended, or
-/// a
-///   `try_acquire` found the lock busy), `cancelled`, `shut_down` or `failed`; see observer::not_granted.
+///   a `try_acquire` found the lock busy), `cancelled`, `shut_down` or `failed`. The outcomes are those of
+///   observer::not_granted.
 /// - `colock_waits_total`: acquires that had to wait.
 /// - `colock_releases_total`: locks that were released or detached. If the first attempt of a release fails, it is
 ///   finished in the background, and counted by `colock_cleanups_total` instead.
