@@ -30,11 +30,11 @@ struct COLOCK_EXPORT lease_clock
     using rep = std::chrono::nanoseconds::rep;
     /// The unit: nanoseconds.
     using period = std::chrono::nanoseconds::period;
-    /// A span of this clock. Range: about 292 years.
+    /// Duration in nanoseconds. Range: about 292 years.
     using duration = std::chrono::nanoseconds;
-    /// A point in time of this clock. The epoch is the start of the machine.
+    /// Time point of this clock. The epoch is the boot of the machine.
     using time_point = std::chrono::time_point<lease_clock>;
-    /// The clock is never set.
+    /// True, because the clock is never set.
     static constexpr bool is_steady = true;
 
     /// Returns the current time.

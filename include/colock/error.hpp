@@ -78,9 +78,9 @@ struct error_context
     std::string detail{};
     /// Number of attempts that the retry policy has counted, if the policy ended the call; otherwise 0.
     std::size_t counted_attempts = 0;
-    /// See retry_error::holder.
+    /// Owner of the conflicting lock; empty if it is unknown. Set only for a retry_error.
     std::string holder{};
-    /// See retry_error::retry_after.
+    /// Remaining ttl of the conflicting lock, if it is known. Set only for a retry_error.
     std::optional<std::chrono::nanoseconds> retry_after{};
 };
 
@@ -88,25 +88,25 @@ struct error_context
 class COLOCK_EXPORT error : public boost::system::system_error
 {
 public:
-    /// Makes an exception. colock makes its exceptions by itself; a test may need one.
+    /// Makes an exception, for tests. colock makes the exceptions that it throws.
     error(error_code code, error_context context);
 
     /// Returns one line of text: the backend, the key, the error and the remedy. A key is cut to 80 bytes, and control
     /// characters are escaped.
     [[nodiscard]] const char* what() const noexcept override;
-    /// Returns error_context::key.
+    /// Returns the key of the lock; empty if the operation has no key.
     [[nodiscard]] const std::string& key() const noexcept { return context().key; }
-    /// Returns error_context::backend.
+    /// Returns the name of the backend: "memory", "redis", ...
     [[nodiscard]] const std::string& backend() const noexcept { return context().backend; }
-    /// Returns error_context::attempts.
+    /// Returns the number of requests so far, whether or not the retry policy counts them; 0 if nothing was sent.
     [[nodiscard]] std::size_t attempts() const noexcept { return context().attempts; }
-    /// Returns error_context::elapsed.
+    /// Returns the time from the start of the call to the error.
     [[nodiscard]] std::chrono::nanoseconds elapsed() const noexcept { return context().elapsed; }
     /// Returns the error code of the driver. Empty if the error was detected by colock itself.
     [[nodiscard]] const error_code& cause() const noexcept { return context().cause; }
-    /// Returns error_context::detail.
+    /// Returns a description of the error. Contains neither credentials nor tokens.
     [[nodiscard]] const std::string& detail() const noexcept { return context().detail; }
-    /// Returns error_context::counted_attempts.
+    /// Returns the number of attempts that the retry policy has counted, if it ended the call; otherwise 0.
     [[nodiscard]] std::size_t counted_attempts() const noexcept { return context().counted_attempts; }
 
 protected:
@@ -133,12 +133,12 @@ public:
     using error::error;
 
     /// Returns the owner (`acquire_options::owner`) of the lock that excluded this acquire at the last attempt. Empty
-    /// if the backend has not named it, or if it is not known which caller of this locker comes next.
+    /// if the backend has not named the owner, or if another caller of this locker is ahead and has no answer yet.
     [[nodiscard]] const std::string& holder() const noexcept { return context().holder; }
-    /// Returns the time until the lock of the holder expires, counted from the end of the acquire, unless that lock is
-    /// renewed. Empty if it is not known, or if the lock has no ttl. Zero if the lock should have expired already.
+    /// Returns the remaining ttl of the conflicting lock at the end of the acquire; a renewal extends it. Empty if it
+    /// is unknown or the lock has no ttl; zero if the lock should have expired.
     ///
-    /// A server can pass it on to its client, for example as the header `Retry-After`.
+    /// A server can send this time to its client, for example as `Retry-After`.
     [[nodiscard]] const std::optional<std::chrono::nanoseconds>& retry_after() const noexcept
     {
         return context().retry_after;

@@ -69,10 +69,10 @@ struct lost_lock
 ///
 /// An empty group has no locks. A default-constructed or moved-from group also has no locker: its `acquire` and `lost`
 /// fail with validation_error `invalid_options`, its `extend` and `release` return an empty list. Its `async_`
-/// functions throw this exception when they are called, because there is no executor to complete on.
+/// functions throw `invalid_options` at the call, because there is no executor on which to complete.
 ///
-/// The `async_` functions refer to the group: it must exist, at the same place, until the operation has been initiated,
-/// and for `async_acquire` until the operation has completed.
+/// The group must not be moved or destroyed until an `async_` operation is initiated, and during an `async_acquire` not
+/// until it completes.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 ///
@@ -80,8 +80,9 @@ struct lost_lock
 class COLOCK_EXPORT [[nodiscard]] lock_group
 {
 public:
-    /// Makes an empty group without an id and a locker. It cannot acquire locks.
+    /// Makes an empty group without an id or a locker. It cannot acquire locks.
     lock_group() noexcept = default;
+    /// Moves the group. `other` is empty afterwards.
     lock_group(lock_group&& other) noexcept = default;
     /// Releases the current locks in the background, as the destructor does, and takes over `other`.
     lock_group& operator=(lock_group&& other) noexcept;
@@ -137,9 +138,9 @@ public:
     ///     others. The locks of this handle have been released as far as possible.
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> release();
 
-    /// Completes when the lease of the first lock of this handle has ended, with its key and the reason; at once if a
-    /// lease has ended already. If several have ended, reports the one that was acquired first. Locks that are acquired
-    /// or taken out after the call do not change it: it waits for the locks that the handle contains at the call.
+    /// Completes as soon as the lease of any lock of this handle has ended, with the key and the reason; at once if one
+    /// has ended already. If several have ended, the lock that was acquired first is reported. The wait covers exactly
+    /// the locks that the handle contains at the call.
     ///
     /// Cancellation: all types end the wait with `operation_aborted`.
     /// \throws validation_error `invalid_options`: the group has no locks

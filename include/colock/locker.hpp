@@ -170,10 +170,9 @@ public:
 
     /// Acquires all locks or none, as acquire_all does, runs `body`, and releases the locks.
     ///
-    /// The keys are group_members, a list in braces as for acquire_all, or a vector of keys. The body takes
-    /// `lock_group&` or nothing. Otherwise the function is like the `with_lock` of one key. The body is cancelled when
-    /// the first lock is lost or can soon end. Locks that the body adds to the group are released, too, but their loss
-    /// does not cancel the body.
+    /// The function is like the `with_lock` of one key, with these differences. The keys are group_members: a braced
+    /// list, or a vector of keys. The body takes `lock_group&` or nothing, and is cancelled as soon as any of the locks
+    /// is lost or can soon end. Locks that the body adds are released too, but their loss does not cancel the body.
     /// \throws lost_error `lost`: one of the leases was lost before the body ended. `key()` names the lock.
     template <detail::key_list Keys = std::initializer_list<group_member>, class Body>
         requires detail::lock_body<Body, lock_group>
@@ -222,7 +221,7 @@ public:
 
     /// Returns the locks that this locker holds, the oldest first.
     [[nodiscard]] std::vector<held_lock> held_locks() const;
-    /// Returns the counters and current numbers of this locker.
+    /// Returns the statistics of this locker.
     [[nodiscard]] locker_stats stats() const;
     /// Returns the options of this locker, with the owner and host that are stored with its locks.
     [[nodiscard]] locker_options defaults() const;

@@ -32,10 +32,10 @@ COLOCK_EXPORT [[nodiscard]] const char* to_string(log_level level) noexcept;
 /// Selects how a line of the log is written. The names and values of the fields are the same in both formats.
 enum class log_format : unsigned char
 {
-    /// `2026-11-27T13:42:19.123Z info lost key="a:b" ...`. Control characters and bytes that are not valid UTF-8 are
+    /// `2026-11-27T13:42:19.123Z error lost key="a:b" ...`. Control characters and bytes that are not valid UTF-8 are
     /// written as `\xNN`.
     text,
-    /// `{"time":"2026-11-27T13:42:19.123Z","level":"info","event":"lost","key":"a:b",...}`. Bytes that are not valid
+    /// `{"time":"2026-11-27T13:42:19.123Z","level":"error","event":"lost","key":"a:b",...}`. Bytes that are not valid
     /// UTF-8 are replaced by U+FFFD.
     json,
 };
@@ -56,8 +56,7 @@ struct logging_options
 /// - info: `ready`, `reconnected`; `not_granted` of an acquire that was exhausted or shut down; `lost` because of a
 ///   shutdown or a fork of this process
 /// - warning: `suspended`, `unreachable`, `warning`, `at_risk`, `possible_deadlock`; each other `not_granted`;
-/// `settled`
-///   without proof
+///   `settled` without proof
 /// - error: each other `lost`
 ///
 /// Times are those of the system clock, in UTC and with milliseconds. Durations are in milliseconds (`waited_ms`,

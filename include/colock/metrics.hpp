@@ -23,11 +23,11 @@ class metrics_table;
 /// Options of metrics.
 struct metrics_options
 {
-    /// The prefix of a key ends before the first of these characters. A key without it is its own prefix.
+    /// The prefix of a key ends before the first delimiter. A key without a delimiter is its own prefix.
     char delimiter = ':';
-    /// Maximum number of prefixes that are counted separately, in the order of their first event. All further ones, and
-    /// those that are empty, longer than 128 bytes, not valid UTF-8 or that contain control characters, are counted
-    /// together as `other`. Range: 0 to 10,000.
+    /// Maximum number of prefixes that are counted separately, in the order of their first event. All other prefixes
+    /// are counted together as `other`, and so are prefixes that are empty, longer than 128 bytes, invalid UTF-8, or
+    /// contain control characters. Range: 0 to 10,000.
     std::size_t max_prefixes = 100;
     /// Upper bounds of the buckets of `colock_wait_seconds`, without the last bucket, which has no bound. At least one,
     /// at most 100; positive and ascending.
@@ -48,14 +48,15 @@ struct metrics_options
 ///
 /// Counters with the label `prefix`, the part of the key before the first delimiter:
 /// - `colock_acquires_total`: acquires that ended. Label `outcome`: `granted`, `exhausted` (the retry policy ended, or
-///   a `try_acquire` found the lock busy), `cancelled`, `shut_down` or `failed`. The outcomes are those of
-///   observer::not_granted.
+///   a `try_acquire` found the lock busy), `cancelled`, `shut_down` or `failed`. All outcomes except `granted` are the
+///   reasons of observer::not_granted.
 /// - `colock_waits_total`: acquires that had to wait.
 /// - `colock_releases_total`: locks that were released or detached. If the first attempt of a release fails, it is
 ///   finished in the background, and counted by `colock_cleanups_total` instead.
 /// - `colock_losses_total`: locks that were lost. Label `reason`, see lost_reason.
-/// - `colock_renewals_total`: leases that were renewed. `colock_at_risk_total`: events observer::at_risk.
-/// - `colock_cleanups_total`: events observer::settled. Label `proven`: `true` or `false`.
+/// - `colock_renewals_total`: leases that were renewed.
+/// - `colock_at_risk_total`: calls of observer::at_risk.
+/// - `colock_cleanups_total`: calls of observer::settled. Label `proven`: `true` or `false`.
 ///
 /// Histograms with the label `prefix`:
 /// - `colock_wait_seconds`: time from the call of an acquire to its grant.
@@ -63,8 +64,9 @@ struct metrics_options
 ///   `colock_losses_total` count.
 ///
 /// Counters with the label `backend`, the name of the adapter: `colock_reconnects_total`, `colock_suspensions_total`,
-/// `colock_unreachable_total`, `colock_warnings_total`. They count the events of the same names. An event is
-/// counted once if all lockers of the adapter have the same observer.
+/// `colock_unreachable_total`, `colock_warnings_total`. They count `reconnected`, `suspended`, `unreachable` and
+/// `warning`. Give all lockers of an adapter the same observer object, even if it is an observer_list: with several
+/// lists that contain these metrics, each event is counted several times.
 class COLOCK_EXPORT metrics : public observer
 {
 public:
@@ -77,12 +79,13 @@ public:
     /// Value of the HTTP header `Content-Type` for `text()`.
     static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
-    /// Returns the metrics in the text format of Prometheus, version 0.0.4. The counters of one prefix are of the same
-    /// moment. The size is limited by the number of prefixes and buckets.
-    /// \param lockers their present numbers are added up in the gauges `colock_held`, `colock_waiting` and
-    ///     `colock_settling`; see locker_stats. These numbers cannot be counted by events.
+    /// Returns the metrics in the text format of Prometheus, version 0.0.4. All counters are read at the same moment.
+    /// The size is limited by the number of prefixes and buckets.
+    /// \param lockers the gauges `colock_held`, `colock_waiting` and `colock_settling` are the sums over these lockers;
+    ///     see locker_stats. These numbers cannot be derived from events.
     /// \param backends for each name of an adapter, the gauge `colock_backend_up` is 0 if one of these adapters cannot
-    ///     be reached at present, and otherwise 1. It is also 0 while a connection is made. A null pointer is ignored.
+    ///     be reached at present, and otherwise 1. The gauge is also 0 while an adapter connects. A null pointer is
+    ///     ignored.
     [[nodiscard]] std::string text(
         const std::vector<locker>& lockers = {}, const std::vector<std::shared_ptr<adapter>>& backends = {}) const;
 

@@ -21,9 +21,9 @@ namespace colock::inline v0 {
 /// another event is being reported, on another thread or inside an observer function. It is then reported after that
 /// event, by the same thread.
 ///
-/// Each acquire ends with `granted` or `not_granted`. The events of one lock are `granted` and then `released`, or
-/// `granted`, `lost` and then `settled`. For an exclusive key, `released` is reported before the next `granted`,
-/// provided that the backend's answers arrive in the order in which the backend made them.
+/// Each acquire ends with `granted` or `not_granted`. After `granted` follow `released`; or `settled`, if a release is
+/// finished in the background; or `lost` and then `settled`. For an exclusive key, `released` precedes the next
+/// `granted`, provided that the backend's answers arrive in the order in which it made them.
 class COLOCK_EXPORT observer
 {
 public:
@@ -56,10 +56,10 @@ public:
     /// An acquire starts to wait because the lock is busy or other callers are ahead in the queue. Not reported if the
     /// acquire waits for a backend that does not answer.
     virtual void waiting(std::string_view key) noexcept { static_cast<void>(key); }
-    /// With `locker_options::debug`: an acquire has waited for at least a second for a key that this locker itself has
-    /// held for at least a second. If the holder is the caller of that acquire, it waits for itself, because locks are
-    /// not reentrant. If the holder is another caller, it is only slow. Reported once for each acquire. `held_for` is
-    /// the time since the grant, `acquired_at` the place of the acquire that was granted; see acquire_options::where.
+    /// With `locker_options::debug`: an acquire has waited at least one second for a key that this locker has held for
+    /// at least one second. Possible causes: the caller holds the key itself (locks are not reentrant), two callers
+    /// wait for each other, or the holder is slow. Reported once per acquire. `held_for` is the time since the grant;
+    /// `acquired_at` is the source location of the granted acquire (acquire_options::where).
     virtual void possible_deadlock(
         std::string_view key, std::chrono::nanoseconds held_for, const std::source_location& acquired_at) noexcept
     {
@@ -73,7 +73,7 @@ public:
     /// An acquire ended without a lock, after `waited`. An `acquire_all` reports this for each of its keys. `why`:
     /// - `errc::retry_exhausted`: the retry policy ended, or a `try_acquire` found the lock busy.
     /// - `boost::asio::error::operation_aborted`: the acquire was cancelled, or was destroyed with its execution
-    /// context.
+    ///   context.
     /// - `errc::shutting_down`: the locker was shut down, or the execution context of its adapter was destroyed.
     /// - any other code: the error of the acquire. For rejected input, `waited` is zero.
     virtual void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept
@@ -102,8 +102,8 @@ public:
     {
         static_cast<void>(key), static_cast<void>(held_for);
     }
-    /// A lost lock, or an acquire that was abandoned by its caller or whose outcome was unknown, holds nothing any
-    /// more. `proven` is false if the backend could not prove this; in that case the ttl has passed.
+    /// A lost lock, a release that was not answered, or an acquire that was abandoned or whose outcome was unknown, no
+    /// longer holds anything. `proven` is false if the backend could not prove this; in that case the ttl has passed.
     virtual void settled(std::string_view key, bool proven) noexcept
     {
         static_cast<void>(key), static_cast<void>(proven);

@@ -13,8 +13,8 @@
 
 namespace colock::inline v0 {
 
-/// An observer that forwards each event to several observers, in their order. For example, a locker can have a
-/// logging_observer and metrics. Thread-safe, as the observers are.
+/// An observer that forwards each event to several observers, in the order of the list. For example, a locker can have
+/// a logging_observer and metrics. Thread-safe if all of them are.
 class COLOCK_EXPORT observer_list : public observer
 {
 public:

@@ -61,9 +61,9 @@ struct acquire_options
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Name of the requester's host, for people and tools. Default: that of the locker. At most 256 bytes, no NUL.
     std::string host{};
-    /// Place of the call, for observer::possible_deadlock. Default: where the options are written, which is the place
-    /// of the call unless they are stored in a variable. An `async_` function, or a `with_lock`, that is called without
-    /// options has a place in colock.
+    /// Source location that observer::possible_deadlock reports. Default: where the acquire_options are made. If an
+    /// `async_` function or `with_lock` is called without options, this is a line inside colock; pass `{}` to get the
+    /// line of the call.
     std::source_location where = std::source_location::current();
 };
 
@@ -81,9 +81,9 @@ struct background_purge
 /// Defaults and limits of a locker. The constructor of the locker checks them and throws validation_error.
 struct locker_options
 {
-    /// The ttl of an acquire without its own. Range: as for acquire_options::ttl.
+    /// Default of acquire_options::ttl, with the same range.
     std::chrono::milliseconds ttl{std::chrono::seconds(30)};
-    /// The retry policy of an acquire without its own.
+    /// Default of acquire_options::retry.
     retry_policy retry = retry_policy::forever();
     /// Default: the process id.
     std::string owner{};
@@ -97,15 +97,15 @@ struct locker_options
     /// Time before the end of the lease at which `with_lock` cancels its body. Default: a tenth of the ttl, at most 1
     /// s.
     std::optional<std::chrono::milliseconds> stop_margin{};
-    /// See acquire_options. Default: none.
+    /// Default of acquire_options::max_hold, with the same range; empty: no limit.
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Receives the events of all locks of this locker. Default: none.
     std::shared_ptr<colock::observer> observer{};
     /// Options of the background purge, which one locker of all processes runs at a time. Default: no purge.
     std::optional<background_purge> purge{};
     /// Reports acquires that wait for a lock of this locker, see observer::possible_deadlock. Each acquire then
-    /// allocates memory for its place, and each waiter is woken once per second and compared with the held locks. Has
-    /// no effect without an observer. Default: off, which costs nothing.
+    /// allocates memory for its source location, and each waiter is woken once per second and compared with the held
+    /// locks. Has no effect without an observer. Default: off, which costs nothing.
     bool debug = false;
 };
 

@@ -25,19 +25,19 @@ struct retry_attempt
     lease_clock::duration previous_delay{0};
 };
 
-/// Returned by a custom retry function to end the acquire.
+/// Type of retry_stop.
 struct retry_stop_t
 {
 };
-/// The result of a custom retry function that ends the acquire.
+/// Value that a custom retry function returns to end the acquire.
 inline constexpr retry_stop_t retry_stop{};
 
 /// Result of a custom retry function: a delay or retry_stop. Zero means at once; a negative delay counts as zero.
 class COLOCK_EXPORT retry_decision
 {
 public:
-    /// Tries again after this delay, at most 3650 days, or ends with retry_stop. Implicit, so that a function may
-    /// return either.
+    /// Makes a decision from a delay, at most 3650 days, or from retry_stop. Implicit, so that a function may return
+    /// either.
     template <class Rep, class Period>
     constexpr retry_decision(std::chrono::duration<Rep, Period> delay)
         : delay_(std::clamp(saturating_cast(delay), lease_clock::duration::zero(), max_delay))

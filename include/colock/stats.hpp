@@ -32,14 +32,14 @@ struct locker_stats
     std::chrono::nanoseconds waited_total{0};
     /// The longest of these waiting times.
     std::chrono::nanoseconds waited_longest{0};
-    /// Acquires that ended without a lock, because their retry policy ended. This and the next three counters match
-    /// observer::not_granted. `acquire_all` counts each key.
+    /// Acquires whose retry policy ended, or a `try_acquire` that found the lock busy. This and the next three counters
+    /// count the calls of observer::not_granted by their reason: once for each key of an `acquire_all`.
     std::uint64_t exhausted = 0;
-    /// Ended by a cancellation of the caller.
+    /// Acquires that were cancelled by the caller, or destroyed with their execution context.
     std::uint64_t cancelled = 0;
-    /// Ended by a shutdown of the locker.
+    /// Acquires that ended because the locker was shut down, or the adapter's context was destroyed.
     std::uint64_t shut_down = 0;
-    /// Ended with any other error, including rejected input.
+    /// Acquires that ended with any other error, including rejected input.
     std::uint64_t failed = 0;
     /// Automatic renewals that succeeded.
     std::uint64_t renewals = 0;
@@ -48,9 +48,9 @@ struct locker_stats
     /// Number of losses by lost_reason, whether they are reported to a handle, to an observer or to a `with_lock`.
     /// `released` is not a loss, and its number is always 0.
     std::array<std::uint64_t, lost_reason_count> losses{};
-    /// Locks that were released by their holders.
+    /// Locks that were released or detached by their holders.
     std::uint64_t releases = 0;
-    /// Acquires that were cleaned up in the background.
+    /// Acquires, releases and lost locks that were cleaned up in the background.
     std::uint64_t settled = 0;
     /// The part of `settled` for which the backend could not prove that nothing is held; the ttl of these locks has
     /// passed. Also counts the grants on masters of a quorum that could not be reached to remove them.

@@ -56,7 +56,7 @@ struct COLOCK_EXPORT lock_status
     /// Wall-clock time of the grant, for people, by the backend's clock if it has one; empty if the backend does not
     /// store it. It does not affect any decision.
     std::optional<std::chrono::system_clock::time_point> created{};
-    /// Time of the last renewal or extension; as `created`.
+    /// Time of the last renewal or extension. Empty under the same conditions as `created`.
     std::optional<std::chrono::system_clock::time_point> renewed{};
     /// Time until the lock expires in the backend; empty for a lock without ttl. Not negative.
     std::optional<std::chrono::milliseconds> remaining{};
@@ -95,9 +95,9 @@ struct COLOCK_EXPORT filter
     std::optional<std::string> owner{};
     /// The lock has this mode.
     std::optional<lock_mode> mode{};
-    /// Created before this time.
+    /// The lock was created before this time.
     std::optional<std::chrono::system_clock::time_point> created_before{};
-    /// Created at this time or later.
+    /// The lock was created at this time or later.
     std::optional<std::chrono::system_clock::time_point> created_after{};
     /// The remaining time is less than this. A lock without ttl never matches.
     std::optional<std::chrono::milliseconds> remaining_below{};

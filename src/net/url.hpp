@@ -32,7 +32,8 @@ struct parameter
 /// encoding them, and the errors of Boost.URL do not say which part to correct.
 ///
 /// Holds views into the text from which it was made. An invalid URL throws `validation_error` with `invalid_options`.
-/// The message describes the problem without quoting the URL, because the URL may contain a password.
+/// Because a URL may contain a password, the message quotes only parts of it that cannot be secret, such as the scheme
+/// or the name of a parameter.
 class url
 {
 public:

@@ -33,8 +33,8 @@ struct option_text
     [[noreturn]] void refuse(std::string_view why) const;
 };
 
-// Each parses the value, and throws `validation_error` if its form is wrong. The range is checked later, together with
-// that of the options that are given in the program.
+// Each overload of parse() reads the value, and throws `validation_error` if its form is wrong. The range is checked
+// later, together with the ranges of the options that are given in the program.
 
 /// A whole number with a unit (`ms`, `s`, `m` or `h`), or `max` for the longest duration.
 void parse(const option_text& from, std::chrono::milliseconds& to);
@@ -72,7 +72,8 @@ void set_member(Options& to, const option_text& from)
     store(from, (to.*....*Path), (unset.*....*Path), std::move(given));
 }
 
-/// The same for an enumeration. `Names` contains the names of its enumerators in the order of their values, from 0.
+/// Stores the value of an enumeration in a member. `Names` contains the names of its enumerators in the order of their
+/// values, from 0.
 template <const auto& Names, auto Member, class Options>
 void set_choice(Options& to, const option_text& from)
 {

@@ -18,7 +18,7 @@ namespace {
 using remote::set_choice;
 using remote::set_member;
 
-/// In the order of the enumerators.
+/// Names of the layouts, in the order of the enumerators.
 constexpr std::string_view layouts[] = {"standard", "plain"};
 
 constexpr remote::url_option<options> all_options[] = {

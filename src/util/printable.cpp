@@ -25,7 +25,7 @@ std::size_t character_size(std::string_view text)
     const auto rest = text.substr(1, size > 0 ? size - 1 : 0);
     if (size == 0 || size > text.size() || !std::all_of(rest.begin(), rest.end(), is_continuation_byte))
         return 0;
-    // Overlong encodings, surrogates, and code points beyond the last one.
+    // Overlong encodings, surrogates, and code points above U+10FFFF.
     const auto second = static_cast<byte>(rest.front());
     const bool is_invalid = (first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0) ||
                             (first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90);

@@ -15,7 +15,7 @@ using remote::set_member;
 
 constexpr std::size_t max_chroot_size = 255;
 
-/// In the order of the enumerators.
+/// Names of the layouts, in the order of the enumerators.
 constexpr std::string_view layouts[] = {"standard", "curator_mutex", "curator_read_write"};
 
 constexpr remote::url_option<options> all_options[] = {

@@ -39,7 +39,8 @@ struct options
     /// - `tls=true`, `tlsCAFile`, `tlsCertificateKeyFile`: see `tls`
     /// - `w=majority`, `appName`, `retryWrites`, `retryReads`: accepted, without effect
     ///
-    /// Parameters can also be the options below. All other parameters are rejected, and so is `mongodb+srv://`.
+    /// The options below can also be given as parameters. All other parameters are rejected, and so is
+    /// `mongodb+srv://`.
     std::string url = "mongodb://127.0.0.1:27017";
     /// Name of the database. Default: the database in the path of the URL, unless that is `admin`, `local` or `config`;
     /// else `colock`.
@@ -52,12 +53,13 @@ struct options
     /// time series. The same is true if the collection has a collation, a unique index other than that of `_id`, or a
     /// validator that rejects colock's documents.
     std::string collection = "locks";
-    /// User in UTF-8, if the URL does not give one. If it does, both must be the same.
+    /// User name in UTF-8. If the URL also contains a user, it must be the same.
     std::string user{};
-    /// Password in UTF-8, if the URL does not give one. If it does, both must be the same.
+    /// Password in UTF-8. If the URL also contains a password, it must be the same.
     std::string password{};
-    /// Used only with `tls=true`. Files that `tlsCAFile` and `tlsCertificateKeyFile` also name must be the same. The
-    /// host to be verified is the host in the URL, or the host name that the replica set reports for its primary.
+    /// Used only with `tls=true`. If `tlsCAFile` or `tlsCertificateKeyFile` also names a file, it must be the same
+    /// file. The host to be verified is the host in the URL, or the host name that the replica set reports for its
+    /// primary.
     tls_options tls{};
     /// Maximum duration of an operation. After it, an operation fails with `errc::unavailable` if it was certainly not
     /// sent, else with `errc::outcome_unknown`. Also the time that a write may wait for a majority. Range: 10 ms to 1
@@ -94,7 +96,7 @@ enum class waiting_by : unsigned char
     nothing,
     /// A change stream reports each release.
     change_stream,
-    /// Each waiter tries again at `options::poll_interval`.
+    /// Each waiter tries again at intervals of `options::poll_interval`.
     poll,
 };
 
@@ -123,7 +125,7 @@ COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
 ///
 /// Cancellation: not supported; the function ends within the operation timeout.
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of);
-/// `void(error_code)`. The default executor of the handler is that of the adapter, which must not be null.
+/// `void(error_code)`. `of` must not be null: its executor is the default executor of the handler.
 template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
 auto async_create_indexes(std::shared_ptr<adapter> of, CompletionToken&& completion_token = CompletionToken())
 {

@@ -50,11 +50,11 @@ struct options
     /// Prefix of the name of every key. Default: `{colock}:`, or nothing with `layout::plain`. In the standard layout
     /// it must end with a colon. The braces keep all keys in one slot of a cluster. At most 128 bytes, no NUL.
     std::optional<std::string> prefix{};
-    /// Format in which the locks are stored. All processes must use the same.
+    /// Format in which the locks are stored. All processes must use the same layout.
     redis::layout layout = redis::layout::standard;
-    /// User, if the URL does not give one. If it does, both must be the same.
+    /// User name. If the URL also contains a user, it must be the same.
     std::string user{};
-    /// Password, if the URL does not give one. If it does, both must be the same.
+    /// Password. If the URL also contains a password, it must be the same.
     std::string password{};
     /// User for the Sentinels, if they require authentication.
     std::string sentinel_user{};

@@ -179,7 +179,8 @@ public:
     void attach(const std::shared_ptr<observer>& listener);
     /// Registers a contact_watcher. Keeps a weak reference.
     void watch_contact(const std::shared_ptr<contact_watcher>& watcher);
-    /// Counts a locker of this adapter; each locker adds and removes itself. The first user cancels a close.
+    /// Registers a locker; each locker calls this function and remove_user() for itself. The first user cancels a
+    /// close.
     void add_user() noexcept;
     /// Removes a locker. Returns true if no locker is left.
     [[nodiscard]] bool remove_user() noexcept;
@@ -202,30 +203,31 @@ public:
     /// established.
     [[nodiscard]] virtual failure_ptr trouble() const;
 
-    /// Awaits start_create. For direct use, for example in tests, like the next functions. If the lease matters, call
-    /// `set_sent` on the claim before. Cancellation: not supported; the functions return when the operation has ended.
+    /// Awaitable form of start_create. This function and the next ones are for direct use, for example in tests. If the
+    /// lease matters, call `set_sent` on the claim before. Cancellation: not supported; the functions return when the
+    /// operation has ended.
     [[nodiscard]] asio::awaitable<create_outcome> create(claim_ptr claim);
-    /// Awaits start_release.
+    /// Awaitable form of start_release.
     [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim);
-    /// Awaits start_abandon.
+    /// Awaitable form of start_abandon.
     [[nodiscard]] asio::awaitable<release_outcome> abandon(claim_ptr claim);
-    /// Awaits start_extend.
+    /// Awaitable form of start_extend.
     [[nodiscard]] asio::awaitable<extend_outcome> extend(claim_ptr claim, std::chrono::milliseconds ttl);
-    /// Awaits start_is_valid.
+    /// Awaitable form of start_is_valid.
     [[nodiscard]] asio::awaitable<valid_outcome> is_valid(claim_ptr claim);
-    /// Awaits start_wait.
+    /// Awaitable form of start_wait.
     [[nodiscard]] asio::awaitable<woken> wait(claim_ptr claim, lease_clock::time_point until);
-    /// Awaits start_hand_over.
+    /// Awaitable form of start_hand_over.
     [[nodiscard]] asio::awaitable<hand_over_outcome> hand_over(claim_ptr held, claim_ptr next);
-    /// Awaits start_inspect.
+    /// Awaitable form of start_inspect.
     [[nodiscard]] asio::awaitable<list_outcome> inspect(std::string key);
-    /// Awaits start_break.
+    /// Awaitable form of start_break.
     [[nodiscard]] asio::awaitable<list_outcome> break_key(std::string key);
-    /// Awaits start_list.
+    /// Awaitable form of start_list.
     [[nodiscard]] asio::awaitable<list_outcome> list(filter which, std::string cursor = {});
-    /// Awaits start_purge.
+    /// Awaitable form of start_purge.
     [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit, std::string cursor = {});
-    /// Awaits start_close.
+    /// Awaitable form of start_close.
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:

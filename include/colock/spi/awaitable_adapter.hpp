@@ -42,21 +42,21 @@ public:
     void start_close(lease_clock::duration deadline, completion<closed> done) final;
 
 protected:
-    /// Implements adapter::start_create.
+    /// Must be overridden: the body of adapter::start_create.
     [[nodiscard]] virtual asio::awaitable<create_outcome> do_create(claim_ptr claim) = 0;
-    /// Implements adapter::start_release.
+    /// Must be overridden: the body of adapter::start_release.
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim) = 0;
-    /// Default: `do_release`. This is correct only if there is no queue, and requests cannot arrive late or out of
-    /// order.
+    /// May be overridden: the body of adapter::start_abandon. Default: `do_release`, which is correct only if there is
+    /// no queue, and requests cannot arrive late or out of order.
     [[nodiscard]] virtual asio::awaitable<release_outcome> do_abandon(claim_ptr claim);
-    /// Implements adapter::start_extend.
+    /// Must be overridden: the body of adapter::start_extend.
     [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(claim_ptr claim, std::chrono::milliseconds ttl) = 0;
-    /// Implements adapter::start_is_valid.
+    /// Must be overridden: the body of adapter::start_is_valid.
     [[nodiscard]] virtual asio::awaitable<valid_outcome> do_is_valid(claim_ptr claim) = 0;
 
-    /// Returns when the lock may be free. It may return early, and it may throw. It must check whether the lock is
-    /// already free, because a release between the busy answer and this call must not be missed. Default: returns at
-    /// `until`.
+    /// May be overridden: the body of adapter::start_wait. Returns when the lock may be free. It may return early, and
+    /// it may throw. It must check whether the lock is already free, because a release between the busy answer and this
+    /// call must not be missed. Default: returns at `until`.
     ///
     /// `cancel_wait` cancels the coroutine by Asio's cancellation (terminal). The signal is emitted on the strand of
     /// the coroutine, which uses the adapter's executor; the operation that the coroutine awaits ends with
@@ -64,22 +64,26 @@ protected:
     /// begin before this coroutine has ended. The coroutine must therefore not access `claim::slot` after it was
     /// cancelled.
     [[nodiscard]] virtual asio::awaitable<void> do_wait(claim_ptr claim, lease_clock::time_point until);
-    /// Default: `do_release` (or `do_abandon` for a claim that is in doubt), and then `do_create`.
+    /// May be overridden: the body of adapter::start_hand_over. Default: `do_release` (or `do_abandon` for a claim that
+    /// is in doubt), and then `do_create`.
     [[nodiscard]] virtual asio::awaitable<hand_over_outcome> do_hand_over(claim_ptr held, claim_ptr next);
-    /// Required for `capabilities::list`, like the next three functions. Default: `errc::unsupported`.
+    /// May be overridden: the body of adapter::start_inspect. Required for `capabilities::list`, like the next three
+    /// functions. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_inspect(std::string key);
-    /// Implements adapter::start_break. Default: `errc::unsupported`.
+    /// May be overridden: the body of adapter::start_break. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_break(std::string key);
-    /// Implements adapter::start_list. Default: `errc::unsupported`.
+    /// May be overridden: the body of adapter::start_list. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
-    /// Implements adapter::start_purge. Default: `errc::unsupported`.
+    /// May be overridden: the body of adapter::start_purge. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
-    /// Required for `capabilities::groups` and `capabilities::extends_groups`. Default: `errc::unsupported`.
+    /// May be overridden: the body of adapter::start_group. Required for `capabilities::groups` and
+    /// `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(
         std::string id, group_action what, std::chrono::milliseconds ttl);
-    /// Required for `capabilities::tickets`, like `export_ticket`. Default: `errc::unsupported`.
+    /// May be overridden: the body of adapter::start_adopt. Required for `capabilities::tickets`, like `export_ticket`.
+    /// Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<create_outcome> do_adopt(std::string ticket, claim_ptr claim);
-    /// Default: does nothing, for an adapter without connections.
+    /// May be overridden: the body of adapter::start_close. Default: does nothing, for an adapter without connections.
     [[nodiscard]] virtual asio::awaitable<void> do_close(lease_clock::duration deadline);
 
 private:

@@ -45,7 +45,7 @@ struct claim_request
 class COLOCK_EXPORT claim
 {
 public:
-    /// Makes a claim that was not sent yet.
+    /// Makes a claim that has not been sent yet.
     explicit claim(claim_request&& request)
         : key_(std::move(request.key)), owner_(std::move(request.owner)), hash_(std::hash<std::string>{}(key_)),
           max_holders_(request.max_holders), ttl_(request.ttl.count()), mode_(request.mode), queues_(request.queues)

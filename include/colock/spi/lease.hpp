@@ -22,7 +22,7 @@ namespace colock::inline v0 {
 class COLOCK_EXPORT session_bound
 {
 public:
-    /// A time of lease_clock.
+    /// Time point of lease_clock.
     using time_point = lease_clock::time_point;
 
     /// Receives a notification when a session ends, once for all leases of the session. Implemented by the core, which
@@ -30,14 +30,14 @@ public:
     class watcher
     {
     public:
-        /// Called once, when the session has ended, from the thread that has found this.
+        /// Called once, after the session has ended, on the thread that has detected the end.
         virtual void on_session_ended(const session_bound& session) noexcept = 0;
 
     protected:
         ~watcher() = default;
     };
 
-    /// Makes the bound of a session that lives until this time.
+    /// Makes the bound of a session that is known to be alive until this time.
     explicit session_bound(time_point until) noexcept : until_(until.time_since_epoch().count()) {}
     session_bound(const session_bound&) = delete;
     session_bound& operator=(const session_bound&) = delete;
@@ -77,7 +77,7 @@ private:
 class COLOCK_EXPORT lease
 {
 public:
-    /// A time of lease_clock.
+    /// Time point of lease_clock.
     using time_point = lease_clock::time_point;
 
     /// Returns the earlier of the two bounds.

@@ -126,12 +126,12 @@ struct extend_outcome
     failure_ptr error{};
 };
 
-/// Outcome of a query whether a claim holds the lock.
+/// Outcome of a query for whether a claim holds the lock.
 struct valid_outcome
 {
     /// The claim holds the lock; meaningless with an error.
     bool valid = false;
-    /// Null, or the reason of a failure.
+    /// Null, or the reason for a failure.
     failure_ptr error{};
 };
 
@@ -147,9 +147,9 @@ struct hand_over_outcome
 /// Outcome of a query for locks, or of a removal of locks.
 struct list_outcome
 {
-    /// The locks that were found or removed, also before a failure.
+    /// The locks that were found or removed, including those before a failure.
     std::vector<lock_status> locks{};
-    /// Null, or the reason of a failure.
+    /// Null, or the reason for a failure.
     failure_ptr error{};
     /// Cursor of the next page or step; empty after the last one.
     std::string next{};
@@ -181,7 +181,7 @@ struct group_outcome
 {
     /// The locks that were released or extended, with their status before the operation.
     std::vector<lock_status> locks{};
-    /// Null, or the reason of a failure.
+    /// Null, or the reason for a failure.
     failure_ptr error{};
 };
 

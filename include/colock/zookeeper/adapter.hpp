@@ -49,7 +49,7 @@ struct access_right
         remove = 8,
         /// Change access rights.
         admin = 16,
-        /// All of them.
+        /// All permissions.
         all = 31,
     };
     /// The permissions that this entry grants.
@@ -71,11 +71,11 @@ struct options
     /// exist. User, password and chroot are percent-decoded; a ',' in them is written `%2C`. User and password are sent
     /// as digest credentials over an unencrypted connection.
     std::string url = "zookeeper://127.0.0.1:2181";
-    /// Names of the nodes. All processes must use the same.
+    /// Naming scheme of the nodes. All processes must use the same layout.
     zookeeper::layout layout = zookeeper::layout::standard;
-    /// User, if the URL does not give one. If it does, both must be the same.
+    /// User name. If the URL also contains a user, it must be the same.
     std::string user{};
-    /// Password, if the URL does not give one. If it does, both must be the same.
+    /// Password. If the URL also contains a password, it must be the same.
     std::string password{};
     /// Access rights to every node that colock creates. Default: all rights for the user, or for everybody if there is
     /// no user. Every process that takes part needs all rights except admin. Other clients should not have the right to

@@ -9,8 +9,8 @@ namespace colock::inline v0::detail {
 
 namespace {
 
-/// How long the acquire has to wait, and the lock has to be held, before it is reported; and the time between two
-/// searches.
+/// Minimum time that an acquire has waited and the lock has been held before it is reported. Also the interval between
+/// two searches.
 constexpr auto search_interval = std::chrono::seconds(1);
 
 /// Returns a lock on the key of `wanted` that this locker holds; null if there is none. The locks of an incomplete

@@ -9,14 +9,14 @@
 
 namespace colock::inline v0::detail {
 
-/// The owner data of each claim of a locker with `locker_options::debug`: with the place of the acquire. So a record
-/// needs no memory for the place without this option.
+/// Owner data with the source location of the acquire. Used only with `locker_options::debug`, so that other records
+/// need no memory for it.
 struct located_owner_data : owner_data
 {
     std::source_location where;
 };
 
-/// Returns the place of the acquire of `subject`. Its locker must have `locker_options::debug`.
+/// Returns the source location of the acquire of `subject`. Its locker must have `locker_options::debug`.
 [[nodiscard]] inline const std::source_location& place_of(const record& subject) noexcept
 {
     return static_cast<const located_owner_data&>(subject.owner()).where;

@@ -46,7 +46,7 @@ void health_check::stop()
 
 void health_check::check(std::shared_ptr<void> owner)
 {
-    // From the first sent byte on, the server owes data: replies to the greeting, and later a reply to each PING.
+    // From the first sent byte on, the server must send data: replies to the greeting, and later a reply to each PING.
     const bool awaits_answer = received_nodes_ != 0 || connection_.get_usage().bytes_sent != 0;
     switch (liveness_.check(received_nodes_, awaits_answer)) {
     case remote::liveness::action::give_up:

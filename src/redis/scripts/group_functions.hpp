@@ -9,11 +9,12 @@ namespace colock::inline v0::redis::detail::lua {
 // followed by the key of its lock. The index is written by the script that grants the lock. An entry lasts a second
 // longer than its lock, so the index may contain expired holders, but it misses no current one.
 
-// Prepended, after form_functions, to each script that grants, extends or releases locks of a group.
-// update_expiry: sets the expiry of a sorted set to that of its last member. Returns an error if that member has
-// another form or the user may not set the expiry. index_add: adds members to the index; members and ttls alternate in
-// the arguments. Called after the first write. Returns an error if it fails. index_remove: removes members from the
-// index.
+// Prepended, after form_functions, to each script that grants, extends or releases locks of a group:
+// - update_expiry: sets the expiry of a sorted set to that of its last member. Returns an error if that member has
+//   another form or the user may not set the expiry.
+// - index_add: adds members to the index; members and ttls alternate in the arguments. Called after the first write.
+//   Returns an error if the write to the index fails.
+// - index_remove: removes members from the index.
 inline constexpr std::string_view group_functions = R"lua(
 local function update_expiry(set, form)
     local last = redis.pcall('ZRANGE', set, -1, -1, 'WITHSCORES')
