@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(observers)
     BOOST_TEST(watcher->losses() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(logging_and_metrics)
+BOOST_AUTO_TEST_CASE(metrics_of_a_logged_locker_count_its_grant)
 {
     const auto backend = colock::memory::make_adapter(io.get_executor());
     const auto counted = std::make_shared<colock::metrics>();

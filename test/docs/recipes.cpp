@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(concurrent_lookups_compute_one_value)
     BOOST_TEST(values.computed == 1);
 }
 
-BOOST_AUTO_TEST_CASE(concurrent_calls_are_limited)
+BOOST_AUTO_TEST_CASE(fourth_concurrent_call_waits)
 {
     provider slow;
     std::vector<colock::testing::running<int>> calls;

@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(making_an_adapter_does_no_io)
     BOOST_TEST(io.run() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(url_gives_options)
+BOOST_AUTO_TEST_CASE(url_with_options_makes_an_adapter)
 {
     const std::string password = "from a vault";
     //[ by_url

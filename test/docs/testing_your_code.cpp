@@ -51,7 +51,8 @@ asio::awaitable<std::string> take_stock(
 //]
 
 //[ run
-// Runs a coroutine to its end. A test whose coroutine waits for nothing that can happen fails after ten seconds.
+// Runs a coroutine to its end. If the coroutine waits for an event that never happens, the test fails after ten
+// seconds.
 template <class T>
 T run(asio::io_context& io, asio::awaitable<T> coroutine)
 {
@@ -67,7 +68,7 @@ T run(asio::io_context& io, asio::awaitable<T> coroutine)
 //]
 
 //[ fixture
-// One store, and two lockers that stand for two processes. An acquire does not wait.
+// One store, and two lockers that represent two processes. An acquire by `mine` does not wait.
 struct two_processes
 {
     asio::io_context io;
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(late_write_is_refused)
     //]
 }
 
-BOOST_AUTO_TEST_CASE(exceptions_can_be_made)
+BOOST_AUTO_TEST_CASE(retry_after_of_a_constructed_error_is_rounded_up)
 {
     //[ exception
     const colock::retry_error busy(colock::errc::retry_exhausted, {.key = "stock", .retry_after = 2500ms});

@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(single_attempt_at_a_busy_lock_is_reported_as_exhausted)
     }
 }
 
-BOOST_AUTO_TEST_CASE(cancelled_acquire_is_reported)
+BOOST_AUTO_TEST_CASE(cancelled_acquire_is_reported_as_operation_aborted)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(incomplete_group_reports_each_of_its_keys_once)
     }
 }
 
-BOOST_AUTO_TEST_CASE(adoption_of_a_used_ticket_is_reported)
+BOOST_AUTO_TEST_CASE(adoption_of_a_used_ticket_is_reported_as_not_held)
 {
     recorded_fixture fixture;
     auto& on = fixture.on;

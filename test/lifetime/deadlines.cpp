@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 // Deadlines by asio::cancel_after.
 BOOST_AUTO_TEST_SUITE(deadlines)
 
-BOOST_AUTO_TEST_CASE(diagnostics_work_inside_and_around_a_deadline)
+BOOST_AUTO_TEST_CASE(diagnostics_inside_and_around_cancel_after_keep_the_error)
 {
     busy_fixture on;
     const auto& locker = *on.locker;

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(waiter_for_a_lock_of_its_locker_is_reported_once_after_a_se
     }
 }
 
-BOOST_AUTO_TEST_CASE(waiter_with_a_retry_policy_is_reported)
+BOOST_AUTO_TEST_CASE(acquire_with_a_policy_reports_a_key_held_by_its_locker)
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind);
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(waiter_with_a_retry_policy_is_reported)
     }
 }
 
-BOOST_AUTO_TEST_CASE(waiter_of_a_group_is_reported)
+BOOST_AUTO_TEST_CASE(acquire_all_reports_a_key_held_by_its_locker)
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind);
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(waiter_of_a_group_is_reported)
     }
 }
 
-BOOST_AUTO_TEST_CASE(holder_that_comes_later_is_reported)
+BOOST_AUTO_TEST_CASE(waiter_is_reported_one_second_after_its_locker_gets_the_lock)
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_reported_without_debugging)
     }
 }
 
-BOOST_AUTO_TEST_CASE(place_is_that_of_the_options)
+BOOST_AUTO_TEST_CASE(report_of_an_async_acquire_names_the_line_of_its_options)
 {
     debug_fixture fixture(backend_kind::memory);
     auto& on = fixture.on;

@@ -62,7 +62,7 @@ std::vector<row> read_table(const std::string& file)
     std::vector<row> rows;
     bool is_inside = false;
     for (std::string line; std::getline(text, line);) {
-        if (line.starts_with("| option | URL key | default | range |")) {
+        if (line.starts_with("| option | in the URL | default | range |")) {
             is_inside = true;
             std::getline(text, line);
         } else if (is_inside && line.starts_with("|")) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(pages_list_exactly_the_keys_that_are_known)
     }
 }
 
-BOOST_AUTO_TEST_CASE(ranges_are_those_of_the_pages)
+BOOST_AUTO_TEST_CASE(value_outside_the_documented_range_is_refused)
 {
     const std::map<std::string, long long> factors{
         {"", 1}, {"ms", 1}, {"s", 1000}, {"min", 60'000}, {"h", 3'600'000}, {"years", 365LL * 24 * 3'600'000}};
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(wrong_query_is_refused_without_its_values)
     BOOST_TEST(refusal_of("memory://?sweep_batch=1") == "");
 }
 
-BOOST_AUTO_TEST_CASE(connect_options_complete_the_url)
+BOOST_AUTO_TEST_CASE(credentials_are_accepted_unless_they_differ_from_the_url)
 {
     const connect_options full{.user = "app", .password = "secret"};
     for (const std::string scheme : {"redis", "zookeeper", "mongodb"}) {

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(acquires_are_counted_by_outcome)
     BOOST_TEST(value_of(text, R"(colock_wait_seconds_count{prefix="a"})") == "2");
 }
 
-BOOST_AUTO_TEST_CASE(other_events_are_counted)
+BOOST_AUTO_TEST_CASE(events_of_a_key_are_counted_under_its_prefix)
 {
     metrics counted;
     counted.waiting("a:1");
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(concurrent_events_are_all_counted)
     BOOST_TEST(value_of(counted, R"(colock_wait_seconds_count{prefix="1"})") == "200000");
 }
 
-BOOST_AUTO_TEST_CASE(wrong_options_are_rejected)
+BOOST_AUTO_TEST_CASE(options_out_of_range_are_rejected)
 {
     check_refused({.max_prefixes = 10'001});
     check_refused({.wait_buckets = {}});
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(prefix_that_cannot_be_a_label_is_counted_as_other)
     BOOST_TEST(prefixes_in(counted.text()).contains(std::string(128, 'k')));
 }
 
-BOOST_AUTO_TEST_CASE(prefix_is_escaped)
+BOOST_AUTO_TEST_CASE(quotes_and_backslashes_in_a_prefix_are_escaped)
 {
     metrics counted;
     counted.waiting("a\"b\\c:1");

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(options_of_the_url_reach_their_members)
     BOOST_TEST(parse_url(all.url).replica_set == "rs-0");
 }
 
-BOOST_AUTO_TEST_CASE(tls_files_of_the_url_and_of_the_options_are_the_same)
+BOOST_AUTO_TEST_CASE(tls_files_that_differ_between_url_and_options_are_refused)
 {
     const std::string url = "mongodb://h/?tls=true&tlsCAFile=/ca.pem&tlsCertificateKeyFile=/me.pem";
     const auto merged = settings({.url = url, .tls = {.ca_file = "/ca.pem", .server_name = "n"}});

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(options_of_the_url_reach_their_members)
                "redis+unix:///a@b#c?db=4");
 }
 
-BOOST_AUTO_TEST_CASE(masters_of_a_quorum_have_common_timeouts)
+BOOST_AUTO_TEST_CASE(quorum_urls_with_different_timeouts_are_refused)
 {
     asio::io_context io;
     const auto make = [&](const char* last, const redis::options& settings = {}) {

@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(malformed_value_is_refused_with_its_key)
     }
 }
 
-BOOST_AUTO_TEST_CASE(option_given_twice_has_one_value)
+BOOST_AUTO_TEST_CASE(option_that_differs_between_url_and_program_is_refused)
 {
     const auto conflict = [](const std::string& name) {
         return "the URL's " + name +
