@@ -15,6 +15,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -32,7 +33,7 @@ using namespace std::chrono_literals;
 
 asio::awaitable<void> rest(std::chrono::milliseconds span)
 {
-    co_await asio::steady_timer(co_await asio::this_coro::executor, span).async_wait();
+    co_await asio::steady_timer(co_await asio::this_coro::executor, span).async_wait(asio::deferred);
 }
 
 /// Makes reports of one tenant. The keys of a tenant have the same prefix, so the metrics tell the tenants apart.

@@ -72,5 +72,6 @@ inline asio::awaitable<void> serve(asio::ip::tcp::socket socket, metrics_source 
 inline asio::awaitable<void> listen(asio::ip::tcp::acceptor acceptor, metrics_source metrics)
 {
     for (;;)
-        asio::co_spawn(acceptor.get_executor(), serve(co_await acceptor.async_accept(), metrics), asio::detached);
+        asio::co_spawn(
+            acceptor.get_executor(), serve(co_await acceptor.async_accept(asio::deferred), metrics), asio::detached);
 }
