@@ -236,7 +236,9 @@ asio::awaitable<std::exception_ptr> run_body(
     for (const auto& each : locks)
         watches.emplace_back(new body_watch(self, each, strand, watches.empty() ? nullptr : watches.front()));
     const auto& first = watches.front();
-    if (auto callers_slot = (co_await asio::this_coro::cancellation_state).slot(); callers_slot.is_connected()) {
+    // In a template, GCC 14 does not parse `(co_await cancellation_state).slot()`.
+    const asio::cancellation_state callers_state = co_await asio::this_coro::cancellation_state;
+    if (auto callers_slot = callers_state.slot(); callers_slot.is_connected()) {
         callers_slot.assign([first](asio::cancellation_type type) {
             if (type != asio::cancellation_type::none)
                 first->cancel();
@@ -367,7 +369,8 @@ asio::awaitable<void> run_under_lock(
 
     // The effects of the body are kept even if the caller was cancelled meanwhile. In that case the release begins when
     // this frame ends.
-    if ((co_await asio::this_coro::cancellation_state).cancelled() == asio::cancellation_type::none)
+    const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() == asio::cancellation_type::none)
         co_await release_after_body(self, locks);
     if (failure)
         std::rethrow_exception(std::move(failure));
