@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/detail/export.hpp>
+#include <colock/lost_reason.hpp>
 
 #include <boost/system/error_code.hpp>
 #include <boost/system/system_error.hpp>
@@ -82,6 +83,8 @@ struct error_context
     std::string holder{};
     /// Remaining ttl of the conflicting lock, if it is known. Set only for a retry_error.
     std::optional<std::chrono::nanoseconds> retry_after{};
+    /// Why the lease ended. Set only for a lost_error.
+    lost_reason reason = lost_reason::released;
 };
 
 /// Base class of all exceptions of colock. Copying an exception does not throw.
@@ -138,7 +141,8 @@ public:
     /// Returns the remaining ttl of the conflicting lock at the end of the acquire; a renewal extends it. Empty if it
     /// is unknown or the lock has no ttl; zero if the lock should have expired.
     ///
-    /// A server can send this time to its client, for example as `Retry-After`.
+    /// The holder may release the lock much earlier, or renew it. A server that sends a time to its client, for example
+    /// as `Retry-After`, should send the usual duration of the work if that is less.
     [[nodiscard]] const std::optional<std::chrono::nanoseconds>& retry_after() const noexcept
     {
         return context().retry_after;
@@ -167,6 +171,9 @@ class COLOCK_EXPORT lost_error : public error
 {
 public:
     using error::error;
+
+    /// Returns why the lease ended. `shutting_down` is no failure: the shutdown of the locker has cancelled the body.
+    [[nodiscard]] lost_reason reason() const noexcept { return context().reason; }
 };
 
 /// The input of the caller was rejected before anything was sent to the backend.

@@ -68,7 +68,6 @@ class COLOCK_EXPORT locker
 public:
     /// \throws validation_error if the adapter is null or the options contradict each other or the backend.
     explicit locker(std::shared_ptr<adapter> backend, locker_options options = {});
-
     /// Returns the executor of the adapter.
     [[nodiscard]] asio::any_io_executor get_executor() const;
 
@@ -109,6 +108,9 @@ public:
     /// \throws validation_error `invalid_options` for an empty list (see acquire_global()), and for a key that is
     ///     listed twice with different modes.
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(group_members keys, acquire_options options = {}) const;
+    /// Deleted, because several keys in braces would convert to one string. Use acquire_all.
+    void acquire(std::initializer_list<group_member>, acquire_options = {}) const = delete;
+    void try_acquire(std::initializer_list<group_member>, acquire_options = {}) const = delete;
     /// Acquires the global lock, which has the fixed key `global_key`. It does not exclude the locks of other keys.
     [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
     /// The key of the lock of acquire_global().
@@ -149,23 +151,22 @@ public:
     /// moved the handle away. The call ends when the release is answered, or after the operation timeout. If the caller
     /// is cancelled before that, the call ends promptly after the body: the release continues in the background, and
     /// the value or exception of the body is the result.
-    ///
     /// Not reentrant: a body that acquires its own key waits for itself. Pass the `lock&` instead.
     /// \throws lost_error `lost`: the lease was lost before the body ended. An exception of the body is nested.
     ///
     /// If the lease was not lost, an exception of the body is passed on unchanged.
-    template <class Body>
+    template <detail::single_key Key, class Body>
         requires detail::lock_body<Body>
     [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
-        std::string key, acquire_options options, Body body) const
+        Key key, acquire_options options, Body body) const
     {
-        return detail::with_lock(core(), std::move(key), std::move(options), std::move(body));
+        return detail::with_lock(core(), std::string(std::move(key)), std::move(options), std::move(body));
     }
-    template <class Body>
+    template <detail::single_key Key, class Body>
         requires detail::lock_body<Body>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(std::string key, Body body) const
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(Key key, Body body) const
     {
-        return detail::with_lock(core(), std::move(key), acquire_options{}, std::move(body));
+        return with_lock(std::move(key), acquire_options{}, std::move(body));
     }
 
     /// Acquires all locks or none, as acquire_all does, runs `body`, and releases the locks.
@@ -298,17 +299,17 @@ public:
 
     /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T. T must be
     /// default-constructible. An exception of the body is passed on unchanged.
-    template <class Body, class CompletionToken = default_token>
+    template <detail::single_key Key, class Body, class CompletionToken = default_token>
         requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
-    auto async_with_lock(std::string key, acquire_options options, Body body,
-        CompletionToken&& completion_token = CompletionToken()) const
+    auto async_with_lock(
+        Key key, acquire_options options, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_with_lock(core(), get_executor(), std::move(key), std::move(options), std::move(body),
-            std::forward<CompletionToken>(completion_token));
+        return detail::async_with_lock(core(), get_executor(), std::string(std::move(key)), std::move(options),
+            std::move(body), std::forward<CompletionToken>(completion_token));
     }
-    template <class Body, class CompletionToken = default_token>
+    template <detail::single_key Key, class Body, class CompletionToken = default_token>
         requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
-    auto async_with_lock(std::string key, Body body, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_with_lock(Key key, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_with_lock(
             std::move(key), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));

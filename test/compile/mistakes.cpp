@@ -22,6 +22,8 @@ asio::awaitable<void> make_mistakes(colock::locker locker, int order)
     co_await locker.with_lock(order, [] {});                                    // error
     co_await locker.with_lock("k", [](int) {});                                 // error
     co_await locker.with_lock("k", "body");                                     // error
+    co_await locker.with_lock({"a", "b"}, [](colock::lock&) {});                // error
+    const colock::lock two_keys = co_await locker.acquire({"a", "b"});          // error
     locker.async_acquire("k", [] {});                                           // error
     locker.async_acquire("k", [](boost::system::error_code) {});                // error
     colock::lock lock = co_await locker.acquire("k");

@@ -156,6 +156,7 @@ BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
     const auto thrown = thrown_by<lost_error>([&] { working.get(on.io()); });
     BOOST_TEST_REQUIRE(thrown.has_value());
     BOOST_TEST(thrown->detail().find("shutting_down") != std::string::npos, thrown->detail());
+    BOOST_TEST((thrown->reason() == lost_reason::shutting_down));
 }
 
 BOOST_AUTO_TEST_CASE(invalid_input_takes_no_time)

@@ -38,9 +38,13 @@ struct unwrap_awaitable<asio::awaitable<T, asio::any_io_executor>>
     static constexpr bool awaited = true;
 };
 
+/// The key of a `with_lock`. Deduced, because a list in braces would otherwise convert to one string.
+template <class Key>
+concept single_key = std::convertible_to<Key, std::string>;
+
 /// The keys of a `with_lock` of several keys: group_members, or what converts to it.
 template <class Keys>
-concept key_list = std::constructible_from<group_members, Keys> && !std::convertible_to<Keys, std::string>;
+concept key_list = std::constructible_from<group_members, Keys> && !single_key<Keys>;
 
 /// What the body of a `with_lock` receives: a lock for one key, a group for several.
 template <class Keys>

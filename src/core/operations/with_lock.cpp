@@ -300,6 +300,7 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
 [[noreturn]] void throw_lost(core& self, record& held, lost_reason reason, std::exception_ptr failure)
 {
     auto context = context_of(self, held);
+    context.reason = reason;
     context.detail = std::string("the lease ended before the body did: ") + to_string(reason);
     if (const auto why = renewal_failure(self, held, reason)) {
         context.cause = why->cause ? why->cause : why->code;
