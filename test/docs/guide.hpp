@@ -26,6 +26,10 @@ inline asio::awaitable<void> charge(int, std::uint64_t)
 {
     co_await asio::post(asio::deferred);
 }
+inline asio::awaitable<void> write_record(std::string, std::uint64_t)
+{
+    co_await asio::post(asio::deferred);
+}
 inline asio::awaitable<int> sum_of(int items)
 {
     co_await asio::post(asio::deferred);

@@ -79,7 +79,8 @@ asio::awaitable<void> transfer(colock::locker locker, std::string from, std::str
 {
     std::vector<std::string> accounts{std::move(from), std::move(to)};
     colock::lock_group both = co_await locker.acquire_all(std::move(accounts));
-    co_await charge(1, both.locks().front().fence());
+    for (const colock::lock& each : both.locks())
+        co_await write_record(each.key(), each.fence()); // a fence belongs to its key
     for (const colock::lock_report& each : co_await both.release())
         if (each.status == colock::errc::not_held)
             throw std::runtime_error("the lease of " + each.key + " had ended");
@@ -91,7 +92,8 @@ asio::awaitable<int> total_of_both(colock::locker locker, std::string one, std::
 {
     co_return co_await locker.with_lock(
         {"cart:" + one, "cart:" + other}, [](colock::lock_group& held) -> asio::awaitable<int> {
-            co_await charge(1, held.locks().front().fence());
+            for (const colock::lock& each : held.locks())
+                co_await write_record(each.key(), each.fence());
             co_return co_await sum_of(1);
         });
 }

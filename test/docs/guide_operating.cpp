@@ -23,13 +23,13 @@
 namespace {
 
 //[ busy_or_down
-// A job for one of many processes. Only "busy" means that another process runs it. An unavailable lock service is
-// reported.
-asio::awaitable<bool> run_nightly(colock::locker locker)
+// Work that one process at a time does. Returns false if the lock is still busy after 10 s. An unavailable lock service
+// is reported by an exception.
+asio::awaitable<bool> rebuild_index(colock::locker locker)
 {
     try {
         colock::lock lock =
-            co_await locker.acquire("nightly", {.retry = colock::retry_policy::forever().total_time(10s)});
+            co_await locker.acquire("index", {.retry = colock::retry_policy::forever().total_time(10s)});
         co_await charge(0, lock.fence());
         co_return true;
     } catch (const colock::retry_error&) {
@@ -145,10 +145,10 @@ BOOST_AUTO_TEST_CASE(busy_or_down)
         std::make_shared<colock::testing::scripted_adapter>(colock::memory::make_adapter(io.get_executor()));
     const auto watcher = std::make_shared<slow_locks>();
     colock::locker remote(script, {.observer = watcher});
-    BOOST_TEST(run(run_nightly(remote)));
+    BOOST_TEST(run(rebuild_index(remote)));
 
-    colock::lock busy = run(remote.acquire("nightly"));
-    auto second = colock::testing::start(io, run_nightly(remote));
+    colock::lock busy = run(remote.acquire("index"));
+    auto second = colock::testing::start(io, rebuild_index(remote));
     colock::testing::run_ready(io);
     virtual_clock::advance(io, 11s);
     BOOST_TEST(!second.get(io));
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(busy_or_down)
     using colock::testing::operation;
     script->always(operation::create, colock::testing::step::fail(colock::errc::unavailable, "nobody listens"));
     script->notify_unreachable(colock::make_failure(colock::errc::unavailable, "nobody listens"), "here:1");
-    auto third = colock::testing::start(io, run_nightly(remote));
+    auto third = colock::testing::start(io, rebuild_index(remote));
     colock::testing::run_ready(io);
     virtual_clock::advance_by_steps(io, 11s, 500ms);
     BOOST_TEST_REQUIRE(third.done());
