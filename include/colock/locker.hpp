@@ -173,7 +173,7 @@ public:
     ///
     /// The function is like the `with_lock` of one key, with these differences. The keys are group_members: a braced
     /// list, or a vector of keys. The body takes `lock_group&` or nothing, and is cancelled as soon as any of the locks
-    /// is lost or can soon end. Locks that the body adds are released too, but their loss does not cancel the body.
+    /// is lost or can soon end. Locks that the body adds are released in the background, and do not cancel the body.
     /// \throws lost_error `lost`: one of the leases was lost before the body ended. `key()` names the lock.
     template <detail::key_list Keys = std::initializer_list<group_member>, class Body>
         requires detail::lock_body<Body, lock_group>

@@ -28,7 +28,7 @@ struct locker_stats
     std::uint64_t retries = 0;
     /// Number of acquires that had to wait.
     std::uint64_t waits = 0;
-    /// Total waiting time of these acquires.
+    /// Total waiting time of those of these acquires that were granted.
     std::chrono::nanoseconds waited_total{0};
     /// The longest of these waiting times.
     std::chrono::nanoseconds waited_longest{0};

@@ -107,6 +107,10 @@ url::url(std::string_view text, std::string_view backend, std::string_view examp
 
 std::vector<parameter> url::query() const
 {
+    // Everything in front of the last '@' may be a password.
+    if (rest_.find('@', rest_.find('?')) != std::string_view::npos)
+        refuse("the URL has an '@' behind its first '?'; a '?' in a user or password is written %3F, and an '@' in a "
+               "parameter %40");
     // Not parameters_: the path of a unix socket may contain '#'.
     const auto begin = rest_.find('?');
     if (begin == std::string_view::npos)
@@ -146,10 +150,6 @@ void url::refuse_parameters(std::string_view known) const
 
 void url::refuse_unknown(std::string_view name, std::string_view known) const
 {
-    // Everything in front of the last '@' may be a password.
-    if (rest_.find('@', rest_.find('?')) != std::string_view::npos)
-        refuse("the URL has an '@' behind its first '?'; a '?' in a user or password is written %3F, and an '@' in a "
-               "parameter %40");
     const bool may_be_shown = name.size() <= 40 && std::ranges::all_of(name, is_in_option_name);
     refuse("the URL has a parameter that is not known" + (may_be_shown ? ": " + std::string(name) : "") +
            "; those that are: " + std::string(known));

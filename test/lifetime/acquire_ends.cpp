@@ -212,6 +212,46 @@ BOOST_AUTO_TEST_CASE(incomplete_group_reports_each_of_its_keys_once)
     }
 }
 
+BOOST_AUTO_TEST_CASE(rejected_group_reports_each_of_its_keys_without_a_waiting_time)
+{
+    recorded_fixture fixture;
+    auto& on = fixture.on;
+    auto& ends = fixture.recorder->ends;
+    const group_members two_modes{{"b"}, {"a", lock_mode::shared}, {"a", lock_mode::exclusive}};
+    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->acquire_all(two_modes)));
+    COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(on.locker->acquire_all({"a", "b"}, {.ttl = -1ms})));
+    BOOST_REQUIRE(ends.size() == 4U);
+    for (const auto& end : ends)
+        BOOST_TEST((end.waited == 0ns));
+    BOOST_TEST((ends[0].key == "a" && ends[1].key == "b"));
+    BOOST_TEST(ends[0].why == error_code(errc::invalid_options));
+    BOOST_TEST(ends[3].why == error_code(errc::invalid_ttl));
+    BOOST_TEST(on.locker->stats().failed == 4U);
+}
+
+BOOST_AUTO_TEST_CASE(group_that_is_cancelled_after_its_completion_is_only_reported_as_granted)
+{
+    // The group must let other handlers run after so many grants that were answered at once.
+    std::vector<std::string> keys;
+    for (int n = 0; n < 64; ++n)
+        keys.push_back(std::to_string(n));
+    struct canceller : end_recorder
+    {
+        asio::cancellation_signal cancel;
+        void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override
+        {
+            end_recorder::granted(key, fence, waited);
+            cancel.emit(asio::cancellation_type::terminal);
+        }
+    };
+    const auto recorder = std::make_shared<canceller>();
+    virtual_fixture on(backend_kind::memory, {.observer = recorder});
+    on.locker->async_acquire_all(
+        keys, asio::bind_cancellation_slot(recorder->cancel.slot(), [](error_code, lock_group) {}));
+    on.wind_down();
+    BOOST_TEST(recorder->ends.size() + recorder->granted_keys.size() == 64U);
+}
+
 BOOST_AUTO_TEST_CASE(adoption_of_a_used_ticket_is_reported_as_not_held)
 {
     recorded_fixture fixture;

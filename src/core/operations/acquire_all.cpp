@@ -28,8 +28,8 @@ bool is_exclusive(const group_member& member) noexcept
     return member.mode == lock_mode::exclusive;
 }
 
-/// Returns the members sorted by key, without duplicates, each with its mode.
-std::vector<group_member> in_canonical_order(const core& self, std::vector<group_member> members, lock_mode by_default)
+/// Sorts the members by key, removes duplicates, and gives each its mode.
+void order_canonically(const core& self, std::vector<group_member>& members, lock_mode by_default)
 {
     const auto refuse = [&](std::string key, std::string why) {
         throw validation_error(
@@ -47,7 +47,22 @@ std::vector<group_member> in_canonical_order(const core& self, std::vector<group
         refuse(differ->key, "the key is named twice, with different modes; name it once, with the mode that it needs");
     const auto again = std::ranges::unique(members, same_key);
     members.erase(again.begin(), again.end());
-    return members;
+}
+
+/// Reports each key of an acquire that has ended without locks.
+/// \param started zero if the acquire was rejected before it started
+void report_all_not_granted(const std::shared_ptr<core>& self, const std::vector<group_member>& members,
+    lease_clock::time_point started, const error_code& why) noexcept
+{
+    try {
+        for (const auto& member : members) {
+            const record::ptr subject(new record(self, {.key = member.key}));
+            subject->started = started;
+            report_not_granted(*self, subject, why);
+        }
+    } catch (const std::bad_alloc&) {
+        // The remaining keys are not reported, like any event for which there is no memory.
+    }
 }
 
 /// Whether other handlers must run now, after `grants` more grants that were answered at once.
@@ -104,11 +119,14 @@ public:
 
     [[nodiscard]] asio::awaitable<lock_group> run();
     /// Must be called if `run` has thrown.
-    void on_failure(const std::exception_ptr& failure) noexcept { why_not_granted_ = code_of(failure); }
+    void on_failure(const std::exception_ptr& failure) noexcept
+    {
+        if (why_not_granted_)
+            why_not_granted_ = code_of(failure);
+    }
 
 private:
     void prepare_candidates();
-    void report_all_not_granted() noexcept;
     // Each step returns false if the group has to start again, because a lease has ended or a grant arrived too late.
     [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
     [[nodiscard]] asio::awaitable<bool> acquire_in_order();
@@ -132,6 +150,8 @@ private:
     const std::string group_ = token::generate().hex();
     /// One schedule for all keys. A grant is not counted, and does not reset the schedule.
     retry_schedule schedule_;
+    /// The options of all keys were accepted.
+    bool is_accepted_ = false;
     /// Whether the group is counted among the waiting acquires.
     bool waits_ = false;
     /// Number of consecutive attempts in one step whose grants arrived too late.
@@ -182,6 +202,7 @@ void group_acquire::prepare_candidates()
         wanted->started = schedule_.start();
         candidates_.add(std::move(wanted));
     }
+    is_accepted_ = true;
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *candidates_.first().wanted);
 }
@@ -335,20 +356,9 @@ group_acquire::~group_acquire()
         const std::lock_guard guard(core_->mutex);
         --core_->stats.waiting;
     }
-    if (why_not_granted_)
-        report_all_not_granted();
-}
-
-void group_acquire::report_all_not_granted() noexcept
-{
-    try {
-        for (const auto& member : members_) {
-            const record::ptr subject(new record(core_, {.key = member.key}));
-            subject->started = schedule_.start();
-            report_not_granted(*core_, subject, why_not_granted_);
-        }
-    } catch (const std::bad_alloc&) {
-        // The remaining keys are not reported, like any event for which there is no memory.
+    if (why_not_granted_) {
+        const auto started = is_accepted_ ? schedule_.start() : lease_clock::time_point();
+        report_all_not_granted(core_, members_, started, why_not_granted_);
     }
 }
 
@@ -378,7 +388,15 @@ asio::awaitable<void> group_acquire::pause_until(const record& failed, lease_clo
 
 asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_members keys, acquire_options options)
 {
-    group_acquire all(self, in_canonical_order(*self, std::move(keys.all()), options.mode), options);
+    std::vector<group_member> members = std::move(keys.all());
+    try {
+        order_canonically(*self, members, options.mode);
+    } catch (const validation_error& refused) {
+        members.erase(std::ranges::unique(members, {}, &group_member::key).begin(), members.end());
+        report_all_not_granted(self, members, {}, refused.code());
+        throw;
+    }
+    group_acquire all(self, std::move(members), options);
     try {
         co_return co_await all.run();
     } catch (...) {

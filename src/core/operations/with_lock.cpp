@@ -233,6 +233,7 @@ asio::awaitable<std::exception_ptr> run_body(
     };
     watch_guard on_exit;
     auto& watches = on_exit.watches;
+    watches.reserve(locks.size());
     for (const auto& each : locks)
         watches.emplace_back(new body_watch(self, each, strand, watches.empty() ? nullptr : watches.front()));
     const auto& first = watches.front();

@@ -181,16 +181,17 @@ void cleanup_queue::keep_until_ended(const record& ending)
 
 void cleanup_queue::give_up(deferred_actions& actions)
 {
-    while (!ending_.empty())
-        end(ending_.front(), false, actions);
+    while (!ending_.empty()) {
+        record& unanswered = ending_.front();
+        unanswered.release_state().is_settling = true;
+        end(unanswered, false, actions);
+    }
 }
 
 const std::vector<std::string>& cleanup_queue::give_up_and_list_keys(deferred_actions& actions)
 {
-    for (record& unanswered : ending_) {
+    for (const record& unanswered : ending_)
         given_up_keys_.push_back(unanswered.key());
-        unanswered.release_state().is_settling = true;
-    }
     give_up(actions);
     return given_up_keys_;
 }

@@ -177,6 +177,7 @@ BOOST_AUTO_TEST_CASE(wrong_query_is_refused_without_its_values)
             {"?" + first + "=1s#secret", "a fragment"},
             {"?" + first + "s=secret", "not known: " + first + "s; those that are: "},
             {"?ss=x@secret", "an '@' behind its first '?'"},
+            {"?" + first + "=1s@secret", "an '@' behind its first '?'"},
             {"?secret%3D=x", "a parameter that is not known; those"},
         };
         for (const auto& [query, why] : refused) {
