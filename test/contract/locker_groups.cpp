@@ -148,7 +148,8 @@ COLOCK_CONTRACT_CASE(locker, with_lock_of_several_keys_holds_all_of_them_until_t
 COLOCK_CONTRACT_CASE(locker, group_reports_its_first_loss, &capabilities::list)
 {
     const auto mine = on.make_locker(), other = on.make_other_locker();
-    auto group = run_coro(on.io(), mine.acquire_all(strings{"a", "b"}, {.renewal = renewal::automatic}));
+    const acquire_options renewed{.ttl = on.short_ttl(), .renewal = renewal::automatic};
+    auto group = run_coro(on.io(), mine.acquire_all(strings{"a", "b"}, renewed));
     auto waiting = testing::start(on.io(), group.lost());
     testing::run_ready(on.io());
     BOOST_TEST(!waiting.done());
