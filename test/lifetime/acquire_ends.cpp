@@ -7,6 +7,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/version.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -229,6 +230,8 @@ BOOST_AUTO_TEST_CASE(rejected_group_reports_each_of_its_keys_without_a_waiting_t
     BOOST_TEST(on.locker->stats().failed == 4U);
 }
 
+#if BOOST_VERSION >= 108600
+// Before Boost 1.86, a coroutine that is cancelled during its first step throws out of io_context::run().
 BOOST_AUTO_TEST_CASE(group_that_is_cancelled_after_its_completion_is_only_reported_as_granted)
 {
     // The group must let other handlers run after so many grants that were answered at once.
@@ -251,6 +254,7 @@ BOOST_AUTO_TEST_CASE(group_that_is_cancelled_after_its_completion_is_only_report
     on.wind_down();
     BOOST_TEST(recorder->ends.size() + recorder->granted_keys.size() == 64U);
 }
+#endif
 
 BOOST_AUTO_TEST_CASE(adoption_of_a_used_ticket_is_reported_as_not_held)
 {
