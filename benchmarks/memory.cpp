@@ -59,7 +59,7 @@ void measure_waiters(report& found)
         found.add({name + ", heap", bytes, "bytes", limit, kind::counted});
         found.add({name + ", resident set", grown, "bytes"});
     };
-    measure("acquire", wait_once, 2112.0);
+    measure("acquire", wait_once, 2048.0);
     measure("async_acquire", async_wait_once, 2560.0);
 }
 

@@ -134,4 +134,17 @@ BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
     }
 }
 
+BOOST_AUTO_TEST_CASE(release_that_is_unanswered_when_its_context_ends_is_settled_without_proof)
+{
+    const auto observed = std::make_shared<recorder>();
+    virtual_fixture on(backend_kind::scripted, {.observer = observed});
+    auto held = on.acquire("k");
+    on.script->next(operation::release, step::hold());
+    held = {};
+    on.ready();
+    on.context.reset();
+    BOOST_TEST(observed->count("settled k without proof") == 1);
+    BOOST_TEST(observed->count("released k") == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -46,7 +46,7 @@ concept single_key = std::convertible_to<Key, std::string>;
 template <class Keys>
 concept key_list = std::constructible_from<group_members, Keys> && !single_key<Keys>;
 
-/// What the body of a `with_lock` receives: a lock for one key, a group for several.
+/// The type of the argument of a `with_lock` body: a lock for one key, a group for several keys.
 template <class Keys>
 using held_by = std::conditional_t<std::is_same_v<Keys, group_members>, lock_group, lock>;
 

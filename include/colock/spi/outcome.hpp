@@ -22,7 +22,7 @@ namespace colock::inline v0 {
 /// - any other code: the operation was refused for good.
 struct failure
 {
-    /// What the caller can rely on, see above.
+    /// Says what the caller can rely on, see above.
     errc code = errc::outcome_unknown;
     /// The error code of the driver or the server, if there is one.
     error_code cause{};
@@ -168,7 +168,7 @@ struct create_all_outcome
     create_outcome why{};
 };
 
-/// What is done with all locks of a group.
+/// An operation on all locks of a group.
 enum class group_action : unsigned char
 {
     /// Removes the locks.

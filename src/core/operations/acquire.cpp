@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/acquire_guard.hpp"
 #include "core/operations/acquire_step.hpp"
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/operations/run_operation.hpp"
-#include "core/state/acquire_guard.hpp"
 #include "core/state/core.hpp"
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace colock::inline v0::detail::operations {
 
 namespace {
 
-/// Throws errors that are known before a request is sent. Returns the start time of the acquire.
-lease_clock::time_point begin_acquire(const core& self, record& wanted)
+/// Throws errors that are known before a request is sent. Stores the start time of the acquire.
+void begin_acquire(const core& self, record& wanted)
 {
     throw_if_refused(self, wanted);
     throw_if_from_parent(self, wanted);
     prepare_token(self, wanted);
-    return wanted.started = lease_clock::now();
+    wanted.started = lease_clock::now();
 }
 
 /// Whether a try_acquire may send its request although others wait for the key. Shared locks do not exclude each other,
@@ -79,7 +79,7 @@ public:
     acquiring_operation& operator=(const acquiring_operation&) = delete;
 
     [[nodiscard]] core& owner() const noexcept { return *core_; }
-    void on_failure(const std::exception_ptr& failure) noexcept { report_.on_failure(failure); }
+    void on_failure(const std::exception_ptr& failure) noexcept { on_exit_.failure = failure; }
 
 protected:
     acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& wanted)
@@ -93,11 +93,11 @@ protected:
     /// from here on.
     [[nodiscard]] step try_at_once()
     {
-        started_ = begin_acquire(*core_, *wanted_);
         // The operation is counted before the first check whether the locker is closed. A shutdown that begins after
         // that check therefore waits for this operation.
-        on_exit_.begin(*core_, wanted_);
-        const step next = grant_at_once(*core_, wanted_, started_);
+        on_exit_.begin(wanted_);
+        begin_acquire(*core_, *wanted_);
+        const step next = grant_at_once(*core_, wanted_, wanted_->started);
         if (next != step::granted) {
             throw_if_closed();
             on_exit_.enter_slow_path();
@@ -119,9 +119,6 @@ protected:
     /// May be replaced by another claim that continues the acquire. Null once the lock was handed out.
     record::ptr wanted_;
     acquire_guard on_exit_;
-    /// Destroyed before the guard, which abandons the claim.
-    not_granted_report report_{*core_, wanted_};
-    lease_clock::time_point started_{};
 };
 
 /// An acquire that waits.
@@ -141,7 +138,7 @@ public:
         next_ = try_at_once();
         if (next_ == step::granted)
             return true;
-        schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, started_);
+        schedule_.emplace(wanted_->own_policy ? *wanted_->own_policy : core_->options.retry, wanted_->started);
         has_just_begun_ = true;
         return false;
     }
@@ -206,14 +203,14 @@ public:
             return std::nullopt;
         }
         if (!std::exchange(is_started_, true)) {
-            if (const auto ahead = answer_to_queue(*core_, *wanted_, started_)) {
+            if (const auto ahead = answer_to_queue(*core_, *wanted_, wanted_->started)) {
                 if (const auto why =
                         why_not_busy(*core_, *ahead, "the backend does not answer the caller that is first"))
                     throw_failed(*why, context_of(*core_, *wanted_));
                 return std::nullopt;
             }
             if (!wanted_->acquire.was_sent())
-                send_single(*core_, wanted_, started_);
+                send_single(*core_, wanted_, wanted_->started);
         }
         throw_if_from_parent(*core_, *wanted_);
         std::uint32_t seen = 0;
@@ -236,7 +233,7 @@ public:
     {
         if (is_granted_)
             return hand_out();
-        report_.on_busy();
+        on_exit_.is_busy = true;
         return std::nullopt;
     }
 

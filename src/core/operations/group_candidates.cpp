@@ -14,7 +14,7 @@ void group_candidates::add(record::ptr wanted)
     max_hold_ = wanted->plan.max_hold();
     wanted->plan.set_options(wanted->ttl() > 0ms, 0ms);
     wanted->incomplete = &progress_;
-    all_.emplace_back(*core_, std::move(wanted));
+    all_.emplace_back(std::move(wanted));
 }
 
 void group_candidates::set_awaited_claim(record* next)

@@ -3,7 +3,7 @@
 
 #include <colock/lock.hpp>
 
-#include "core/state/acquire_guard.hpp"
+#include "core/operations/acquire_guard.hpp"
 #include "core/state/core.hpp"
 #include "core/state/record.hpp"
 
@@ -24,8 +24,9 @@ struct group_candidate
     /// The expiry of the lease before it was renewed for completion; zero if it was not renewed.
     lease_clock::time_point renewed_from{};
 
-    group_candidate(core& owner, record::ptr subject) : wanted(std::move(subject)), on_exit(owner, wanted)
+    explicit group_candidate(record::ptr subject) : wanted(std::move(subject)), on_exit(wanted)
     {
+        on_exit.reports = false;
         on_exit.enter_slow_path();
     }
 };

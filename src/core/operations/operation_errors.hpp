@@ -1,16 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/detail/async_functions.hpp>
 #include <colock/error.hpp>
 #include <colock/spi/outcome.hpp>
 
 #include "core/state/key_queues.hpp"
 #include "core/state/record.hpp"
-
-#include <boost/asio/error.hpp>
-
-#include <exception>
 
 namespace colock::inline v0::detail {
 
@@ -54,30 +49,6 @@ inline void throw_if_refused(const core& self, const record& wanted)
 /// Counts an acquire that has ended without a lock, and reports it to the observer.
 /// \param why `operation_aborted` if the acquire was cancelled or destroyed
 void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept;
-/// Reports an acquire if it ends without a lock.
-class not_granted_report
-{
-public:
-    /// \param wanted refers to the claim until the end of this object; null once the lock was handed out
-    not_granted_report(core& self, const record::ptr& wanted) noexcept : self_(self), wanted_(wanted) {}
-    not_granted_report(const not_granted_report&) = delete;
-    not_granted_report& operator=(const not_granted_report&) = delete;
-    ~not_granted_report()
-    {
-        // A lock that was granted, but not handed out, is reported as granted and then as released.
-        if (wanted_ && wanted_->current_phase() == phase::acquiring)
-            report_not_granted(self_, wanted_, why_);
-    }
-
-    void on_failure(const std::exception_ptr& failure) noexcept { why_ = code_of(failure); }
-    void on_busy() noexcept { why_ = errc::retry_exhausted; }
-
-private:
-    core& self_;
-    const record::ptr& wanted_;
-    /// Unchanged if the operation is destroyed before it ends.
-    error_code why_ = asio::error::operation_aborted;
-};
 
 // Errors of queries and changes of a lock.
 enum class effect : unsigned char

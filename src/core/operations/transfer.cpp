@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "core/operations/acquire_guard.hpp"
 #include "core/operations/acquire_step.hpp"
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/policy/ticket.hpp"
 #include "core/policy/validation.hpp"
-#include "core/state/acquire_guard.hpp"
 #include "core/state/core.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -246,9 +246,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     auto content = read_ticket(*self, ticket);
     const auto proof = std::move(content.proof);
     auto wanted = prepare_adoption(self, std::move(content), std::move(options));
-    acquire_guard on_exit(*self, wanted);
-    // Destroyed before the guard, which abandons the claim.
-    not_granted_report report(*self, wanted);
+    acquire_guard on_exit(wanted);
     try {
         throw_if_refused(*self, *wanted);
         throw_if_from_parent(*self, *wanted);
@@ -277,7 +275,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
             }
         }
     } catch (...) {
-        report.on_failure(std::current_exception());
+        on_exit.failure = std::current_exception();
         throw;
     }
 }

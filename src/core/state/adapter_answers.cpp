@@ -135,7 +135,7 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
         if (ending.current_phase() == phase::ending && !ending.release_state().is_settling &&
             !std::exchange(ending.release_state().reported_early, true))
             events.add(
-                {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held_for});
+                {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held.span()});
     }
     on_created(next, std::move(outcome.created));
     on_released(ending, std::move(outcome.released));

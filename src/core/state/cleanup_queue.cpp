@@ -66,7 +66,7 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
     if (shard_.options.observer && shard_.can.immediate && !ending.release_state().is_settling && ending.granted) {
         ending.release_state().reported_early = true;
         shard_.events.add(
-            {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held_for});
+            {.what = lock_event::kind::released, .subject = &ending, .span = ending.release_state().held.span()});
     }
     if (next) {
         next->sends_create();
@@ -158,7 +158,7 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
             {.what = ending.release_state().is_settling ? lock_event::kind::settled : lock_event::kind::released,
                 .subject = &ending,
                 .proven = proven,
-                .span = ending.release_state().held_for});
+                .span = ending.release_state().held.span()});
     }
     ending.move_to(phase::ended);
     ending.notify(actions.wakes);

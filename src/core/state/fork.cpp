@@ -49,7 +49,7 @@ void core::context_forked() noexcept
                     events.add({.what = lock_event::kind::lost,
                         .subject = &held,
                         .reason = lost_reason::forked,
-                        .span = held.release_state().held_for});
+                        .span = held.release_state().held.span()});
                 }
             }
             if (key_queue* queue = queues.find(held); queue && queue->holder == &held)

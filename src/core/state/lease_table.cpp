@@ -75,14 +75,14 @@ void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& a
 
 void lease_table::report_grant(record& held, time_point now)
 {
-    held.release_state().granted_at = now;
+    held.release_state().held.start(now);
     shard_.events.add({.what = lock_event::kind::granted, .subject = &held, .span = now - held.started});
 }
 
 void lease_table::note_hold_time(record& held) const noexcept
 {
     if (shard_.options.observer)
-        held.release_state().held_for = lease_clock::now() - held.release_state().granted_at;
+        held.release_state().held.stop(lease_clock::now());
 }
 
 void lease_table::apply_early_reports(record& held, deferred_actions& actions)
@@ -218,7 +218,7 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
             shard_.events.add({.what = lock_event::kind::lost,
                 .subject = &held,
                 .reason = reason,
-                .span = held.release_state().held_for});
+                .span = held.release_state().held.span()});
     }
     shard_.timers.schedule(held, held.answer_by);
     notify_end(held, actions.wakes);
@@ -247,7 +247,7 @@ void lease_table::detach(record& held, deferred_actions& actions)
     note_hold_time(held);
     if (shard_.options.observer)
         shard_.events.add(
-            {.what = lock_event::kind::released, .subject = &held, .span = held.release_state().held_for});
+            {.what = lock_event::kind::released, .subject = &held, .span = held.release_state().held.span()});
     notify_end(held, actions.wakes);
     // A shutdown waits for bodies, and a body may have made this call.
     cleanup_.drained().notify(actions.wakes);

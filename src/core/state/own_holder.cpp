@@ -34,12 +34,12 @@ lease_clock::time_point report_own_holder(core& self, record& wanted, lease_cloc
     if (now < wanted.started + search_interval)
         return wanted.started + search_interval;
     record* const holder = find_own_holder(self, wanted, now);
-    if (!holder || now < holder->release_state().granted_at + search_interval)
+    if (!holder || holder->release_state().held.elapsed(now) < search_interval)
         return now + search_interval;
     wanted.place.own_holder_reported = true;
     self.events.add({.what = lock_event::kind::possible_deadlock,
         .subject = holder,
-        .span = now - holder->release_state().granted_at});
+        .span = holder->release_state().held.elapsed(now)});
     return lease_clock::time_point::max();
 }
 

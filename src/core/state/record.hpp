@@ -90,6 +90,27 @@ struct extension
     std::shared_ptr<std::optional<extend_outcome>> result;
 };
 
+/// Measures for how long a lock is held. Needs one word, because there is one in each record.
+class hold_timer
+{
+public:
+    using time_point = lease_clock::time_point;
+
+    void start(time_point now) noexcept { span_ -= now.time_since_epoch(); }
+    void stop(time_point now) noexcept { span_ += now.time_since_epoch(); }
+    /// Returns the time since `start`. Requires that the timer runs.
+    [[nodiscard]] lease_clock::duration elapsed(time_point now) const noexcept
+    {
+        return span_ + now.time_since_epoch();
+    }
+    /// Returns the time from `start` to `stop`.
+    [[nodiscard]] lease_clock::duration span() const noexcept { return span_; }
+
+private:
+    /// While the timer runs: minus the time of the start.
+    lease_clock::duration span_{0};
+};
+
 /// The state of a release, used from the moment the lock is to be released.
 struct release_state
 {
@@ -101,9 +122,8 @@ struct release_state
     lease_clock::time_point retry_at = lease_clock::time_point::max();
     /// The latest time at which the backend may still keep this claim, if nothing removes it.
     lease_clock::time_point latest_expiry{};
-    /// Time of the grant, and the time from the grant to the end of the lease. Set only if there is an observer.
-    lease_clock::time_point granted_at{};
-    lease_clock::duration held_for{0};
+    /// How long the lock was held. Measured only if there is an observer.
+    hold_timer held;
     std::chrono::duration<std::uint32_t, std::milli> backoff{0};
     /// The release runs in the background, because the caller is gone or the lease was lost.
     bool is_settling = false;

@@ -1,0 +1,95 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/detail/async_functions.hpp>
+
+#include "core/operations/operation_errors.hpp"
+#include "core/state/background_release.hpp"
+#include "core/state/core.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <atomic>
+#include <exception>
+
+namespace colock::inline v0::detail {
+
+/// Abandons an acquire if its coroutine frame is destroyed, for whatever reason, before the lock was handed out, and
+/// reports that to the observer. Counts the frame, so that a shutdown waits for it.
+struct acquire_guard
+{
+    /// Null before the acquire begins, and once its lock was handed out.
+    const record::ptr* wanted = nullptr;
+    /// The counter that includes this acquire; null if none does.
+    std::atomic<unsigned>* counted_in = nullptr;
+    /// The exception with which the acquire ends; null if its frame is destroyed before it ends.
+    std::exception_ptr failure;
+    /// A single attempt has found the lock busy.
+    bool is_busy = false;
+    /// False for a lock of a group, which reports all of its keys together.
+    bool reports = true;
+
+    acquire_guard() = default;
+    explicit acquire_guard(const record::ptr& subject) { begin(subject); }
+    acquire_guard(const acquire_guard&) = delete;
+    acquire_guard& operator=(const acquire_guard&) = delete;
+    void begin(const record::ptr& subject) noexcept
+    {
+        wanted = &subject;
+        core& self = owner();
+        // In a single-threaded process, nobody can begin a shutdown before this coroutine suspends.
+        if (!is_single_threaded())
+            count_in(self.can.immediate ? self.immediate_creates : self.acquire_count);
+    }
+    ~acquire_guard()
+    {
+        if (!wanted)
+            return;
+        core& self = owner();
+        // A lock that was granted, but not handed out, is reported as granted and then as released.
+        if (reports && (*wanted)->current_phase() == phase::acquiring)
+            report_not_granted(self, *wanted, end_code());
+        abandon_acquire(self, *wanted);
+        if (counted_in)
+            count_out(self, *counted_in);
+    }
+    /// Counts the acquire among those that may have to wait. Must be called before anything is awaited.
+    void enter_slow_path() noexcept
+    {
+        core& self = owner();
+        if (counted_in == &self.acquire_count)
+            return;
+        auto* const before = counted_in;
+        count_in(self.acquire_count);
+        if (before)
+            count_out(self, *before);
+    }
+    void dismiss() noexcept
+    {
+        core& self = owner();
+        wanted = nullptr;
+        if (counted_in)
+            count_out(self, *counted_in);
+    }
+
+private:
+    [[nodiscard]] core& owner() const noexcept { return *(*wanted)->owner_core; }
+    [[nodiscard]] error_code end_code() const
+    {
+        if (failure)
+            return code_of(failure);
+        return is_busy ? error_code(errc::retry_exhausted) : error_code(asio::error::operation_aborted);
+    }
+    void count_in(std::atomic<unsigned>& counter) noexcept
+    {
+        add_to(counter, 1U);
+        counted_in = &counter;
+    }
+    static void count_out(core& self, std::atomic<unsigned>& counter) noexcept
+    {
+        if (add_to(counter, ~0U) == 0 && self.closed_to_new)
+            self.notify_drained();
+    }
+};
+
+} // namespace colock::inline v0::detail
