@@ -41,7 +41,7 @@ std::string store::export_ticket(const claim& held)
 create_outcome store::adopt(std::string_view ticket, claim_ptr claim)
 {
     const auto now = now_of(*claim);
-    deferred_actions after;
+    store_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim->key_hash());
     const std::lock_guard guard(home.mutex);

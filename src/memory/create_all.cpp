@@ -27,7 +27,7 @@ create_all_outcome store::create_all(const std::vector<claim_ptr>& claims)
         return outcome;
     outcome.fences.reserve(claims.size());
     const auto now = now_of(*claims.front());
-    deferred_actions after;
+    store_actions after;
     sweep_if_due(now, after);
     const auto guards = lock_shards_of(claims);
     for (std::size_t i = 0; i < claims.size(); ++i) {
@@ -39,7 +39,7 @@ create_all_outcome store::create_all(const std::vector<claim_ptr>& claims)
     return outcome;
 }
 
-std::optional<create_outcome> store::refuse_in(shard& home, claim& claim, time_point now, deferred_actions& after)
+std::optional<create_outcome> store::refuse_in(shard& home, claim& claim, time_point now, store_actions& after)
 {
     entry* const at = home.entries.find(claim.key_hash(), claim.key());
     if (!at)

@@ -12,7 +12,7 @@ std::vector<lock_status> store::release_group(const std::string& id)
     std::vector<lock_status> released;
     for (auto& home : shards_) {
         const status_builder builder;
-        deferred_actions after;
+        store_actions after;
         const std::lock_guard guard(home.mutex);
         for (entry* const at : home.groups.entries_of(id)) {
             remove_expired(home.groups, *at, builder.now(), no_removal_limit, after, ignore_holder);

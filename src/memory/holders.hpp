@@ -40,7 +40,7 @@ inline void take_out(entry& at, holder& held) noexcept
     at.holders.pop_back();
 }
 
-inline void remove(group_index& groups, entry& at, holder& held, deferred_actions& after)
+inline void remove(group_index& groups, entry& at, holder& held, store_actions& after)
 {
     after.make_room_for_claim();
     groups.remove(held.data().group, at);
@@ -50,7 +50,7 @@ inline void remove(group_index& groups, entry& at, holder& held, deferred_action
 }
 
 /// Removes a holder and reports the loss to its claim.
-inline void break_holder(group_index& groups, entry& at, holder& held, deferred_actions& after)
+inline void break_holder(group_index& groups, entry& at, holder& held, store_actions& after)
 {
     after.make_room_for_call();
     groups.remove(held.data().group, at);
@@ -62,8 +62,8 @@ inline void break_holder(group_index& groups, entry& at, holder& held, deferred_
 /// Removes at most `limit` expired holders, and returns their number. Calls `visit` with each holder before its
 /// removal.
 template <class Visit>
-std::size_t remove_expired(group_index& groups, entry& at, lease_clock::time_point now, std::size_t limit,
-    deferred_actions& after, Visit visit)
+std::size_t remove_expired(
+    group_index& groups, entry& at, lease_clock::time_point now, std::size_t limit, store_actions& after, Visit visit)
 {
     if (now < at.earliest)
         return 0;
@@ -86,7 +86,7 @@ std::size_t remove_expired(group_index& groups, entry& at, lease_clock::time_poi
 
 /// Wakes all waiters, because they wait for an expiry that has changed. There are few: each locker has only one waiter
 /// here, or several if consecutive callers want shared locks.
-inline void wake_all(entry& at, deferred_actions& after)
+inline void wake_all(entry& at, store_actions& after)
 {
     for (auto& place : at.queue) {
         if (!place.waiting)

@@ -64,7 +64,7 @@ std::vector<lock_status> store::break_key(const std::string& key)
     const auto hash = std::hash<std::string>{}(key);
     std::vector<lock_status> removed;
     const status_builder builder;
-    deferred_actions after;
+    store_actions after;
     auto& home = shard_of(hash);
     const std::lock_guard guard(home.mutex);
     entry* const at = home.entries.find(hash, key);
@@ -91,7 +91,7 @@ list_outcome store::walk(std::string_view cursor, Visit visit)
     for (; at->shard < shards_.size(); ++at->shard) {
         auto& home = shards_[at->shard];
         const status_builder builder;
-        deferred_actions after;
+        store_actions after;
         const std::lock_guard guard(home.mutex);
         // A table never shrinks, so this position cannot come from an earlier page.
         if (at->bucket >= home.entries.bucket_count())
@@ -110,7 +110,7 @@ list_outcome store::walk(std::string_view cursor, Visit visit)
 list_outcome store::list(const filter& which, std::string_view cursor)
 {
     return walk(
-        cursor, [&](shard& home, std::size_t bucket, const status_builder& builder, deferred_actions&, auto& matching) {
+        cursor, [&](shard& home, std::size_t bucket, const status_builder& builder, store_actions&, auto& matching) {
             if (matching.size() >= max_locks)
                 return false;
             for (const entry* at = home.entries.bucket(bucket); at; at = at->next) {
@@ -130,7 +130,7 @@ list_outcome store::purge(std::size_t limit, std::string_view cursor)
 {
     const auto max_removed = limit == 0 ? max_locks : std::min(limit, max_locks);
     return walk(cursor,
-        [&](shard& home, std::size_t bucket, const status_builder& builder, deferred_actions& after, auto& removed) {
+        [&](shard& home, std::size_t bucket, const status_builder& builder, store_actions& after, auto& removed) {
             for (entry *at = home.entries.bucket(bucket), *next = nullptr; at; at = next) {
                 if (removed.size() >= max_removed)
                     return false;

@@ -30,7 +30,7 @@ bool is_queued(const queue_place* place) noexcept
     return place && place->is_linked();
 }
 
-void drop_wait(queue_place& place, deferred_actions& after)
+void drop_wait(queue_place& place, store_actions& after)
 {
     if (!place.waiting)
         return;
@@ -46,7 +46,7 @@ bool may_hand_off(const entry& at) noexcept
            (front.mode == lock_mode::shared && at.mode == lock_mode::shared && at.holders.size() < at.max_limit);
 }
 
-void drop_waits(entry& at, deferred_actions& after)
+void drop_waits(entry& at, store_actions& after)
 {
     for (auto& place : at.queue)
         drop_wait(place, after);
@@ -90,14 +90,14 @@ std::uint64_t store::grant(shard& home, entry& at, holder granted, lock_mode mod
 create_outcome store::create(claim_ptr claim)
 {
     const auto now = now_of(*claim);
-    deferred_actions after;
+    store_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim->key_hash());
     const std::lock_guard guard(home.mutex);
     return create_in(home, std::move(claim), now, after);
 }
 
-create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, deferred_actions& after)
+create_outcome store::create_in(shard& home, claim_ptr claim, time_point now, store_actions& after)
 {
     auto& wanted = *claim;
     const auto grant_now = [&](entry& at) {
@@ -150,14 +150,14 @@ void store::enqueue(entry& at, claim& claim)
 release_status store::release(claim& claim)
 {
     const auto now = now_of(claim);
-    deferred_actions after;
+    store_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
     return release_in(home, claim, now, after);
 }
 
-release_status store::release_in(shard& home, claim& claim, time_point now, deferred_actions& after)
+release_status store::release_in(shard& home, claim& claim, time_point now, store_actions& after)
 {
     entry* const at = home.entries.find(claim.key_hash(), claim.key());
     if (!at)
@@ -185,7 +185,7 @@ release_status store::release_in(shard& home, claim& claim, time_point now, defe
 hand_over_outcome store::hand_over(claim& held, claim_ptr next)
 {
     const auto now = now_of(*next);
-    deferred_actions after;
+    store_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(held.key_hash());
     const std::lock_guard guard(home.mutex);
@@ -193,13 +193,13 @@ hand_over_outcome store::hand_over(claim& held, claim_ptr next)
     return {{released, nullptr}, create_in(home, std::move(next), now, after)};
 }
 
-void store::refresh(shard& home, entry& at, time_point now, deferred_actions& after)
+void store::refresh(shard& home, entry& at, time_point now, store_actions& after)
 {
     remove_expired(home.groups, at, now, no_removal_limit, after, ignore_holder);
     hand_off(home, at, after);
 }
 
-void store::hand_off(shard& home, entry& at, deferred_actions& after)
+void store::hand_off(shard& home, entry& at, store_actions& after)
 {
     if (at.queue.empty() || !may_hand_off(at))
         return;
@@ -237,7 +237,7 @@ void store::remove_if_empty(shard& home, entry& at) noexcept
 extend_status store::extend(claim& claim, std::chrono::milliseconds ttl)
 {
     const auto now = now_of(claim);
-    deferred_actions after;
+    store_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
@@ -262,7 +262,7 @@ extend_status store::extend(claim& claim, std::chrono::milliseconds ttl)
 bool store::is_valid(claim& claim)
 {
     const auto now = now_of(claim);
-    deferred_actions after;
+    store_actions after;
     sweep_if_due(now, after);
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
@@ -273,7 +273,7 @@ bool store::is_valid(claim& claim)
 
 void store::wait(claim& claim, completion<woken> done)
 {
-    deferred_actions after;
+    store_actions after;
     auto& home = shard_of(claim.key_hash());
     const std::lock_guard guard(home.mutex);
     queue_place* const place = place_of(claim);
@@ -296,7 +296,7 @@ void store::cancel_wait(claim& claim) noexcept
 void store::remove_place(queue_place& removed) noexcept
 {
     completion<woken> dropped;
-    deferred_actions after;
+    store_actions after;
     auto& home = shard_of(removed.hash);
     const std::lock_guard guard(home.mutex);
     dropped.swap(removed.waiting);
@@ -327,7 +327,7 @@ std::size_t store::key_count()
 void store::clear() noexcept
 {
     for (auto& home : shards_) {
-        deferred_actions after;
+        store_actions after;
         const std::lock_guard guard(home.mutex);
         home.groups.clear();
         for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
@@ -347,7 +347,7 @@ void store::clear() noexcept
 void store::context_shutdown() noexcept
 {
     for (auto& home : shards_) {
-        deferred_actions after;
+        store_actions after;
         const std::lock_guard guard(home.mutex);
         for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
             for (entry* at = home.entries.bucket(bucket); at; at = at->next)
@@ -359,7 +359,7 @@ void store::context_shutdown() noexcept
 void store::context_forked() noexcept
 {
     for (auto& home : shards_) {
-        deferred_actions after;
+        store_actions after;
         const std::lock_guard guard(home.mutex);
         for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
             for (entry* at = home.entries.bucket(bucket); at; at = at->next) {
@@ -375,7 +375,7 @@ void store::context_forked() noexcept
     clear();
 }
 
-void store::sweep_if_due(time_point now, deferred_actions& after)
+void store::sweep_if_due(time_point now, store_actions& after)
 {
     if (now.time_since_epoch().count() < next_sweep_.load(std::memory_order_relaxed))
         return;
@@ -384,7 +384,7 @@ void store::sweep_if_due(time_point now, deferred_actions& after)
         next_sweep_.store(saturating_add(now, sweep_interval_).time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-bool store::sweep(time_point now, deferred_actions& after)
+bool store::sweep(time_point now, store_actions& after)
 {
     // The number of examined locks is limited too, so that a single operation never pays for a large number of live
     // locks.

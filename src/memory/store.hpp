@@ -6,6 +6,7 @@
 #include <colock/spi/context_member.hpp>
 
 #include "memory/group_index.hpp"
+#include "memory/store_actions.hpp"
 #include "memory/table.hpp"
 
 #include <array>
@@ -18,76 +19,6 @@
 #include <vector>
 
 namespace colock::inline v0::memory {
-
-/// Reserves memory for at least one more element. Doubles the capacity, because growing by one element would move all
-/// elements each time.
-template <class Sequence>
-void make_room(Sequence& in)
-{
-    if (in.size() == in.capacity())
-        in.reserve(2 * in.size() + 1);
-}
-
-/// The actions that a call performs after it has unlocked the mutex: calling completions and `claim::lost`, and
-/// dropping references to claims. Each of these may call back into the store. Declare this object before the guard of
-/// the mutex, so that it is destroyed, and performs the actions, after the unlock.
-class deferred_actions
-{
-public:
-    deferred_actions() = default;
-    deferred_actions(const deferred_actions&) = delete;
-    deferred_actions& operator=(const deferred_actions&) = delete;
-    ~deferred_actions()
-    {
-        if (!calls_)
-            return;
-        for (auto& claim : calls_->broken)
-            claim->lost(lost_reason::broken);
-        for (auto& wake : calls_->to_wake)
-            wake(woken{});
-    }
-
-    // Memory is reserved before anything is changed, because the reservation may throw. If memory ran out later,
-    // objects would be destroyed while the mutex is locked.
-
-    void make_room_for_claim()
-    {
-        if (claim_)
-            make_room(more_claims_);
-    }
-    void make_room_for_call()
-    {
-        if (!calls_)
-            calls_ = std::make_unique<callbacks>();
-        make_room(calls_->dropped);
-        make_room(calls_->broken);
-        make_room(calls_->to_wake);
-    }
-
-    void wake(completion<woken> waiting) noexcept { calls_->to_wake.push_back(std::move(waiting)); }
-    void break_claim(claim_ptr claim) noexcept { calls_->broken.push_back(std::move(claim)); }
-    void drop(claim_ptr claim) noexcept
-    {
-        if (claim_)
-            more_claims_.push_back(std::move(claim));
-        else
-            claim_ = std::move(claim);
-    }
-    void drop(completion<woken> waiting) noexcept { calls_->dropped.push_back(std::move(waiting)); }
-
-private:
-    /// Actions that only a contended or a broken lock needs.
-    struct callbacks
-    {
-        std::vector<completion<woken>> dropped;
-        std::vector<claim_ptr> broken;
-        std::vector<completion<woken>> to_wake;
-    };
-    /// The first claim whose reference is dropped. An uncontended release drops only this one.
-    claim_ptr claim_;
-    std::vector<claim_ptr> more_claims_;
-    std::unique_ptr<callbacks> calls_;
-};
 
 /// The holders and the queues of all keys, divided into shards by the hash of the key.
 ///
@@ -155,26 +86,26 @@ private:
         const std::vector<claim_ptr>& claims);
 
     // The following functions require that the shard's mutex is locked.
-    [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, deferred_actions& after);
+    [[nodiscard]] create_outcome create_in(shard& home, claim_ptr claim, time_point now, store_actions& after);
     /// Returns the busy outcome. The claim gets a place in the queue if it `queues()`.
     [[nodiscard]] create_outcome refuse_or_enqueue(entry& at, claim& claim, time_point now);
     /// Returns the outcome of an exclusive claim that cannot be granted, or an empty optional if it can. The claim gets
     /// no place in the queue.
     [[nodiscard]] std::optional<create_outcome> refuse_in(
-        shard& home, claim& claim, time_point now, deferred_actions& after);
-    [[nodiscard]] release_status release_in(shard& home, claim& claim, time_point now, deferred_actions& after);
+        shard& home, claim& claim, time_point now, store_actions& after);
+    [[nodiscard]] release_status release_in(shard& home, claim& claim, time_point now, store_actions& after);
     std::uint64_t grant(shard& home, entry& at, holder granted, lock_mode mode, std::chrono::milliseconds ttl);
     void enqueue(entry& at, claim& claim);
     /// Brings an entry up to date: removes the expired holders, and grants the lock to queued claims.
-    void refresh(shard& home, entry& at, time_point now, deferred_actions& after);
+    void refresh(shard& home, entry& at, time_point now, store_actions& after);
     /// Grants the lock to all queued claims that can be granted now, and wakes their waiters.
-    void hand_off(shard& home, entry& at, deferred_actions& after);
+    void hand_off(shard& home, entry& at, store_actions& after);
     static void remove_if_empty(shard& home, entry& at) noexcept;
 
     /// Continues the removal of expired locks of all keys, if it is due.
-    void sweep_if_due(time_point now, deferred_actions& after);
+    void sweep_if_due(time_point now, store_actions& after);
     /// Returns true if the sweep has examined all keys.
-    [[nodiscard]] bool sweep(time_point now, deferred_actions& after);
+    [[nodiscard]] bool sweep(time_point now, store_actions& after);
 
     /// Visits the buckets from the cursor on, until all are visited or the step is full. Returns the collected locks,
     /// with the cursor of the next step.

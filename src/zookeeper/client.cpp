@@ -25,19 +25,19 @@ struct client::parts final : runtime
 {
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), all_watches(strand, owner, owner.sources(), owner.config_.layout),
-          active_sessions(strand, owner, owner.config_, reporter, all_watches)
+          sessions(strand, owner, owner.config_, reporter, all_watches)
     {
-        requests = &active_sessions;
+        requests = &sessions;
     }
 
     watches all_watches;
-    sessions active_sessions;
+    session_manager sessions;
 };
 
 client::client(settings checked)
     : config_(std::move(checked)), queue_(*this, config_.deadlines(), max_in_flight,
                                        {.can_start = [this](const remote::operation&) { return can_start(); },
-                                           .send = [this] { all_parts().active_sessions.send(); }})
+                                           .send = [this] { all_parts().sessions.send(); }})
 {
 }
 
@@ -62,16 +62,16 @@ client::parts& client::all_parts() const noexcept
 
 // Functions for operations, and callbacks between the parts.
 
-sessions& client::active_sessions() noexcept
+session_manager& client::sessions() noexcept
 {
-    return all_parts().active_sessions;
+    return all_parts().sessions;
 }
 
 bool client::can_start()
 {
-    if (!all_parts().active_sessions.get_requests())
+    if (!all_parts().sessions.get_requests())
         return false;
-    all_parts().active_sessions.announce_requests();
+    all_parts().sessions.announce_requests();
     return true;
 }
 
@@ -81,8 +81,8 @@ client::usage client::current_usage() const noexcept
     auto now = queue_.current_usage();
     if (!now.needed && sources().empty() && all.closing.empty())
         now.timer_interval = calm_pace;
-    now.needed = now.needed || all.active_sessions.in_use();
-    now.others_open = all.active_sessions.is_closing();
+    now.needed = now.needed || all.sessions.in_use();
+    now.others_open = all.sessions.is_closing();
     return now;
 }
 
@@ -94,15 +94,15 @@ void client::opened()
 
 void client::set_watches()
 {
-    auto* const by = all_parts().active_sessions.get_requests();
+    auto* const by = all_parts().sessions.get_requests();
     // The remaining watches are set by a posted handler, so that other handlers can run in between.
-    if (by && all_parts().all_watches.set_some(*by, all_parts().active_sessions.number()))
+    if (by && all_parts().all_watches.set_some(*by, all_parts().sessions.number()))
         on_strand(*this, [](client& self) { self.set_watches(); });
 }
 
 void client::listen()
 {
-    all_parts().active_sessions.on(sessions::event::wanted);
+    all_parts().sessions.on(session_manager::event::wanted);
     set_watches();
 }
 
@@ -118,14 +118,14 @@ void client::sweep(lease_clock::duration stall_time)
 void client::give_up_all()
 {
     queue_.give_up_all();
-    all_parts().active_sessions.give_up();
+    all_parts().sessions.give_up();
 }
 
 void client::context_forked() noexcept
 {
     if (!runtime_if_open())
         return;
-    all_parts().active_sessions.drop_after_fork();
+    all_parts().sessions.drop_after_fork();
     queue_.forked();
     on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
 }

@@ -3,7 +3,7 @@
 
 #include "remote/requests/client_base.hpp"
 #include "remote/requests/request_queue.hpp"
-#include "zookeeper/session/sessions.hpp"
+#include "zookeeper/session/session_manager.hpp"
 #include "zookeeper/settings.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -32,7 +32,7 @@ public:
 
     // The following functions are for operations, and are called on the strand.
     [[nodiscard]] remote::request_queue& queue() noexcept { return queue_; }
-    [[nodiscard]] sessions& active_sessions() noexcept;
+    [[nodiscard]] session_manager& sessions() noexcept;
     [[nodiscard]] bool has_no_waiters() const noexcept { return sources().empty(); }
 
     void context_forked() noexcept override;

@@ -3,6 +3,7 @@
 
 #include "mongo/driver/command_template.hpp"
 #include "mongo/settings.hpp"
+#include "mongo/templates/write_concern.hpp"
 
 #include <utility>
 
@@ -17,7 +18,7 @@ batch_update::batch_update(const settings& config) : config_(config)
 
 document batch_update::take()
 {
-    static const command_template concern(R"({"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})");
+    static const command_template concern(R"({"ordered":false,)" + templates::write_concern + "}");
     bson_append_array_end(command_.get(), &statements_);
     concern.append_to(*command_.get(), {{"m", config_.operation_timeout.count()}});
     return std::move(command_);

@@ -7,6 +7,7 @@
 #include "mongo/templates/release.hpp"
 #include "mongo/templates/statements.hpp"
 #include "mongo/templates/transfer.hpp"
+#include "mongo/templates/write_concern.hpp"
 
 #include <initializer_list>
 
@@ -25,8 +26,7 @@ string with_fields(const string& changed)
 }
 string check_of(std::initializer_list<string> statements)
 {
-    return R"({"update":"?c","updates":)" + list(statements) +
-           R"(,"ordered":false,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+    return R"({"update":"?c","updates":)" + list(statements) + R"(,"ordered":false,)" + write_concern + "}";
 }
 string check_batched()
 {
@@ -98,12 +98,14 @@ commands make_all()
         .adopt_shared = make_forms(adopt_shared(true), adopt_shared(false)),
         .remove_named = command_template(remove_named()),
         .remove_expired = command_template(remove_expired()),
-        .forget = command_template(
-            R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"
-            R"("w":{"$not":{"$gt":"?y"}},"wx":{"$not":{"$gt":"?y"}},"dx":{"$not":{"$gt":"?y"}}},)"
-            R"("limit":0},{"q":{"_id.c":"check","f":{"$lt":"?z"}},"limit":0}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+        .forget =
+            command_template(R"({"delete":"?c","deletes":[{"q":{"p":{"$lt":"?p"},"x":0,"hx":0,"h":[],)"
+                             R"("w":{"$not":{"$gt":"?y"}},"wx":{"$not":{"$gt":"?y"}},"dx":{"$not":{"$gt":"?y"}}},)"
+                             R"("limit":0},{"q":{"_id.c":"check","f":{"$lt":"?z"}},"limit":0}],)" +
+                             write_concern + "}"),
         .confirm = command_template(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
-                                    R"("upsert":true}],"writeConcern":{"w":"majority","wtimeout":"?m"}})"),
+                                    R"("upsert":true}],)" +
+                                    write_concern + "}"),
         .watch = command_template(R"({"aggregate":"?c","pipeline":[{"$changeStream":{}},{"$match":)"
                                   R"({"updateDescription.updatedFields.g":{"$exists":true}}},)"
                                   R"({"$project":{"documentKey":1}}],"cursor":{"batchSize":0}})"),

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/templates/statements.hpp"
 
+#include "mongo/templates/write_concern.hpp"
+
 namespace colock::inline v0::mongo::detail::templates {
 
 string find_and_modify(
@@ -8,7 +10,7 @@ string find_and_modify(
 {
     return R"({"findAndModify":"?c","query":)" + query + R"(,"update":)" + list(stages) + R"(,"upsert":)" +
            (upsert ? "true" : "false") + R"(,"new":)" + (when == returned_document::after ? "true" : "false") +
-           (shown.empty() ? "" : R"(,"fields":)" + shown) + R"(,"writeConcern":{"w":"majority","wtimeout":"?m"}})";
+           (shown.empty() ? "" : R"(,"fields":)" + shown) + "," + write_concern + "}";
 }
 
 string statement(const string& stage)

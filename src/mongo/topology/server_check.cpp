@@ -5,6 +5,7 @@
 #include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
 #include "mongo/driver/failures.hpp"
+#include "mongo/templates/write_concern.hpp"
 
 #include <colock/token.hpp>
 
@@ -23,7 +24,7 @@ constexpr auto wrong_outcome = "a statement that must fail succeeded, or a state
 const command_template& removal()
 {
     static const command_template text(
-        R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],"writeConcern":{"w":"majority","wtimeout":"?m"}})");
+        R"({"delete":"?c","deletes":[{"q":{"_id":"?k"},"limit":1}],)" + templates::write_concern + "}");
     return text;
 }
 

@@ -3,7 +3,7 @@
 
 namespace colock::inline v0::zookeeper::detail {
 
-void claim_state::use_session(sessions& all)
+void claim_state::use_session(session_manager& all)
 {
     if (session != all.number()) {
         forget_node(all);
@@ -14,7 +14,7 @@ void claim_state::use_session(sessions& all)
         session_ref = all.users().enter();
 }
 
-void claim_state::forget_node(sessions& all) noexcept
+void claim_state::forget_node(session_manager& all) noexcept
 {
     all.users().forget_granted(node);
     node.clear();
@@ -30,7 +30,7 @@ void claim_state::stop_waiting() noexcept
     predecessor.clear();
 }
 
-void settle_creations(const sessions& all, claim& of)
+void settle_creations(const session_manager& all, claim& of)
 {
     auto* const state = find_state(of);
     if (state && state->creates.settle(all.number(), all.lost()))

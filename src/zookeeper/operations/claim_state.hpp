@@ -4,7 +4,7 @@
 #include "remote/adapter/claim_slot.hpp"
 #include "remote/requests/lost_requests.hpp"
 #include "remote/requests/wait_sources.hpp"
-#include "zookeeper/session/sessions.hpp"
+#include "zookeeper/session/session_manager.hpp"
 
 #include <colock/spi/claim.hpp>
 
@@ -43,9 +43,9 @@ struct claim_state
 
     /// Notes that the claim may have a node in the current session. Its nodes of an older session are gone, or in
     /// doubt.
-    void use_session(sessions& all);
+    void use_session(session_manager& all);
     /// Notes that the claim has no node.
-    void forget_node(sessions& all) noexcept;
+    void forget_node(session_manager& all) noexcept;
     void stop_waiting() noexcept;
 };
 
@@ -62,6 +62,6 @@ struct claim_state
 /// Settles the unanswered creations of a claim. Must be called when the current session cannot contain an unknown node
 /// of the claim: nothing was sent for the claim in this session, or the folder was listed after all that was sent, and
 /// each node in the list is known or removed.
-void settle_creations(const sessions& all, claim& of);
+void settle_creations(const session_manager& all, claim& of);
 
 } // namespace colock::inline v0::zookeeper::detail

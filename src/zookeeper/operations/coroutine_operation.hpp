@@ -84,7 +84,7 @@ protected:
             void await_suspend(std::coroutine_handle<>) const { self.restart(); }
             requests& await_resume() const noexcept { return *sender; }
         };
-        return awaitable{*this, active_sessions().get_requests()};
+        return awaitable{*this, sessions().get_requests()};
     }
     /// `co_await fail_with(answer)` ends the operation.
     [[nodiscard]] stop fail_with(const reply& answer)

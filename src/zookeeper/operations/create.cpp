@@ -50,7 +50,7 @@ private:
     {
         auto& state = state_of(*claim_);
         note_lost_create();
-        state.use_session(active_sessions());
+        state.use_session(sessions());
         const bool is_poll = std::exchange(state.only_polls, false) && state.watched == state.predecessor;
         // The replies to the requests below contain every change until now, so only later events end the next wait.
         if (state.source)
@@ -60,7 +60,7 @@ private:
         else if (is_poll && is_watch_active())
             co_await poll();
 
-        progress so_far{.needs_folder = active_sessions().folders().find(folder_) == folder_state::unknown};
+        progress so_far{.needs_folder = sessions().folders().find(folder_) == folder_state::unknown};
         pending_reply indexed(*this);
         for (;;) {
             pending_reply listed(*this);
@@ -93,7 +93,7 @@ private:
         }
         if (is_grouped(config(), *claim_))
             co_await ensure_index_node(indexed);
-        auto bound = active_sessions().bound();
+        auto bound = sessions().bound();
         // The session gets another bound when it is connected again. Until then the claim keeps its place in the queue.
         if (!bound || bound->has_ended(lease_clock::now()))
             co_await wait_for(watches::of_node(state.node));
@@ -136,7 +136,7 @@ private:
     }
     void send_creation(requests& sender, bool needs_folder, pending_reply& created)
     {
-        unanswered_in_ = active_sessions().number();
+        unanswered_in_ = sessions().number();
         // Nodes in the folders of other libraries do not contain data of this library.
         const auto data = config().standard() ? format_node_data(*claim_, claim_->ttl()) : std::string();
         if (counts_children(needs_folder))
@@ -152,11 +152,11 @@ private:
     }
     [[nodiscard]] bool is_contended() const noexcept
     {
-        return active_sessions().folders().find(folder_) == folder_state::contended;
+        return sessions().folders().find(folder_) == folder_state::contended;
     }
     [[nodiscard]] bool is_ours(const reply& node) const noexcept
     {
-        return node.ok() && node.stat.ephemeral_owner == active_sessions().id();
+        return node.ok() && node.stat.ephemeral_owner == sessions().id();
     }
     [[nodiscard]] std::string_view own_name() const
     {
@@ -166,8 +166,8 @@ private:
     void lose_node()
     {
         auto& state = state_of(*claim_);
-        state.forget_node(active_sessions());
-        state.use_session(active_sessions());
+        state.forget_node(sessions());
+        state.use_session(sessions());
     }
 
     /// \param listed the reply to the list, if the list was requested together with the node
@@ -229,7 +229,7 @@ private:
                 (co_await connected()).remove(path, reply_handler());
             }
         }
-        settle_creations(active_sessions(), *claim_);
+        settle_creations(sessions(), *claim_);
     }
 
     // The folder.
@@ -242,7 +242,7 @@ private:
     }
     void note_folder(folder_state how)
     {
-        auto& folders = active_sessions().folders();
+        auto& folders = sessions().folders();
         folders.note(folder_, how);
         // The parent folder may be gone, too.
         if (how == folder_state::unknown)
@@ -321,7 +321,7 @@ private:
         if (claim_->lease().session() != bound)
             claim_->lease().tie(std::move(bound));
         state.granted = true;
-        active_sessions().users().note_granted(state.node);
+        sessions().users().note_granted(state.node);
         state.stop_waiting();
         // All earlier requests of the claim have been carried out or never will be: they were sent in this session, or
         // in one that has ended.
@@ -352,7 +352,7 @@ private:
             const reply& got = co_await removed;
             if (!got.ok() && got.what != status::no_node)
                 co_await fail_with(got);
-            state.forget_node(active_sessions());
+            state.forget_node(sessions());
         }
         end();
         done_(create_outcome::busy());
@@ -415,7 +415,7 @@ private:
         // A place in the queue is a change at the server, so the outcome is unknown.
         const bool may_have_effect = !state.node.empty() || !state.creates.empty() || state.indexed;
         if (!may_have_effect)
-            state.forget_node(active_sessions());
+            state.forget_node(sessions());
         else if (why->code == errc::unavailable)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_(create_outcome::failed(std::move(why)));

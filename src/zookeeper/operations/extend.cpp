@@ -23,7 +23,7 @@ private:
     void begin() override
     {
         const auto* const state = find_state(*claim_);
-        if (!state || !state->granted || state->session != active_sessions().number()) {
+        if (!state || !state->granted || state->session != sessions().number()) {
             end();
             done_({extend_status::not_held, nullptr});
             return;

@@ -21,10 +21,10 @@ void folder_operation::make_folders(requests& sender, const std::string& folder)
 
 void folder_operation::make_folder(requests& sender, const std::string& folder)
 {
-    if (active_sessions().folders().find(folder) != folder_state::unknown)
+    if (sessions().folders().find(folder) != folder_state::unknown)
         return;
     sender.create(folder, {}, node_kind::persistent, then(&folder_operation::on_folder_reply, folder));
-    active_sessions().folders().note(folder, folder_state::uncontended);
+    sessions().folders().note(folder, folder_state::uncontended);
 }
 
 void folder_operation::make_container(requests& sender, const std::string& folder)
@@ -35,7 +35,7 @@ void folder_operation::make_container(requests& sender, const std::string& folde
 
 void folder_operation::on_folder_reply(const reply& got, const std::string& folder)
 {
-    auto& folders = active_sessions().folders();
+    auto& folders = sessions().folders();
     // If access is denied, the folder exists, or no node of ours can exist in it. Another request would change
     // neither.
     const bool exists = got.ok() || got.what == status::node_exists || got.what == status::access_denied;

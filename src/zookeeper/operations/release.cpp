@@ -33,7 +33,7 @@ private:
     coroutine run() override
     {
         auto& state = state_of(*claim_);
-        if (state.session != active_sessions().number()) {
+        if (state.session != sessions().number()) {
             if (!forget_old_session())
                 co_await fail_in_doubt();
         } else if (!state.creates.empty()) {
@@ -55,7 +55,7 @@ private:
             if (!is_gone(got))
                 co_await fail_with(got);
             note_removed(got);
-            state.forget_node(active_sessions());
+            state.forget_node(sessions());
         }
         if (indexed.is_expected()) {
             const reply& got = co_await indexed;
@@ -78,10 +78,10 @@ private:
     {
         auto& state = state_of(*claim_);
         // Nothing of this claim was sent in the current session.
-        settle_creations(active_sessions(), *claim_);
-        if (state.session != 0 && active_sessions().lost().may_arrive(state.session))
+        settle_creations(sessions(), *claim_);
+        if (state.session != 0 && sessions().lost().may_arrive(state.session))
             return false;
-        state.forget_node(active_sessions());
+        state.forget_node(sessions());
         state.indexed = false;
         return true;
     }
@@ -106,8 +106,8 @@ private:
                 co_await fail_with(got);
             note_removed(got);
         }
-        settle_creations(active_sessions(), *claim_);
-        state_of(*claim_).forget_node(active_sessions());
+        settle_creations(sessions(), *claim_);
+        state_of(*claim_).forget_node(sessions());
     }
 
     [[nodiscard]] static bool is_gone(const reply& got) noexcept { return got.ok() || got.what == status::no_node; }
@@ -117,7 +117,7 @@ private:
     [[nodiscard]] stop fail_in_doubt()
     {
         // A session that is being closed may still be proven to have ended.
-        const auto cause = active_sessions().is_closing() ? error_code() : make_error_code(errc::lost);
+        const auto cause = sessions().is_closing() ? error_code() : make_error_code(errc::lost);
         end();
         done_({release_status::failed, in_doubt(cause)});
         return {};
@@ -128,8 +128,8 @@ private:
     void failed(delivery, failure_ptr why) override
     {
         state_of(*claim_).stop_waiting();
-        if (owner_->has_no_waiters() && active_sessions().is_presumed_expired()) {
-            active_sessions().leave_to_expire();
+        if (owner_->has_no_waiters() && sessions().is_presumed_expired()) {
+            sessions().leave_to_expire();
             why = make_failure(why->code,
                 "no server has answered for a session timeout, after which the servers end the session by themselves",
                 errc::lost);

@@ -41,11 +41,11 @@ protected:
     virtual void failed(delivery how, failure_ptr why) = 0;
 
     [[nodiscard]] const settings& config() const noexcept { return owner_->config(); }
-    [[nodiscard]] sessions& active_sessions() const noexcept { return owner_->active_sessions(); }
+    [[nodiscard]] session_manager& sessions() const noexcept { return owner_->sessions(); }
     /// Returns null if no request can be sent now. The operation then begins again when one can be sent.
     [[nodiscard]] requests* get_requests()
     {
-        auto* const sender = active_sessions().get_requests();
+        auto* const sender = sessions().get_requests();
         if (!sender)
             restart();
         return sender;

@@ -22,7 +22,7 @@ private:
     void begin() override
     {
         const auto* const state = find_state(*claim_);
-        if (!state || !state->granted || state->session != active_sessions().number()) {
+        if (!state || !state->granted || state->session != sessions().number()) {
             end();
             done_({false, nullptr});
             return;
@@ -40,7 +40,7 @@ private:
             end_failed(got);
             return;
         }
-        const bool is_ours = got.ok() && got.stat.ephemeral_owner == active_sessions().id();
+        const bool is_ours = got.ok() && got.stat.ephemeral_owner == sessions().id();
         end();
         done_({is_ours, nullptr});
     }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "remote/policy/liveness.hpp"
-#include "zookeeper/session/session_expiry.hpp"
+#include "zookeeper/session/session_validity.hpp"
 
 #include <colock/clock.hpp>
 
@@ -11,7 +11,7 @@
 namespace colock::inline v0::zookeeper::detail {
 
 /// Decides when a *beat*, a write that keeps a session alive, is due, and when the connection is given up. Performs no
-/// I/O and reads no clock: the caller reports events, and carries out the returned actions. `session_expiry` computes
+/// I/O and reads no clock: the caller reports events, and carries out the returned actions. `session_validity` computes
 /// until when the session lives.
 ///
 /// Thread safety: none.
@@ -58,7 +58,7 @@ private:
         open,
     };
 
-    session_expiry expiry_;
+    session_validity expiry_;
     phase phase_ = phase::closed;
     remote::liveness liveness_;
     /// Number of replies on this connection: the handshake and the writes.

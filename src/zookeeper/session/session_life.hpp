@@ -15,7 +15,7 @@
 namespace colock::inline v0::zookeeper::detail {
 
 /// State of one session: its id, the state of its connection, and the bound that its leases are tied to.
-/// `session_expiry` computes until when the session certainly lives. Performs no I/O and reads no clock.
+/// `session_validity` computes until when the session certainly lives. Performs no I/O and reads no clock.
 ///
 /// Thread safety: none.
 class session_life

@@ -25,12 +25,12 @@ struct session_terms
 /// tick after the first reply.
 ///
 /// Thread safety: none.
-class session_expiry
+class session_validity
 {
 public:
     using time_point = lease_clock::time_point;
 
-    explicit session_expiry(session_terms agreed) noexcept : agreed_(agreed) {}
+    explicit session_validity(session_terms agreed) noexcept : agreed_(agreed) {}
 
     [[nodiscard]] const session_terms& agreed() const noexcept { return agreed_; }
 

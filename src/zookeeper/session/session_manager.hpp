@@ -30,10 +30,10 @@ namespace colock::inline v0::zookeeper::detail {
 /// server: a session outlives its connection, and finds the next server by itself.
 ///
 /// Thread safety: none; belongs to the strand.
-class sessions final : public remote::connection_loop
+class session_manager final : public remote::connection_loop
 {
 public:
-    sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
+    session_manager(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
         remote::event_reporter& reporter, watches& all_watches);
 
     /// Returns null if no request can be sent now.

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/session/session_expiry.hpp"
+#include "zookeeper/session/session_validity.hpp"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ constexpr int writes_per_half_tick = 8;
 
 } // namespace
 
-void session_expiry::on_connected(time_point sent, session_terms agreed)
+void session_validity::on_connected(time_point sent, session_terms agreed)
 {
     // With a shorter timeout or a longer tick, the same replies prove less, so the old result is not valid any more.
     if (agreed.timeout < agreed_.timeout || agreed.server_tick > agreed_.server_tick)
@@ -25,7 +25,7 @@ void session_expiry::on_connected(time_point sent, session_terms agreed)
     prove(sent);
 }
 
-void session_expiry::on_write_answered(time_point sent, time_point now)
+void session_validity::on_write_answered(time_point sent, time_point now)
 {
     const auto until_ping = agreed_.server_tick / 2;
     while (!unconfirmed_.empty() && unconfirmed_.front().answered + until_ping <= sent) {
@@ -36,7 +36,7 @@ void session_expiry::on_write_answered(time_point sent, time_point now)
         unconfirmed_.push_back({sent, now});
 }
 
-void session_expiry::prove(time_point sent) noexcept
+void session_validity::prove(time_point sent) noexcept
 {
     const auto margin = agreed_.timeout / 100 + 2ms;
     valid_until_ = std::max(valid_until_, sent + agreed_.timeout - agreed_.server_tick / 2 - margin);

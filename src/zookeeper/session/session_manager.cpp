@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/session/sessions.hpp"
+#include "zookeeper/session/session_manager.hpp"
 
 #include "util/jitter.hpp"
 #include "util/option_errors.hpp"
@@ -34,14 +34,14 @@ lease_clock::duration first_probe_delay(const session_life& life)
 } // namespace
 
 /// Forwards the events of one session. Events are ignored once a newer session has replaced it.
-class sessions::listener final : public session_events
+class session_manager::listener final : public session_events
 {
 public:
-    listener(std::shared_ptr<sessions> all, remote::connection_number of) : all_(all), number_(of) {}
+    listener(std::shared_ptr<session_manager> all, remote::connection_number of) : all_(all), number_(of) {}
 
     void on_connected() noexcept override
     {
-        forward([](sessions& all) {
+        forward([](session_manager& all) {
             all.unreachable_since_.reset();
             all.end_probe();
             all.note_timeout();
@@ -54,7 +54,7 @@ public:
     }
     void on_suspended() noexcept override
     {
-        forward([](sessions& all) {
+        forward([](session_manager& all) {
             all.set_problem(make_failure(errc::unavailable, "the connection was lost", asio::error::connection_reset));
             all.unreachable_since_ = lease_clock::now();
             all.on(event::lost, asio::error::connection_reset);
@@ -64,11 +64,13 @@ public:
     }
     void on_unreachable(const trouble& why) noexcept override
     {
-        forward([&why](sessions& all) { all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause)); });
+        forward([&why](session_manager& all) {
+            all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause));
+        });
     }
     void on_bound_ended() noexcept override
     {
-        forward([](sessions& all) {
+        forward([](session_manager& all) {
             all.users_.mark_lost();
             all.remove_lost_nodes();
             // A claim that became the first while the bound had ended waits for an event of the session.
@@ -77,15 +79,15 @@ public:
     }
     void on_expired() noexcept override
     {
-        forward([](sessions& all) { all.on_session_expired(); });
+        forward([](session_manager& all) { all.on_session_expired(); });
     }
     void on_denied() noexcept override
     {
-        forward([](sessions& all) { all.on_user_denied(); });
+        forward([](session_manager& all) { all.on_user_denied(); });
     }
     void on_changed(std::string_view path) noexcept override
     {
-        forward([path](sessions& all) {
+        forward([path](session_manager& all) {
             auto* const by = all.watches_.changed(path) ? all.get_requests() : nullptr;
             // The remaining watches are set when a new waiter comes, or when the client's timer fires.
             if (by)
@@ -102,45 +104,45 @@ private:
             then(*all);
     }
 
-    const std::weak_ptr<sessions> all_;
+    const std::weak_ptr<session_manager> all_;
     const remote::connection_number number_;
 };
 
-sessions::sessions(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
-    remote::event_reporter& reporter, watches& all_watches)
+session_manager::session_manager(const asio::any_io_executor& strand, remote::client_base& owner,
+    const settings& config, remote::event_reporter& reporter, watches& all_watches)
     : connection_loop(strand, owner, reporter, saturating_cast(config.idle_timeout)), strand_(strand), config_(config),
       watches_(all_watches), probe_timer_(strand), smallest_timeout_(config.session.smallest_timeout)
 {
 }
 
-requests* sessions::get_requests() noexcept
+requests* session_manager::get_requests() noexcept
 {
     return session_ && session_->connected() && plan().takes_requests() ? &session_->get_requests() : nullptr;
 }
 
-void sessions::announce_requests() noexcept
+void session_manager::announce_requests() noexcept
 {
     note_use();
     session_->announce_requests();
 }
 
-void sessions::send()
+void session_manager::send()
 {
     if (session_)
         session_->send();
 }
 
-std::int64_t sessions::id() const noexcept
+std::int64_t session_manager::id() const noexcept
 {
     return session_ ? session_->life().id() : 0;
 }
 
-std::shared_ptr<session_bound> sessions::bound() const noexcept
+std::shared_ptr<session_bound> session_manager::bound() const noexcept
 {
     return session_ ? session_->life().bound() : nullptr;
 }
 
-bool sessions::in_use() const noexcept
+bool session_manager::in_use() const noexcept
 {
     if (!users_.is_used() || plan().retired())
         return false;
@@ -149,7 +151,7 @@ bool sessions::in_use() const noexcept
     return !plan().closes() || !current_bound || !current_bound->has_ended(lease_clock::now());
 }
 
-void sessions::connect()
+void session_manager::connect()
 {
     if (session_)
         return;
@@ -166,7 +168,7 @@ void sessions::connect()
 
 /// Removes the nodes of lost locks. Their holders have been notified, but the nodes still block other claims, such as
 /// those of this client.
-void sessions::remove_lost_nodes()
+void session_manager::remove_lost_nodes()
 {
     for (int remaining = max_removed; users_.has_lost() && session_->connected(); --remaining) {
         if (remaining > 1) {
@@ -183,7 +185,7 @@ void sessions::remove_lost_nodes()
     }
 }
 
-void sessions::note_timeout()
+void session_manager::note_timeout()
 {
     const auto counted = session_->life().counted_timeout();
     if (smallest_timeout_ && counted < *smallest_timeout_)
@@ -195,7 +197,7 @@ void sessions::note_timeout()
     smallest_timeout_ = counted;
 }
 
-void sessions::warn_of_few_ticks()
+void session_manager::warn_of_few_ticks()
 {
     if (session_->life().has_few_ticks())
         reports_.warn_once(
@@ -204,12 +206,12 @@ void sessions::warn_of_few_ticks()
             "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
 }
 
-void sessions::on_session_expired()
+void session_manager::on_session_expired()
 {
     replace_session(make_failure(errc::unavailable, "the session has expired"));
 }
 
-void sessions::replace_session(failure_ptr why)
+void session_manager::replace_session(failure_ptr why)
 {
     end_probe();
     session_ = nullptr;
@@ -236,7 +238,7 @@ void sessions::replace_session(failure_ptr why)
 // backup, or has lost its data, all of its servers refuse the session. The session would never end, because not even
 // its expiry would be reported.
 
-void sessions::probe_history_in(lease_clock::duration delay)
+void session_manager::probe_history_in(lease_clock::duration delay)
 {
     // Randomized, because all clients of an ensemble are disconnected at the same time.
     probe_timer_.expires_after(colock::detail::spread(delay, 0.25));
@@ -246,7 +248,7 @@ void sessions::probe_history_in(lease_clock::duration delay)
     });
 }
 
-void sessions::probe_history(lease_clock::duration delay)
+void session_manager::probe_history(lease_clock::duration delay)
 {
     if (!session_ || session_->connected() || probe_)
         return;
@@ -257,7 +259,7 @@ void sessions::probe_history(lease_clock::duration delay)
     probe_ = history_probe::start(strand_, config_.session, std::move(done));
 }
 
-void sessions::on_history_probed(std::int64_t written_in, lease_clock::duration delay)
+void session_manager::on_history_probed(std::int64_t written_in, lease_clock::duration delay)
 {
     end_probe();
     if (!session_ || session_->connected())
@@ -270,14 +272,14 @@ void sessions::on_history_probed(std::int64_t written_in, lease_clock::duration 
     probe_history_in(std::min<lease_clock::duration>(2 * delay, session_->life().counted_timeout() * 3 / 4));
 }
 
-void sessions::end_probe()
+void session_manager::end_probe()
 {
     probe_timer_.cancel();
     if (const auto old = std::exchange(probe_, nullptr))
         close_at_server(old->stop(), 0);
 }
 
-void sessions::on_history_lost(std::int64_t written_in)
+void session_manager::on_history_lost(std::int64_t written_in)
 {
     const auto old = session_;
     const auto why = "the servers have lost their history: transaction " +
@@ -291,7 +293,7 @@ void sessions::on_history_lost(std::int64_t written_in)
     replace_session(make_failure(errc::unavailable, why));
 }
 
-bool sessions::is_presumed_expired() const noexcept
+bool session_manager::is_presumed_expired() const noexcept
 {
     // A server may have granted a longer timeout than was requested.
     const auto granted = session_ ? session_->life().timeout() : config_.session.session_timeout;
@@ -299,7 +301,7 @@ bool sessions::is_presumed_expired() const noexcept
            lease_clock::now() - *unreachable_since_ >= std::max(granted, config_.session.session_timeout);
 }
 
-void sessions::leave_to_expire()
+void session_manager::leave_to_expire()
 {
     if (!session_ || session_->life().id() == 0)
         return;
@@ -309,14 +311,14 @@ void sessions::leave_to_expire()
     replace_session(problem());
 }
 
-void sessions::on_user_denied()
+void session_manager::on_user_denied()
 {
     plan().demote();
     refuse(make_failure(
         errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot()));
 }
 
-void sessions::disconnect()
+void session_manager::disconnect()
 {
     end_probe();
     const auto old = std::exchange(session_, nullptr);
@@ -327,7 +329,7 @@ void sessions::disconnect()
     close_at_server(old, number_);
 }
 
-void sessions::close_at_server(const std::shared_ptr<session>& old, remote::connection_number number)
+void session_manager::close_at_server(const std::shared_ptr<session>& old, remote::connection_number number)
 {
     closing_.push_back(old);
     const auto timeout = plan().out_of_time(lease_clock::now()) ? late_close_timeout : close_timeout;
@@ -340,7 +342,7 @@ void sessions::close_at_server(const std::shared_ptr<session>& old, remote::conn
     });
 }
 
-void sessions::give_up()
+void session_manager::give_up()
 {
     // These sessions have been asked to close, and their replies would come too late.
     for (const auto& each : std::vector(closing_))
@@ -349,7 +351,7 @@ void sessions::give_up()
         on(event::given_up);
 }
 
-void sessions::drop_after_fork()
+void session_manager::drop_after_fork()
 {
     lost_.inherit(number_);
     session_ = nullptr;
