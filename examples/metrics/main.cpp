@@ -73,9 +73,8 @@ try {
     const auto adapter = colock::make_adapter(io.get_executor(), backend);
     const auto counted = std::make_shared<colock::metrics>();
     const auto log = std::make_shared<colock::logging_observer>(std::clog);
-    const colock::locker locker(adapter, {.ttl = 5s,
-                                             .observer = std::make_shared<colock::observer_list>(
-                                                 std::vector<std::shared_ptr<colock::observer>>{counted, log})});
+    const colock::locker locker(
+        adapter, {.ttl = 5s, .observer = std::make_shared<colock::observer_list>(counted, log)});
 
     asio::ip::tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
     std::cout << "listening on http://127.0.0.1:" << acceptor.local_endpoint().port() << "/metrics" << std::endl;

@@ -234,7 +234,7 @@ public:
     /// connections are closed only if no other locker uses the adapter. The lock of a body that still runs at the
     /// deadline is not released but left to its ttl, and is listed in the report.
     ///
-    /// Idempotent. The report also contains what an earlier call could not complete.
+    /// Idempotent. The report also contains what an earlier call could not complete. A negative deadline counts as 0.
     [[nodiscard]] asio::awaitable<shutdown_report> shutdown(
         std::chrono::milliseconds deadline = default_shutdown_deadline) const;
     /// The deadline of a shutdown for which none is given: 5 s.
@@ -300,7 +300,7 @@ public:
     /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T. T must be
     /// default-constructible. An exception of the body is passed on unchanged.
     template <detail::single_key Key, class Body, class CompletionToken = default_token>
-        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
+        requires detail::async_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
     auto async_with_lock(
         Key key, acquire_options options, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -308,7 +308,7 @@ public:
             std::move(body), std::forward<CompletionToken>(completion_token));
     }
     template <detail::single_key Key, class Body, class CompletionToken = default_token>
-        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
+        requires detail::async_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
     auto async_with_lock(Key key, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_with_lock(
@@ -316,7 +316,7 @@ public:
     }
     template <detail::key_list Keys = std::initializer_list<group_member>, class Body,
         class CompletionToken = default_token>
-        requires detail::lock_body<Body, lock_group> &&
+        requires detail::async_body<Body, lock_group> &&
                  asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
     auto async_with_lock(
         Keys keys, acquire_options options, Body body, CompletionToken&& completion_token = CompletionToken()) const
@@ -326,7 +326,7 @@ public:
     }
     template <detail::key_list Keys = std::initializer_list<group_member>, class Body,
         class CompletionToken = default_token>
-        requires detail::lock_body<Body, lock_group> &&
+        requires detail::async_body<Body, lock_group> &&
                  asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
     auto async_with_lock(Keys keys, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {

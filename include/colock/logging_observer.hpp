@@ -52,9 +52,11 @@ struct logging_options
 /// An observer that writes one line for each event. Give it to `locker_options::observer`; an observer_list combines it
 /// with other observers. It can be shared by any number of lockers.
 ///
-/// - debug: `waiting`, `granted`, `renewed`, `released`, `settled`; `not_granted` of a cancelled acquire
-/// - info: `ready`, `reconnected`; `not_granted` of an acquire that was exhausted or shut down; `lost` because of a
-///   shutdown or a fork of this process
+/// - debug: `waiting`, `granted`, `renewed`, `released`, `settled`; `not_granted` of an acquire that found the lock
+/// busy
+///   or was cancelled
+/// - info: `ready`, `reconnected`; `not_granted` of an acquire that was shut down; `lost` because of a shutdown or a
+///   fork of this process
 /// - warning: `suspended`, `unreachable`, `warning`, `at_risk`, `possible_deadlock`; each other `not_granted`;
 ///   `settled` without proof
 /// - error: each other `lost`

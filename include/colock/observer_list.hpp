@@ -5,10 +5,12 @@
 #include <colock/observer.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <source_location>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::inline v0 {
@@ -20,6 +22,13 @@ class COLOCK_EXPORT observer_list : public observer
 public:
     /// \throws validation_error `invalid_options` if one of the pointers is null
     explicit observer_list(std::vector<std::shared_ptr<observer>> observers);
+    /// The same for pointers to observers, one after the other.
+    template <std::convertible_to<std::shared_ptr<observer>>... Observers>
+        requires(sizeof...(Observers) > 0)
+    explicit observer_list(Observers... observers)
+        : observer_list(std::vector<std::shared_ptr<observer>>{std::move(observers)...})
+    {
+    }
 
     void ready(std::string_view backend) noexcept override;
     void unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept override;

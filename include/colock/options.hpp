@@ -57,7 +57,8 @@ struct acquire_options
     std::string comment{};
     /// Maximum time for which a lock with a ttl is held, including all renewals and extensions. After this time the
     /// lock is lost (expired) and released. Range: from the smallest to the largest ttl of the backend (100 ms to ten
-    /// years, unless its adapter has other limits). Default: that of the locker.
+    /// years, unless its adapter has other limits). Needs a ttl. Default: that of the locker, which has no effect on a
+    /// lock without a ttl.
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Name of the requester's host, for people and tools. Default: that of the locker. At most 256 bytes, no NUL.
     std::string host{};

@@ -35,7 +35,7 @@ struct locker_stats
     /// Acquires whose retry policy ended, or a `try_acquire` that found the lock busy. This and the next three counters
     /// count the calls of observer::not_granted by their reason: once for each key of an `acquire_all`.
     std::uint64_t exhausted = 0;
-    /// Acquires that were cancelled by the caller, or destroyed with their execution context.
+    /// Acquires that were cancelled by the caller, or destroyed with the execution context of the caller.
     std::uint64_t cancelled = 0;
     /// Acquires that ended because the locker was shut down, or the adapter's context was destroyed.
     std::uint64_t shut_down = 0;
@@ -43,7 +43,7 @@ struct locker_stats
     std::uint64_t failed = 0;
     /// Automatic renewals that succeeded.
     std::uint64_t renewals = 0;
-    /// Renewals that failed and are repeated.
+    /// Renewals that failed, or had not been answered when the lease ended.
     std::uint64_t renewal_errors = 0;
     /// Number of losses by lost_reason, whether they are reported to a handle, to an observer or to a `with_lock`.
     /// `released` is not a loss, and its number is always 0.

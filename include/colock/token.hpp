@@ -10,7 +10,7 @@
 namespace colock::inline v0 {
 
 /// The secret that proves the ownership of a lock: 128 bits from the random number generator of the operating system,
-/// never reused.
+/// never reused. Not the fencing token, which is lock::fence().
 ///
 /// One token is generated per acquire and used for all its attempts, so that a repeated request finds its own grant.
 /// There is deliberately no stream operator, because tokens must not be logged.

@@ -31,6 +31,8 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::strin
         if (c >= 'A' && c <= 'Z')
             c = static_cast<char>(c - 'A' + 'a');
     }
+    if (url.empty())
+        detail::refuse_options({}, "the URL is empty; use one of " + all_forms());
     const auto scheme = std::string_view(url).substr(0, url.find(':'));
     const auto family = scheme.substr(0, scheme.find('+'));
     const auto all = detail::backends();

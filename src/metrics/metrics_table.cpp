@@ -13,7 +13,7 @@ namespace {
 
 using bucket_bounds = std::vector<std::chrono::nanoseconds>;
 
-constexpr std::size_t max_max_prefixes = 10'000;
+constexpr std::size_t largest_max_prefixes = 10'000;
 constexpr std::size_t max_bucket_count = 100;
 constexpr std::size_t max_prefix_size = 128;
 
@@ -30,9 +30,9 @@ void check_buckets(const char* name, const bucket_bounds& bounds)
 
 metrics_options checked(metrics_options&& options)
 {
-    if (options.max_prefixes > max_max_prefixes)
+    if (options.max_prefixes > largest_max_prefixes)
         refuse_options({}, "max_prefixes is " + std::to_string(options.max_prefixes) + "; give at most " +
-                               std::to_string(max_max_prefixes));
+                               std::to_string(largest_max_prefixes));
     check_buckets("wait_buckets", options.wait_buckets);
     check_buckets("hold_buckets", options.hold_buckets);
     return std::move(options);

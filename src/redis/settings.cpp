@@ -47,14 +47,14 @@ settings::settings(const options& given)
 
     prefix = given.prefix.value_or(plain() ? "" : "{colock}:");
     if (prefix.size() > 128 || prefix.find('\0') != std::string::npos)
-        refuse_options("the prefix is longer than 128 bytes or holds a NUL");
+        refuse_options("the prefix is longer than 128 bytes or contains a NUL; shorten it, or leave the NUL out");
     if (plain()) {
         // The probe key is never written, only deleted. It must never exist.
         probe_key = prefix + "{colock}#probe";
         return;
     }
     if (!prefix.ends_with(':'))
-        refuse_options("the prefix does not end with a colon");
+        refuse_options("the prefix does not end with a colon; write it as in \"app:\"");
     const auto base = prefix.substr(0, prefix.size() - 1) + '#';
     fence_key = base + "fence";
     probe_key = base + "probe";

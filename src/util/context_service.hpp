@@ -101,6 +101,13 @@ public:
         return true;
     }
 
+    /// Whether the context has begun to shut down.
+    [[nodiscard]] bool is_closed()
+    {
+        const std::lock_guard guard(mutex_);
+        return closed_;
+    }
+
     /// Called when the context shuts down: abandons all handlers. After the call, other contexts post nothing to this
     /// context.
     void close() noexcept;

@@ -9,7 +9,17 @@ namespace colock::inline v0::detail {
 
 std::string in_words(std::chrono::milliseconds span)
 {
-    return std::to_string(span.count()) + " ms";
+    using namespace std::chrono;
+    const auto in_unit = [&](auto unit) { return std::to_string(duration_cast<decltype(unit)>(span).count()); };
+    if (span == milliseconds::zero() || span % seconds(1) != milliseconds::zero())
+        return in_unit(milliseconds()) + " ms";
+    if (span % minutes(1) != milliseconds::zero())
+        return in_unit(seconds()) + " s";
+    if (span % hours(1) != milliseconds::zero())
+        return in_unit(minutes()) + " min";
+    // "1 days" would be wrong, and "24 h" is as short.
+    return span % days(1) != milliseconds::zero() || abs(span) == days(1) ? in_unit(hours()) + " h"
+                                                                          : in_unit(days()) + " days";
 }
 
 void refuse_options(std::string_view backend, std::string why)

@@ -7,7 +7,7 @@
 
 namespace colock::inline v0::detail {
 
-/// Formats a duration for messages.
+/// Formats a duration for messages, in the largest unit that gives a whole number: "30 s", "1500 ms", "3650 days".
 [[nodiscard]] std::string in_words(std::chrono::milliseconds span);
 
 /// \throws validation_error `invalid_options`

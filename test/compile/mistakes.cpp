@@ -10,6 +10,12 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
+/// Has no default constructor.
+struct result
+{
+    explicit result(int) {}
+};
+
 asio::awaitable<void> make_mistakes(colock::locker locker, int order)
 {
     co_await locker.with_lock("k", {.ttl = 10}, [] {});                         // error
@@ -21,7 +27,10 @@ asio::awaitable<void> make_mistakes(colock::locker locker, int order)
     const bool released = locker.try_acquire("k");                              // error
     co_await locker.with_lock(order, [] {});                                    // error
     co_await locker.with_lock("k", [](int) {});                                 // error
+    co_await locker.with_lock("k", [](colock::lock) {});                        // error
     co_await locker.with_lock("k", "body");                                     // error
+    co_await locker.async_with_lock("k", [&]() -> int& { return order; });      // error
+    co_await locker.async_with_lock("k", [] { return result(1); });             // error
     co_await locker.with_lock({"a", "b"}, [](colock::lock&) {});                // error
     const colock::lock two_keys = co_await locker.acquire({"a", "b"});          // error
     locker.async_acquire("k", [] {});                                           // error

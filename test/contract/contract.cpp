@@ -170,7 +170,9 @@ private:
 void check_described(const std::string& name, const capabilities& described, const capabilities& able)
 {
     for (const auto& [need, what] : need_names)
-        BOOST_TEST(((described.*need) == (able.*need)), name << " is described wrongly: " << what);
+        BOOST_TEST(((described.*need) == (able.*need)), "the suite " << name << " was added with capabilities in which "
+                                                                     << what << " is " << described.*need
+                                                                     << ", but its adapter says " << able.*need);
 }
 
 void add_suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,

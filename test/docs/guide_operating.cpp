@@ -89,10 +89,8 @@ colock::locker make_observed(const asio::any_io_executor& executor, std::shared_
 colock::locker make_watched(std::shared_ptr<colock::adapter> backend, std::shared_ptr<colock::metrics> counted)
 {
     const colock::logging_options problems{.level = colock::log_level::warning, .format = colock::log_format::json};
-    std::vector<std::shared_ptr<colock::observer>> both;
-    both.push_back(std::make_shared<colock::logging_observer>(std::clog, problems));
-    both.push_back(std::move(counted));
-    return colock::locker(std::move(backend), {.observer = std::make_shared<colock::observer_list>(std::move(both))});
+    const auto log = std::make_shared<colock::logging_observer>(std::clog, problems);
+    return colock::locker(std::move(backend), {.observer = std::make_shared<colock::observer_list>(log, counted)});
 }
 
 // The body of the answer to Prometheus. Its header Content-Type is colock::metrics::content_type.

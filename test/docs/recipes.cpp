@@ -56,8 +56,9 @@ asio::awaitable<answer> answer_reservation(colock::locker locker, std::string se
         co_return co_await locker.with_lock("seat:" + seat, {.retry = colock::retry_policy::forever().total_time(1s)},
             [&](colock::lock& held) { return sell(seat, held.fence()); });
     } catch (const colock::retry_error& busy) {
-        const auto wait = std::chrono::ceil<std::chrono::seconds>(busy.retry_after().value_or(1s));
-        co_return answer{503, "busy: somebody else is reserving " + seat, std::max<std::chrono::seconds>(wait, 1s)};
+        // A reservation takes less than 10 s, even if the ttl of its lock is longer.
+        const auto wait = std::clamp<std::chrono::nanoseconds>(busy.retry_after().value_or(1s), 1s, 10s);
+        co_return answer{503, "busy: somebody else is reserving " + seat, ceil<std::chrono::seconds>(wait)};
     } catch (const colock::create_error& down) {
         co_return answer{503, "unavailable: " + down.code().message(), 5s};
     }
@@ -202,6 +203,10 @@ BOOST_AUTO_TEST_CASE(http_answers_distinguish_busy_and_down)
 
     held = run(remote.acquire("seat:A1", {.ttl = 0ms}));
     BOOST_TEST(answer_after(1100ms).retry_after.count() == 1);
+    run(held.release());
+
+    held = run(remote.acquire("seat:A1", {.ttl = 60s}));
+    BOOST_TEST(answer_after(1100ms).retry_after.count() == 10);
     run(held.release());
 
     using colock::testing::operation;

@@ -5,8 +5,10 @@
 #include <colock/observer.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/version.hpp>
 
 #include <chrono>
@@ -173,7 +175,40 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_each_waiting_acquire)
     }
 }
 
-BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_its_context_is_reported_as_cancelled)
+BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_the_context_of_its_caller_is_reported_as_cancelled)
+{
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
+        recorded_fixture fixture(kind);
+        auto& on = fixture.on;
+        const auto held = on.acquire("k");
+        auto other = std::make_unique<asio::io_context>();
+        on.locker->async_acquire("k", asio::bind_executor(other->get_executor(), [](error_code, lock) {}));
+        on.ready();
+        other.reset();
+        on.ready();
+        BOOST_TEST(fixture.take_end().why == error_code(asio::error::operation_aborted));
+        BOOST_TEST(on.locker->stats().cancelled == 1U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(acquire_of_another_context_is_reported_with_the_error_that_its_caller_gets)
+{
+    recorded_fixture fixture(backend_kind::scripted);
+    auto& on = fixture.on;
+    auto held = on.acquire("k");
+    asio::io_context other;
+    error_code got;
+    on.locker->async_acquire("k", asio::bind_executor(other.get_executor(), [&](error_code why, lock) { got = why; }));
+    on.ready();
+    on.context.reset();
+    other.run();
+    BOOST_TEST(got == error_code(errc::shutting_down));
+    BOOST_TEST(fixture.take_end().why == error_code(errc::shutting_down));
+    BOOST_TEST(on.locker->stats().shut_down == 1U);
+    held = {};
+}
+
+BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_the_context_of_its_adapter_is_reported_as_shut_down)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         recorded_fixture fixture(kind);
@@ -182,7 +217,7 @@ BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_its_context_is_reported_as_c
         on.locker->async_acquire("k", [](error_code, lock) {});
         on.ready();
         on.context.reset();
-        BOOST_TEST(fixture.take_end().why == error_code(asio::error::operation_aborted));
+        BOOST_TEST(fixture.take_end().why == error_code(errc::shutting_down));
         held = {};
     }
 }

@@ -97,6 +97,35 @@ BOOST_AUTO_TEST_CASE(expiry_of_a_renewed_lock_is_detected_without_a_waiting_coro
     BOOST_TEST(on.script->count(operation::extend) <= 21U);
 }
 
+BOOST_AUTO_TEST_CASE(renewal_that_is_unanswered_when_the_lease_ends_is_counted_once)
+{
+    virtual_fixture on(backend_kind::scripted);
+    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.script->next(operation::extend, step::hold());
+    on.advance_by_steps(31s, 500ms);
+    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+    BOOST_TEST(on.locker->stats().renewal_errors == 1U);
+    BOOST_TEST(on.script->deliver());
+    on.ready();
+    BOOST_TEST(on.locker->stats().renewal_errors == 1U);
+    BOOST_TEST(on.locker->stats().renewals == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(renewal_that_is_unanswered_at_a_shutdown_is_no_error)
+{
+    virtual_fixture on(backend_kind::scripted);
+    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    on.script->next(operation::extend, step::hold());
+    on.advance_by_steps(11s, 500ms);
+    BOOST_TEST(on.script->count(operation::extend) == 1U);
+    auto closing = on.start(on.locker->shutdown());
+    on.ready();
+    BOOST_TEST(on.locker->stats().lost(lost_reason::shutting_down) == 1U);
+    BOOST_TEST(on.locker->stats().renewal_errors == 0U);
+    BOOST_TEST(on.script->deliver());
+    static_cast<void>(closing.get(on.io()));
+}
+
 BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
 {
     virtual_fixture on;

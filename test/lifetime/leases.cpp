@@ -133,6 +133,44 @@ BOOST_AUTO_TEST_CASE(a_loss_is_sticky)
     on.check_clean();
 }
 
+BOOST_AUTO_TEST_CASE(errors_of_a_held_lock_count_from_their_own_call)
+{
+    virtual_fixture on(backend_kind::scripted);
+    auto held = on.acquire("k", {.ttl = 1h});
+    on.clock.skip(10min);
+
+    on.script->next(operation::extend, step::fail(errc::unavailable));
+    const auto extend = thrown_by<extend_error>([&] { on.run(held.extend(1h)); });
+    BOOST_TEST_REQUIRE(extend.has_value());
+    BOOST_TEST(extend->attempts() == 1U);
+    BOOST_TEST((extend->elapsed() < 1s));
+
+    on.script->next(operation::is_valid, step::hold());
+    auto valid = on.start(held.is_locked());
+    on.advance_by_steps(6s, 1s);
+    const auto unanswered = thrown_by<colock::error>([&] { static_cast<void>(valid.get(on.io())); });
+    BOOST_TEST_REQUIRE(unanswered.has_value());
+    BOOST_TEST(unanswered->attempts() == 1U);
+    BOOST_TEST((unanswered->elapsed() >= 5s));
+    BOOST_TEST((unanswered->elapsed() <= 6s));
+    BOOST_TEST(on.script->deliver());
+    on.ready();
+
+    on.script->next(operation::release, step::not_held());
+    const auto release = thrown_by<release_error>([&] { on.run(held.release(on_failure::raise)); });
+    BOOST_TEST_REQUIRE(release.has_value());
+    BOOST_TEST(release->attempts() == 1U);
+    BOOST_TEST((release->elapsed() < 1s));
+
+    // Nothing is sent for a lock that has ended.
+    auto expired = on.acquire("l", {.ttl = 10s});
+    on.clock.skip(20s);
+    const auto detach = thrown_by<colock::error>([&] { static_cast<void>(on.run(expired.detach())); });
+    BOOST_TEST_REQUIRE(detach.has_value());
+    BOOST_TEST(detach->attempts() == 0U);
+    BOOST_TEST((detach->elapsed() < 1s));
+}
+
 BOOST_AUTO_TEST_CASE(a_renewal_is_awaited_before_the_release_is_sent)
 {
     for (const bool by_verb : {true, false}) {

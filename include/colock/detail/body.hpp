@@ -74,10 +74,23 @@ struct body_return<Body, Held>
 template <class Body, class Held = lock>
 using body_result_t = typename unwrap_awaitable<typename body_return<Body, Held>::type>::type;
 
+// The compiler's error quotes the name of the concept that a body does not satisfy.
+template <class Body, class Held>
+concept takes_lock_reference_or_nothing = takes_lock<Body, Held> || std::invocable<Body&>;
+template <class Result>
+concept no_reference = !std::is_reference_v<Result>;
+template <class Result>
+concept movable_or_void = std::is_void_v<Result> || std::move_constructible<Result>;
+template <class Result>
+concept default_constructible_or_void = std::is_void_v<Result> || std::default_initializable<Result>;
+
 template <class Body, class Held = lock>
-concept lock_body = std::move_constructible<Body> && (takes_lock<Body, Held> || std::invocable<Body&>) &&
-                    (std::is_void_v<body_result_t<Body, Held>> || std::move_constructible<body_result_t<Body, Held>>) &&
-                    !std::is_reference_v<body_result_t<Body, Held>>;
+concept lock_body = std::move_constructible<Body> && takes_lock_reference_or_nothing<Body, Held> &&
+                    no_reference<body_result_t<Body, Held>> && movable_or_void<body_result_t<Body, Held>>;
+
+/// The body of an `async_with_lock`: its handler gets a default-constructed result with an exception.
+template <class Body, class Held = lock>
+concept async_body = lock_body<Body, Held> && default_constructible_or_void<body_result_t<Body, Held>>;
 
 template <class Body, class Held = lock>
 using body_signature_t = exception_signature_t<verb_signature_t<body_result_t<Body, Held>>>;

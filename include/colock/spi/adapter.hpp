@@ -60,6 +60,7 @@ class COLOCK_EXPORT adapter : public std::enable_shared_from_this<adapter>
 {
 public:
     /// \param executor runs the adapter's work and the timers of its lockers.
+    /// \throws validation_error `invalid_options` if the executor is empty
     explicit adapter(asio::any_io_executor executor);
     adapter(const adapter&) = delete;
     adapter& operator=(const adapter&) = delete;

@@ -34,9 +34,10 @@ std::string iso_time(std::chrono::system_clock::time_point time)
 /// Returns the duration in milliseconds, with three decimals. Does not depend on the locale.
 std::string in_milliseconds(std::chrono::nanoseconds span)
 {
-    const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(span).count();
+    const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(abs(span)).count();
     const std::string decimals = std::to_string(microseconds % 1000);
-    return std::to_string(microseconds / 1000) + '.' + std::string(3 - decimals.size(), '0') + decimals;
+    return (span < std::chrono::microseconds(0) ? "-" : "") + std::to_string(microseconds / 1000) + '.' +
+           std::string(3 - decimals.size(), '0') + decimals;
 }
 
 /// One line of the log, to which fields are added in their order.
@@ -89,9 +90,10 @@ private:
 
 log_level level_of_failure(const error_code& why) noexcept
 {
-    if (why == boost::asio::error::operation_aborted)
+    // A busy lock is an ordinary result, like a grant.
+    if (why == boost::asio::error::operation_aborted || why == errc::retry_exhausted)
         return log_level::debug;
-    return why == errc::retry_exhausted || why == errc::shutting_down ? log_level::info : log_level::warning;
+    return why == errc::shutting_down ? log_level::info : log_level::warning;
 }
 
 log_level level_of_loss(lost_reason reason) noexcept

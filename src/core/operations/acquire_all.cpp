@@ -8,7 +8,6 @@
 #include "core/state/handles.hpp"
 #include "core/state/timer_guard.hpp"
 
-#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -121,8 +120,8 @@ public:
     /// Must be called if `run` has thrown.
     void on_failure(const std::exception_ptr& failure) noexcept
     {
-        if (why_not_granted_)
-            why_not_granted_ = code_of(failure);
+        if (!end_)
+            end_ = code_of(failure);
     }
 
 private:
@@ -156,10 +155,12 @@ private:
     bool waits_ = false;
     /// Number of consecutive attempts in one step whose grants arrived too late.
     unsigned late_grants_ = 0;
+    /// For each member, what was reported before the group started again.
+    std::vector<reported_events> reported_{};
     lease_clock::time_point next_check_ = lease_clock::time_point::max();
-    /// The error if the group does not become complete. Unchanged if the coroutine is destroyed before it ends. No
-    /// error once the group is complete.
-    error_code why_not_granted_ = asio::error::operation_aborted;
+    /// The error with which the acquire ends; no error once the group is complete. Empty if the coroutine is destroyed
+    /// before it ends.
+    std::optional<error_code> end_{};
     /// One candidate for each member, in order.
     group_candidates candidates_{core_};
 };
@@ -178,7 +179,7 @@ asio::awaitable<lock_group> group_acquire::run()
             break;
         co_await start_again();
     }
-    why_not_granted_.clear();
+    end_.emplace();
     auto group = core::handles::make_group(core_, group_, candidates_.take_locks());
     if (core_->can.immediate && must_yield(*core_, group.size()))
         co_await asio::post(asio::deferred);
@@ -200,6 +201,8 @@ void group_acquire::prepare_candidates()
         throw_if_refused(*core_, *wanted);
         prepare_token(*core_, *wanted);
         wanted->started = schedule_.start();
+        if (!reported_.empty())
+            wanted->place.reported = reported_[candidates_.all().size()];
         candidates_.add(std::move(wanted));
     }
     is_accepted_ = true;
@@ -334,6 +337,9 @@ asio::awaitable<void> group_acquire::start_again()
     const auto failed = candidates_.first().wanted;
     const auto requests_for = [](const group_candidate& each) { return each.wanted->attempts_made.load(); };
     const std::size_t max_requests = std::ranges::max(candidates_.all() | std::views::transform(requests_for));
+    reported_.clear();
+    for (const auto& each : candidates_.all())
+        reported_.push_back(each.wanted->place.reported);
     candidates_.release_all();
     throw_if_from_parent(*core_, *failed);
     if (core_->closed_to_new)
@@ -356,9 +362,9 @@ group_acquire::~group_acquire()
         const std::lock_guard guard(core_->mutex);
         --core_->stats.waiting;
     }
-    if (why_not_granted_) {
+    if (const error_code why = end_.value_or(code_of_destroyed(*core_))) {
         const auto started = is_accepted_ ? schedule_.start() : lease_clock::time_point();
-        report_all_not_granted(core_, members_, started, why_not_granted_);
+        report_all_not_granted(core_, members_, started, why);
     }
 }
 

@@ -4,10 +4,8 @@
 #include <colock/detail/async_functions.hpp>
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/background_release.hpp"
+#include "core/state/abandoned_acquire.hpp"
 #include "core/state/core.hpp"
-
-#include <boost/asio/error.hpp>
 
 #include <atomic>
 #include <exception>
@@ -78,7 +76,9 @@ private:
     {
         if (failure)
             return code_of(failure);
-        return is_busy ? error_code(errc::retry_exhausted) : error_code(asio::error::operation_aborted);
+        if (is_busy)
+            return errc::retry_exhausted;
+        return code_of_destroyed(owner());
     }
     void count_in(std::atomic<unsigned>& counter) noexcept
     {

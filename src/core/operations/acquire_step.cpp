@@ -2,9 +2,9 @@
 #include "core/operations/acquire_step.hpp"
 
 #include "core/operations/operation_errors.hpp"
-#include "core/state/background_release.hpp"
+#include "core/state/abandoned_acquire.hpp"
 #include "core/state/core.hpp"
-#include "core/state/own_holder.hpp"
+#include "core/state/possible_deadlock.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -177,10 +177,10 @@ step acquire_step::wait(const acquire_plan::decision& next)
     const bool counts = !subject.acquire.has_waited() && !subject.incomplete;
     // A waiter is not reported to the observer after an error, because an error does not mean that the lock is busy.
     const bool fails = subject.place.is_head && subject.acquire.was_sent() && subject.outcome().error;
-    if (self_.options.observer && !fails && !std::exchange(subject.place.waiting_reported, true))
+    if (self_.options.observer && !fails && !std::exchange(subject.place.reported.waiting, true))
         self_.events.add({.what = lock_event::kind::waiting, .subject = wanted_});
     const auto look_again =
-        self_.options.debug ? report_own_holder(self_, subject, now_) : lease_clock::time_point::max();
+        self_.options.debug ? report_possible_deadlock(self_, subject, now_) : lease_clock::time_point::max();
     self_.timers.schedule_wait(subject, std::min(next.until, look_again));
     const std::uint32_t number = subject.acquire.begin_wait(next.listens);
     // Counted after all calls that may throw, because the end of the wait decrements the counter.

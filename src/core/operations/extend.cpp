@@ -16,7 +16,7 @@ namespace colock::inline v0::detail::operations {
 void check_extend(const core& self, const record& held, std::chrono::milliseconds ttl)
 {
     using namespace std::chrono_literals;
-    auto context = context_of(self, held);
+    error_context context{.key = held.key(), .backend = self.backend_name()};
     if (held.ttl() == 0ms) {
         context.detail = "the lock has no ttl, there is nothing to extend; acquire it with one";
         throw validation_error(errc::invalid_ttl, std::move(context));
@@ -38,12 +38,13 @@ void check_new_ttl(const core& self, std::chrono::milliseconds ttl, error_contex
 
 namespace {
 
-bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds ttl,
+/// \param began when the call began
+bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds ttl, lease_clock::time_point began,
     const std::shared_ptr<std::optional<extend_outcome>>& result, std::uint32_t& seen)
 {
     record& subject = *held;
     const auto throw_not_held = [&](lost_reason reason) {
-        auto context = context_of(self, subject);
+        auto context = context_of_held(self, subject, began, 0);
         context.detail = std::string("its lease had ended: ") + to_string(reason);
         throw extend_error(errc::not_held, std::move(context));
     };
@@ -52,7 +53,7 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
         std::unique_lock guard(self.mutex);
         if (self.is_backend_gone()) {
             guard.unlock();
-            throw extend_error(errc::shutting_down, context_of(self, subject));
+            throw extend_error(errc::shutting_down, context_of_held(self, subject, began, 0));
         }
         if (subject.current_phase() != phase::held) {
             const auto reason = subject.end_reason.value_or(lost_reason::released);
@@ -81,9 +82,10 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
     return true;
 }
 
-void throw_if_not_extended(core& self, const record& held, const std::optional<extend_outcome>& result)
+void throw_if_not_extended(
+    core& self, const record& held, lease_clock::time_point began, const std::optional<extend_outcome>& result)
 {
-    auto context = context_of(self, held);
+    auto context = context_of_held(self, held, began, 1);
     error_code code;
     failure_ptr why;
     {
@@ -129,7 +131,7 @@ public:
         std::uint32_t seen = 0;
         if (!until_) {
             // A renewal or another extend may be in flight.
-            if (!begin_extend(*core_, held_, ttl_, result_, seen))
+            if (!begin_extend(*core_, held_, ttl_, began_, result_, seen))
                 return wait_for{held_.get(), seen};
             until_ = core_->answer_deadline(lease_clock::now());
         }
@@ -138,10 +140,11 @@ public:
         return wait_for{held_.get(), seen};
     }
 
-    void result() { throw_if_not_extended(*core_, *held_, *result_); }
+    void result() { throw_if_not_extended(*core_, *held_, began_, *result_); }
 
 private:
     const std::chrono::milliseconds ttl_;
+    const lease_clock::time_point began_ = lease_clock::now();
     const std::shared_ptr<std::optional<extend_outcome>> result_ = std::make_shared<std::optional<extend_outcome>>();
     /// When the operation stops waiting for the answer; set once the extend has been sent.
     std::optional<lease_clock::time_point> until_;
@@ -163,6 +166,7 @@ void start_extend(const asio::any_io_executor& executor, verb_handler<void> hand
 asio::awaitable<std::vector<error_code>> extend_each(
     std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl)
 {
+    const auto began = lease_clock::now();
     std::vector<error_code> failures(held.size());
     struct extend_request
     {
@@ -173,7 +177,7 @@ asio::awaitable<std::vector<error_code>> extend_each(
     std::vector<extend_request> requests(held.size());
     const auto begin = [&](std::size_t i) {
         try {
-            requests[i].begun = begin_extend(*self, held[i], ttl, requests[i].result, requests[i].seen);
+            requests[i].begun = begin_extend(*self, held[i], ttl, began, requests[i].result, requests[i].seen);
         } catch (const extend_error& failed) {
             failures[i] = failed.code();
         }
@@ -193,7 +197,7 @@ asio::awaitable<std::vector<error_code>> extend_each(
         while (await_result(*self, *held[i], *requests[i].result, deadline, requests[i].seen))
             co_await self->async_wait(*held[i], suspension, requests[i].seen);
         try {
-            throw_if_not_extended(*self, *held[i], *requests[i].result);
+            throw_if_not_extended(*self, *held[i], began, *requests[i].result);
         } catch (const extend_error& failed) {
             failures[i] = failed.code();
         }

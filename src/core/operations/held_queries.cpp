@@ -68,7 +68,7 @@ public:
         if (!until_) {
             switch (begin_is_valid(*core_, held_, result_, seen)) {
             case query_start::no_context:
-                throw error(errc::shutting_down, context_of(*core_, *held_));
+                throw error(errc::shutting_down, context_of_held(*core_, *held_, began_, 0));
             case query_start::ended:
                 return std::nullopt;
             case query_start::busy:
@@ -95,11 +95,13 @@ public:
             still_held = held_->current_phase() == phase::held;
         }
         if (!answer || answer->error)
-            throw_unanswered(*core_, answer ? answer->error : nullptr, effect::none, context_of(*core_, *held_));
+            throw_unanswered(
+                *core_, answer ? answer->error : nullptr, effect::none, context_of_held(*core_, *held_, began_, 1));
         return still_held && answer->valid;
     }
 
 private:
+    const lease_clock::time_point began_ = lease_clock::now();
     const std::shared_ptr<std::optional<valid_outcome>> result_ = std::make_shared<std::optional<valid_outcome>>();
     /// When the operation stops waiting for the answer; set once the query has been sent.
     std::optional<lease_clock::time_point> until_;

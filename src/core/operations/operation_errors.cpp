@@ -30,6 +30,11 @@ error_context context_of(const core& self, const record& wanted)
         .elapsed = elapsed_since(wanted.started)};
 }
 
+error_context context_of_held(const core& self, const record& held, lease_clock::time_point began, std::size_t attempts)
+{
+    return {.key = held.key(), .backend = self.backend_name(), .attempts = attempts, .elapsed = elapsed_since(began)};
+}
+
 void throw_failed(const failure& why, error_context context)
 {
     context.cause = why.cause;
@@ -124,6 +129,11 @@ std::uint64_t& counter_of(locker_stats& stats, const error_code& why) noexcept
 }
 
 } // namespace
+
+error_code code_of_destroyed(const core& self) noexcept
+{
+    return self.is_context_shut_down() ? error_code(errc::shutting_down) : error_code(asio::error::operation_aborted);
+}
 
 void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept
 {

@@ -13,7 +13,12 @@ class core;
 class retry_schedule;
 
 /// The errors that end an operation. None of these functions takes the mutex.
+/// Returns the context of an acquire.
 [[nodiscard]] error_context context_of(const core& self, const record& wanted);
+/// Returns the context of an operation on a lock that was granted before.
+/// \param attempts number of requests that this operation has sent
+[[nodiscard]] error_context context_of_held(
+    const core& self, const record& held, lease_clock::time_point began, std::size_t attempts);
 [[noreturn]] void throw_failed(const failure& why, error_context context);
 [[noreturn]] void throw_shutting_down(const core& self, const record& wanted);
 [[noreturn]] void throw_from_parent(const core& self, const record& wanted);
@@ -46,6 +51,9 @@ inline void throw_if_refused(const core& self, const record& wanted)
 [[noreturn]] void throw_retries_ended(
     const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last);
 
+/// Returns the code of an acquire whose frame is destroyed before it ends: it was cancelled, or one of the execution
+/// contexts was destroyed.
+[[nodiscard]] error_code code_of_destroyed(const core& self) noexcept;
 /// Counts an acquire that has ended without a lock, and reports it to the observer.
 /// \param why `operation_aborted` if the acquire was cancelled or destroyed
 void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept;

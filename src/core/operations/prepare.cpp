@@ -2,7 +2,7 @@
 #include "core/operations/operations.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
-#include "core/state/own_holder.hpp"
+#include "core/state/possible_deadlock.hpp"
 
 namespace colock::inline v0::detail::operations {
 
@@ -13,7 +13,7 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
 {
     const auto ttl = options.ttl.value_or(self->options.ttl);
     const auto max_hold = options.max_hold ? options.max_hold : self->options.max_hold;
-    auto refused = check_acquire_options(key, options, *self->backend, self->limits, self->can);
+    auto refused = check_acquire_options(key, options, self->options.ttl, *self->backend, self->limits, self->can);
     if (!refused && self->margins.any())
         refused = check_margins(ttl, self->backend->max_clock_lead(ttl), self->options, by_default);
     auto owner = self->default_owner;

@@ -37,12 +37,12 @@ release_start begin_release_if_held(core& self, record& held, std::uint32_t& see
 }
 
 /// \param was_held whether the lock was held until this release began
-void throw_if_release_failed(core& self, record& ended, bool was_held)
+void throw_if_release_failed(core& self, record& ended, lease_clock::time_point began, bool was_held)
 {
     error_code code;
     failure_ptr why;
     bool is_unanswered = false;
-    auto context = context_of(self, ended);
+    auto context = context_of_held(self, ended, began, was_held ? 1 : 0);
     {
         const std::lock_guard guard(self.mutex);
         const bool lost = ended.end_reason && *ended.end_reason != lost_reason::released;
@@ -82,6 +82,9 @@ public:
     release_operation(std::shared_ptr<core> owner, record::ptr held, on_failure report)
         : held_operation(std::move(owner), std::move(held)), report_(report)
     {
+        // A quiet release throws no error that would contain this time.
+        if (report == on_failure::raise)
+            began_ = lease_clock::now();
     }
 
     [[nodiscard]] bool begin()
@@ -107,11 +110,12 @@ public:
     {
         release_guard_.reset();
         if (!was_released_at_once_ && report_ == on_failure::raise)
-            throw_if_release_failed(*core_, *held_, begun_.was_held);
+            throw_if_release_failed(*core_, *held_, began_, begun_.was_held);
     }
 
 private:
     const on_failure report_;
+    lease_clock::time_point began_;
     bool was_released_at_once_ = false;
     release_start begun_;
     std::uint32_t seen_ = 0;
@@ -133,6 +137,7 @@ void start_release(const asio::any_io_executor& executor, verb_handler<void> han
 
 asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> ending)
 {
+    const auto began = lease_clock::now();
     std::vector<release_start> begun(ending.size());
     std::vector<std::uint32_t> seen(ending.size());
     std::vector<error_code> failures(ending.size());
@@ -145,7 +150,7 @@ asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self
     }
     for (std::size_t i = 0; i < ending.size(); ++i) {
         try {
-            throw_if_release_failed(*self, *ending[i], begun[i].was_held);
+            throw_if_release_failed(*self, *ending[i], began, begun[i].was_held);
         } catch (const release_error& failed) {
             failures[i] = failed.code();
         }

@@ -28,9 +28,10 @@ void check_tickets_supported(const core& self, std::string key)
     }
 }
 
-[[noreturn]] void throw_not_held(const core& self, const record& subject, lost_reason reason)
+[[noreturn]] void throw_not_held(
+    const core& self, const record& subject, lease_clock::time_point began, lost_reason reason)
 {
-    auto context = context_of(self, subject);
+    auto context = context_of_held(self, subject, began, 0);
     context.detail = std::string("its lease had ended: ") + to_string(reason);
     throw error(errc::not_held, std::move(context));
 }
@@ -43,31 +44,32 @@ bool is_in_doubt(const record& held)
 
 /// Blocks other operations on the lock until `end_detach`, so that a ticket can be made. Returns false, without any
 /// effect, if an operation in flight must end first.
-bool begin_detach(core& self, const record::ptr& held, std::uint32_t& seen)
+/// \param began when the call began
+bool begin_detach(core& self, const record::ptr& held, lease_clock::time_point began, std::uint32_t& seen)
 {
     record& subject = *held;
     std::unique_lock guard(self.mutex);
     if (self.is_backend_gone()) {
         guard.unlock();
-        throw error(errc::shutting_down, context_of(self, subject));
+        throw error(errc::shutting_down, context_of_held(self, subject, began, 0));
     }
     if (subject.current_phase() != phase::held) {
         const auto reason = subject.end_reason.value_or(lost_reason::released);
         guard.unlock();
-        throw_not_held(self, subject, reason);
+        throw_not_held(self, subject, began, reason);
     }
     if (const auto now = lease_clock::now(); subject.lease().has_ended(now)) {
         guard.unlock();
         const auto reason = lease_table::end_reason_of(subject, now);
         self.declare_lost(held, reason);
-        throw_not_held(self, subject, reason);
+        throw_not_held(self, subject, began, reason);
     }
     seen = subject.version;
     if (subject.in_flight != operation::none)
         return false;
     if (is_in_doubt(subject)) {
         guard.unlock();
-        auto context = context_of(self, subject);
+        auto context = context_of_held(self, subject, began, 0);
         context.detail = "a request for the lock is unanswered and may still be executed; release the lock instead";
         throw error(errc::outcome_unknown, std::move(context));
     }
@@ -118,10 +120,11 @@ std::string make_ticket(const core& self, const record& held)
 asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held)
 {
     check_tickets_supported(*self, held->key());
+    const auto began = lease_clock::now();
     wait_state suspension;
     std::uint32_t seen = 0;
     // A renewal or an extend may be in flight.
-    while (!begin_detach(*self, held, seen))
+    while (!begin_detach(*self, held, began, seen))
         co_await self->async_wait(*held, suspension, seen);
     std::string ticket;
     try {
@@ -131,7 +134,7 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held
         throw;
     }
     if (const auto lost = end_detach(*self, *held, true))
-        throw_not_held(*self, *held, *lost);
+        throw_not_held(*self, *held, began, *lost);
     co_return ticket;
 }
 

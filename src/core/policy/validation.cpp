@@ -78,9 +78,13 @@ std::unique_ptr<const failure> check_mode(
                                        " with an exclusive lock; ask for lock_mode::shared, or leave it 0");
     }
     if (mode == lock_mode::shared && !can.shared)
-        return make_problem(errc::unsupported, std::string(backend) + " has no shared locks; ask for an exclusive one");
+        return make_problem(errc::unsupported, "this " + std::string(backend) +
+                                                   " adapter has no shared locks, see adapter::capabilities; ask for "
+                                                   "an exclusive one");
     if (max_holders != 0 && !can.semaphore)
-        return make_problem(errc::unsupported, std::string(backend) + " has no semaphores; leave max_holders 0");
+        return make_problem(errc::unsupported, "this " + std::string(backend) +
+                                                   " adapter has no semaphores, see adapter::capabilities; leave "
+                                                   "max_holders 0");
     return nullptr;
 }
 
@@ -96,8 +100,14 @@ std::unique_ptr<const failure> check_label(std::string_view name, std::string_vi
     return nullptr;
 }
 
-std::unique_ptr<const failure> check_max_hold(std::chrono::milliseconds max_hold, const adapter_limits& limits)
+std::unique_ptr<const failure> check_max_hold(
+    std::chrono::milliseconds max_hold, std::chrono::milliseconds ttl, const adapter_limits& limits)
 {
+    if (ttl == 0ms) {
+        return make_problem(errc::invalid_options, "max_hold is " + in_words(max_hold) +
+                                                       ", and the lock has no ttl, so nothing would end it; set a ttl, "
+                                                       "or leave max_hold unset");
+    }
     if (max_hold >= limits.min_ttl && max_hold <= limits.max_ttl)
         return nullptr;
     return make_problem(errc::invalid_options, "max_hold is " + in_words(max_hold) + "; give one from " +
@@ -146,7 +156,7 @@ void check_locker_options(const locker_options& options, const adapter& backend)
         in_range("stop_margin", *options.stop_margin, 0ms, limits.max_ttl);
     refuse(check_margins(options.ttl, max_clock_lead, options, renewal::automatic));
     if (options.max_hold)
-        refuse(check_max_hold(*options.max_hold, limits));
+        refuse(check_max_hold(*options.max_hold, options.ttl, limits));
     if (options.purge) {
         in_range("purge.interval", options.purge->interval, 100ms, std::chrono::hours(24 * 30));
         if (options.purge->limit < 1 || options.purge->limit > max_purge_limit) {
@@ -161,7 +171,8 @@ void check_locker_options(const locker_options& options, const adapter& backend)
 }
 
 std::unique_ptr<const failure> check_acquire_options(std::string_view key, const acquire_options& options,
-    const adapter& backend, const adapter_limits& limits, const capabilities& can)
+    std::chrono::milliseconds default_ttl, const adapter& backend, const adapter_limits& limits,
+    const capabilities& can)
 {
     auto refused = check_key(key, limits);
     if (!refused && options.ttl)
@@ -177,7 +188,7 @@ std::unique_ptr<const failure> check_acquire_options(std::string_view key, const
     if (!refused && options.retry)
         refused = check_retry(*options.retry);
     if (!refused && options.max_hold)
-        refused = check_max_hold(*options.max_hold, limits);
+        refused = check_max_hold(*options.max_hold, options.ttl.value_or(default_ttl), limits);
     return refused;
 }
 

@@ -6,6 +6,7 @@
 #include "core/spi/release_then_create.hpp"
 #include "util/await_completion.hpp"
 #include "util/context_service.hpp"
+#include "util/option_errors.hpp"
 #include "util/unsupported.hpp"
 
 #include <algorithm>
@@ -70,8 +71,19 @@ struct adapter::listeners
     std::atomic<lease_clock::rep> connected_at{0};
 };
 
+namespace {
+
+asio::any_io_executor checked(asio::any_io_executor executor)
+{
+    if (!executor)
+        detail::refuse_options({}, "the executor is empty; pass one, such as io_context::get_executor()");
+    return executor;
+}
+
+} // namespace
+
 adapter::adapter(asio::any_io_executor executor)
-    : executor_(detail::executor_cell::make(std::move(executor))), listeners_(std::make_unique<listeners>())
+    : executor_(detail::executor_cell::make(checked(std::move(executor)))), listeners_(std::make_unique<listeners>())
 {
 }
 

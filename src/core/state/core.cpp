@@ -1,32 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/state/core.hpp"
 
+#include "core/policy/default_owner.hpp"
 #include "core/policy/validation.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <climits>
 
 namespace colock::inline v0::detail {
-
-namespace {
-
-std::string host_name()
-{
-    char name[HOST_NAME_MAX + 1] = {};
-    return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
-}
-
-std::shared_ptr<const owner_data> owner_from(const locker_options& options)
-{
-    auto owner = std::make_shared<owner_data>();
-    owner->owner = options.owner.empty() ? std::to_string(::getpid()) : options.owner;
-    owner->host = options.host.empty() ? host_name() : options.host;
-    return owner;
-}
-
-} // namespace
 
 std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_options options)
 {
@@ -59,7 +39,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
 }
 
 core::core(std::shared_ptr<adapter> used_backend, locker_options given_options)
-    : shard(std::move(used_backend), std::move(given_options)), default_owner(owner_from(options))
+    : shard(std::move(used_backend), std::move(given_options)), default_owner(make_default_owner(options))
 {
 }
 

@@ -3,7 +3,7 @@
 
 #include <colock/observer.hpp>
 
-#include "core/state/own_holder.hpp"
+#include "core/state/possible_deadlock.hpp"
 
 #include <mutex>
 #include <string>

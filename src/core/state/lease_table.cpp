@@ -213,6 +213,10 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
         group->lease_ended(actions.wakes);
     } else if (reason != lost_reason::released) {
         held.release_state().is_settling = true;
+        // An answer that arrives later is not counted any more.
+        const bool has_ended = reason == lost_reason::expired || reason == lost_reason::session;
+        if (has_ended && held.plan.renews() && held.in_flight == operation::extend && !held.extension().result)
+            ++shard_.stats.renewal_errors;
         ++shard_.stats.losses[static_cast<std::size_t>(reason)];
         if (shard_.options.observer)
             shard_.events.add({.what = lock_event::kind::lost,

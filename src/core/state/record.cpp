@@ -58,8 +58,7 @@ void record::continue_for(record& replaced) noexcept
     outcome() = std::move(replaced.outcome());
     outcome_ready = std::exchange(replaced.outcome_ready, false);
     started = replaced.started;
-    place.waiting_reported = replaced.place.waiting_reported;
-    place.own_holder_reported = replaced.place.own_holder_reported;
+    place.reported = replaced.place.reported;
     attempts_made.store(replaced.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
     plan.set_options(replaced.plan.renews(), replaced.plan.max_hold());
     acquire.continue_for(replaced.acquire);

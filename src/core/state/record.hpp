@@ -54,6 +54,13 @@ enum class operation : unsigned char
     query,
 };
 
+/// What the observer has been told about an acquire, so that it is told only once.
+struct reported_events
+{
+    bool waiting = false;
+    bool possible_deadlock = false;
+};
+
 /// The place of a record in the local queue of its key.
 struct place_in_queue
 {
@@ -62,10 +69,7 @@ struct place_in_queue
     bool is_head = false;
     /// The coroutine is suspended in the queue, so that a local holder may hand over the lock to it.
     bool open_to_hand_over = false;
-    /// The observer was notified that this acquire waits.
-    bool waiting_reported = false;
-    /// The observer was notified that this acquire waits for a lock of the same locker.
-    bool own_holder_reported = false;
+    reported_events reported;
 };
 
 /// An `acquire_all` that does not hold all of its locks yet. The object lives in the frame of its coroutine.

@@ -190,6 +190,7 @@ BOOST_AUTO_TEST_CASE(wrong_query_is_refused_without_its_values)
         BOOST_TEST(refusal_of(each.url + "?" + first + "=2m") == "");
         BOOST_TEST(refusal_of(each.url + "?" + first + "=max&") == "");
     }
+    BOOST_TEST(contains(refusal_of(""), "the URL is empty; use one of memory:"));
     BOOST_TEST(contains(refusal_of("memory:secret?sweep_batch=1"), "something behind its scheme"));
     BOOST_TEST(contains(refusal_of("memory:?sweep_batch=0"), "sweep_batch"));
     BOOST_TEST(refusal_of("memory://?sweep_batch=1") == "");

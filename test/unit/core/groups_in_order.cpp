@@ -354,6 +354,26 @@ BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_que
     }
 }
 
+BOOST_AUTO_TEST_CASE(group_that_starts_again_does_not_report_its_wait_again)
+{
+    const auto log = std::make_shared<event_log>();
+    virtual_fixture on(backend_kind::scripted);
+    take_one_by_one(on, false, {.observer = log});
+    colock::locker other_locker(on.memory);
+    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
+    auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).jitter(0)}));
+    for (int n = 0; n < 3; ++n) {
+        on.advance_by_steps(5s, 1s);
+        on.run(on.locker->break_lock("a"));
+    }
+    on.advance_by_steps(5s, 1s);
+    BOOST_TEST(std::ranges::count(log->events, "waiting b") == 1);
+    busy = {};
+    on.run(waiting.get(on.io()).release());
+    on.wind_down();
+    on.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 {
     virtual_fixture on(backend_kind::scripted);

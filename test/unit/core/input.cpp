@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "support/virtual_fixture.hpp"
 
+#include "util/option_errors.hpp"
+
 using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
@@ -40,6 +42,7 @@ std::vector<refusal> refusals()
         {"long host", "k", {.host = std::string(257, 'h')}, errc::invalid_options},
         {"host with a NUL", "k", {.host = std::string("\0h", 2)}, errc::invalid_options},
         {"comment with a NUL", "k", {.comment = std::string("\0c", 2)}, errc::invalid_options},
+        {"max_hold without a ttl", "k", {.ttl = 0ms, .max_hold = 1s}, errc::invalid_options},
         {"max_hold 0", "k", {.max_hold = 0ms}, errc::invalid_options},
         {"negative max_hold", "k", {.max_hold = -5ms}, errc::invalid_options},
         {"max_hold over ten years", "k", {.max_hold = ten_years + 1ms}, errc::invalid_options},
@@ -148,6 +151,7 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
     asio::io_context io;
     const auto backend = memory::make_adapter(io.get_executor());
     COLOCK_THROWS(validation_error, errc::invalid_options, locker(nullptr));
+    COLOCK_THROWS(validation_error, errc::invalid_options, memory::make_adapter(asio::any_io_executor()));
     const struct
     {
         std::string what;
@@ -164,6 +168,7 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
         {"long operation timeout", {.operation_timeout = 1h + 1ms}, errc::invalid_options},
         {"negative minimum validity", {.minimum_validity = -1ms}, errc::invalid_options},
         {"negative stop margin", {.stop_margin = -1ms}, errc::invalid_options},
+        {"max_hold without a ttl", {.ttl = 0ms, .max_hold = 1s}, errc::invalid_options},
         {"short max_hold", {.max_hold = 99ms}, errc::invalid_options},
         {"long max_hold", {.max_hold = ten_years + 1ms}, errc::invalid_options},
         {"short purge interval", {.purge = background_purge{.interval = 99ms}}, errc::invalid_options},
@@ -189,6 +194,33 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
     COLOCK_THROWS(
         validation_error, errc::invalid_options, memory::make_adapter(io.get_executor(), {.sweep_interval = 0ms}));
     COLOCK_THROWS(validation_error, errc::invalid_options, memory::make_adapter(io.get_executor(), {.sweep_batch = 0}));
+}
+
+BOOST_AUTO_TEST_CASE(max_hold_of_the_locker_has_no_effect_without_a_ttl)
+{
+    virtual_fixture on(backend_kind::memory, {.max_hold = 10s});
+    const auto held = on.acquire("k", {.ttl = 0ms});
+    on.advance_by_steps(1min, 1s);
+    BOOST_TEST(held.held());
+}
+
+BOOST_AUTO_TEST_CASE(durations_in_messages_have_the_largest_unit_that_is_exact)
+{
+    using detail::in_words;
+    BOOST_TEST(in_words(0ms) == "0 ms");
+    BOOST_TEST(in_words(-1ms) == "-1 ms");
+    BOOST_TEST(in_words(1500ms) == "1500 ms");
+    BOOST_TEST(in_words(30s) == "30 s");
+    BOOST_TEST(in_words(90s) == "90 s");
+    BOOST_TEST(in_words(-2min) == "-2 min");
+    BOOST_TEST(in_words(90min) == "90 min");
+    BOOST_TEST(in_words(1h) == "1 h");
+    BOOST_TEST(in_words(24h) == "24 h");
+    BOOST_TEST(in_words(36h) == "36 h");
+    BOOST_TEST(in_words(48h) == "2 days");
+    BOOST_TEST(in_words(ten_years) == "3650 days");
+    BOOST_TEST(in_words(milliseconds::max()) == std::to_string(milliseconds::max().count()) + " ms");
+    BOOST_TEST(in_words(milliseconds::min()) == std::to_string(milliseconds::min().count()) + " ms");
 }
 
 BOOST_AUTO_TEST_CASE(no_message_holds_a_token)

@@ -208,7 +208,7 @@ BOOST_FIXTURE_TEST_CASE(level_depends_on_event_and_cause, log_fixture)
     };
     const auto level_of_loss = [&](lost_reason why) { return level_of([&](observer& to) { to.lost("k", why, 0ns); }); };
     BOOST_TEST((level_of_end(boost::asio::error::operation_aborted) == log_level::debug));
-    BOOST_TEST((level_of_end(errc::retry_exhausted) == log_level::info));
+    BOOST_TEST((level_of_end(errc::retry_exhausted) == log_level::debug));
     BOOST_TEST((level_of_end(errc::shutting_down) == log_level::info));
     BOOST_TEST((level_of_end(errc::unavailable) == log_level::warning));
     BOOST_TEST((level_of_loss(lost_reason::shutting_down) == log_level::info));
@@ -228,7 +228,7 @@ BOOST_FIXTURE_TEST_CASE(events_below_the_level_are_not_written, log_fixture)
         return std::exchange(lines, {}).size();
     };
     BOOST_TEST(count_at(log_level::debug) == 14U);
-    BOOST_TEST(count_at(log_level::info) == 9U);
+    BOOST_TEST(count_at(log_level::info) == 8U);
     BOOST_TEST(count_at(log_level::warning) == 6U);
     BOOST_TEST(count_at(log_level::error) == 1U);
 }
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(every_event_is_forwarded_to_each_observer_in_order)
     logging::report_everything(*direct);
     const auto expected = std::exchange(lines, {});
 
-    observer_list list({make("first "), make("second ")});
+    observer_list list(make("first "), make("second "));
     logging::report_everything(list);
     BOOST_TEST_REQUIRE(lines.size() == 2 * expected.size());
     for (std::size_t n = 0; n < expected.size(); ++n) {
@@ -302,6 +302,7 @@ BOOST_AUTO_TEST_CASE(every_event_is_forwarded_to_each_observer_in_order)
 BOOST_AUTO_TEST_CASE(null_observer_is_rejected)
 {
     BOOST_CHECK_THROW(observer_list({nullptr}), validation_error);
+    BOOST_CHECK_THROW(observer_list(std::shared_ptr<logging_observer>()), validation_error);
     BOOST_CHECK_NO_THROW(observer_list({}));
 }
 

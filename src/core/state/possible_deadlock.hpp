@@ -25,6 +25,6 @@ struct located_owner_data : owner_data
 /// Reports an acquire that waits for a lock of its own locker; see observer::possible_deadlock. Called when `wanted`
 /// begins or continues to wait, if the locker has `locker_options::debug`. Returns when it must be called again at the
 /// latest. The mutex must be held.
-[[nodiscard]] lease_clock::time_point report_own_holder(core& self, record& wanted, lease_clock::time_point now);
+[[nodiscard]] lease_clock::time_point report_possible_deadlock(core& self, record& wanted, lease_clock::time_point now);
 
 } // namespace colock::inline v0::detail

@@ -16,11 +16,11 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
-BOOST_AUTO_TEST_SUITE(own_holders)
+BOOST_AUTO_TEST_SUITE(possible_deadlocks)
 
 namespace {
 
-struct own_holder_report
+struct deadlock_report
 {
     std::string key;
     std::chrono::nanoseconds held_for;
@@ -29,7 +29,7 @@ struct own_holder_report
 
 struct report_recorder : observer
 {
-    std::vector<own_holder_report> reports;
+    std::vector<deadlock_report> reports;
 
     void possible_deadlock(std::string_view key, std::chrono::nanoseconds held_for,
         const std::source_location& acquired_at) noexcept override
@@ -57,7 +57,7 @@ struct debug_fixture
         BOOST_TEST(report.key == "k");
         BOOST_TEST((report.held_for >= 1s && report.held_for <= 2s));
         BOOST_TEST(report.acquired_at.line() == line);
-        BOOST_TEST(std::string_view(report.acquired_at.file_name()).ends_with("own_holders.cpp"));
+        BOOST_TEST(std::string_view(report.acquired_at.file_name()).ends_with("possible_deadlocks.cpp"));
     }
 };
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/state/own_holder.hpp"
+#include "core/state/possible_deadlock.hpp"
 
 #include "core/state/core.hpp"
 
@@ -27,16 +27,16 @@ record* find_own_holder(core& self, const record& wanted, lease_clock::time_poin
 
 } // namespace
 
-lease_clock::time_point report_own_holder(core& self, record& wanted, lease_clock::time_point now)
+lease_clock::time_point report_possible_deadlock(core& self, record& wanted, lease_clock::time_point now)
 {
-    if (!self.options.observer || wanted.place.own_holder_reported)
+    if (!self.options.observer || wanted.place.reported.possible_deadlock)
         return lease_clock::time_point::max();
     if (now < wanted.started + search_interval)
         return wanted.started + search_interval;
     record* const holder = find_own_holder(self, wanted, now);
     if (!holder || holder->release_state().held.elapsed(now) < search_interval)
         return now + search_interval;
-    wanted.place.own_holder_reported = true;
+    wanted.place.reported.possible_deadlock = true;
     self.events.add({.what = lock_event::kind::possible_deadlock,
         .subject = holder,
         .span = holder->release_state().held.elapsed(now)});
