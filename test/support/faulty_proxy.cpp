@@ -57,8 +57,8 @@ struct faulty_proxy::connection
     }
 };
 
-faulty_proxy::faulty_proxy(std::uint16_t upstream, no_server then)
-    : upstream_(upstream), no_server_(then), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
+faulty_proxy::faulty_proxy(std::uint16_t upstream, if_unreachable then)
+    : upstream_(upstream), if_unreachable_(then), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
 {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -113,9 +113,9 @@ void faulty_proxy::accept_one()
 {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     const std::lock_guard guard(mutex_);
-    // If the server does not listen, the client's connection is closed too, unless no_server::waits is set.
+    // If the server does not listen, the client's connection is closed too, unless if_unreachable::wait is set.
     const int server = refuses_ ? -1 : connect_to(upstream_);
-    if (server < 0 && (refuses_ || no_server_ == no_server::ends))
+    if (server < 0 && (refuses_ || if_unreachable_ == if_unreachable::close))
         ::close(client);
     else
         connections_.push_back(std::make_unique<connection>(connection{client, server}));

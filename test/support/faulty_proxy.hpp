@@ -25,12 +25,12 @@ enum class loss : unsigned char
     time,
 };
 
-/// The behaviour of a connection while the server does not listen.
-enum class no_server : unsigned char
+/// What the proxy does with a new connection while the server does not listen.
+enum class if_unreachable : unsigned char
 {
-    ends,
-    /// The connection waits until the server listens, as with a client that repeats its attempt.
-    waits,
+    close,
+    /// Keeps the connection until the server listens, as with a client that repeats its attempt.
+    wait,
 };
 
 /// A TCP proxy to a server on 127.0.0.1. It fails at exactly the bytes that a test names. It can also keep the requests
@@ -38,7 +38,7 @@ enum class no_server : unsigned char
 class faulty_proxy
 {
 public:
-    explicit faulty_proxy(std::uint16_t upstream, no_server then = no_server::ends);
+    explicit faulty_proxy(std::uint16_t upstream, if_unreachable then = if_unreachable::close);
     ~faulty_proxy();
     faulty_proxy(const faulty_proxy&) = delete;
     faulty_proxy& operator=(const faulty_proxy&) = delete;
@@ -96,7 +96,7 @@ private:
     void remove_lost_messages(std::string& reply);
 
     std::uint16_t upstream_;
-    const no_server no_server_;
+    const if_unreachable if_unreachable_;
     std::uint16_t port_ = 0;
     int listener_ = -1;
     std::atomic<bool> stopped_{false};

@@ -11,20 +11,20 @@
 namespace colock::testing {
 namespace {
 
-/// Half of the duration of a long fault, which outlasts the shorter leases in the test.
+/// `inject_faults` injects faults of up to twice this duration. They outlast the shorter leases of the clients.
 constexpr auto lease = 1s;
 
-/// Returns the text as encoded in BSON.
-std::string in_words(const std::string& key)
+/// Returns the bytes of a BSON string value that is equal to the key.
+std::string in_bson(const std::string& key)
 {
     return std::string("\0", 1) + key + std::string("\0", 1);
 }
 
-struct storm : mongo_fixture
+struct random_faults_fixture : mongo_fixture
 {
-    [[nodiscard]] mongo::options by_way(const faulty_connection& over) const
+    [[nodiscard]] mongo::options options_through(const faulty_connection& connection) const
     {
-        auto how = options(mongodb_url(over.link.port()));
+        auto how = options(mongodb_url(connection.link.port()));
         how.operation_timeout = 1500ms;
         how.connect_timeout = 1s;
         return how;
@@ -34,7 +34,7 @@ struct storm : mongo_fixture
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_random_faults, storm, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_random_faults, random_faults_fixture, *boost::unit_test::precondition(has_mongodb))
 
 BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_links_and_server_fail_at_random)
 {
@@ -44,8 +44,8 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_links_and_server_fail_at_rando
     std::vector<running<void>> faults;
     for (int i = 0; i < 4; ++i) {
         auto& over = *connections.emplace_back(std::make_unique<faulty_connection>(server->port()));
-        lockers.push_back(add(by_way(over)));
-        faults.push_back(start(io, inject_faults(over, all.draw, lease, in_words)));
+        lockers.push_back(add(options_through(over)));
+        faults.push_back(start(io, inject_faults(over, all.draw, lease, in_bson)));
     }
     faults.push_back(start(io, inject_faults(*server, all.draw, lease)));
     run_through_faults(io, all, lockers, connections, std::move(faults));
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_links_and_server_fail_at_rando
     BOOST_TEST(is_empty());
     io.restart();
     io.run_for(10s);
-    BOOST_TEST(io.stopped(), "something keeps the context");
+    BOOST_TEST(io.stopped(), "work is left in the context");
 }
 
 BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_on_several_threads_while_links_are_cut)
@@ -73,16 +73,16 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_on_several_threads_while_links_are_c
         all.emplace_back(mongo::make_adapter(pool.io.get_executor(), how));
     }
     run_in_threads(pool, on, all, draw, [&] {
-        const auto go_on = [&] {
+        const auto wait_for_grants = [&] {
             const auto before = on.grants.load();
             wait_until([&] { return on.grants > before + 50; });
         };
         for (int cuts = 0; cuts < 3; ++cuts) {
-            go_on();
+            wait_for_grants();
             over.link.refuse(true);
             over.link.refuse(false);
         }
-        go_on();
+        wait_for_grants();
     });
     BOOST_TEST(is_empty());
 }
@@ -90,16 +90,16 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_on_several_threads_while_links_are_c
 BOOST_AUTO_TEST_CASE(context_may_be_destroyed_at_any_moment_of_random_faults)
 {
     faulty_connection over(server->port());
-    context_destruction_test those;
-    those.make = [&](asio::io_context& own, int round, std::chrono::milliseconds idle_timeout) {
-        auto how = by_way(over);
+    context_destruction_test test;
+    test.make = [&](asio::io_context& own, int round, std::chrono::milliseconds idle_timeout) {
+        auto how = options_through(over);
         how.collection = "round" + std::to_string(round);
         how.idle_timeout = idle_timeout;
         return mongo::make_adapter(own.get_executor(), how);
     };
-    those.inject_fault = [&] { server->pause(); };
-    those.end_fault = [&] { server->resume(); };
-    those.run(over);
+    test.inject_fault = [&] { server->pause(); };
+    test.end_fault = [&] { server->resume(); };
+    test.run(over);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -102,11 +102,11 @@ void zookeeper_ensemble::set_clock(std::size_t number, std::chrono::seconds ahea
     servers_[number]->wait_until_serving();
 }
 
-void zookeeper_ensemble::limit_sessions(std::size_t number, std::chrono::milliseconds longest)
+void zookeeper_ensemble::limit_sessions(std::size_t number, std::chrono::milliseconds max_timeout)
 {
     altered_.at(number) = true;
     servers_[number]->kill();
-    servers_[number]->configure(peers_[number] + "maxSessionTimeout=" + std::to_string(longest.count()) + '\n');
+    servers_[number]->configure(peers_[number] + "maxSessionTimeout=" + std::to_string(max_timeout.count()) + '\n');
     servers_[number]->start();
 }
 

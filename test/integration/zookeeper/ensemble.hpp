@@ -13,14 +13,14 @@
 
 namespace colock::testing {
 
-/// An ensemble of three ZooKeeper servers on 127.0.0.1. The traffic between the servers passes through links of the
-/// test; the traffic with clients does not.
+/// An ensemble of three ZooKeeper servers on 127.0.0.1. The traffic between the servers passes through proxies of
+/// the test; the traffic with clients does not.
 class zookeeper_ensemble
 {
 public:
     static constexpr std::size_t size = 3;
 
-    /// Returns when all servers serve.
+    /// Starts the servers, and returns when all of them accept sessions.
     zookeeper_ensemble();
     zookeeper_ensemble(const zookeeper_ensemble&) = delete;
     zookeeper_ensemble& operator=(const zookeeper_ensemble&) = delete;
@@ -41,22 +41,22 @@ public:
     /// Restarts the server with a clock that is ahead of the right time.
     void set_clock(std::size_t number, std::chrono::seconds ahead);
 
-    /// Restarts the server with a maximum session timeout.
-    void limit_sessions(std::size_t number, std::chrono::milliseconds longest);
+    /// Restarts the server with this maximum of the session timeout.
+    void limit_sessions(std::size_t number, std::chrono::milliseconds max_timeout);
 
     /// Restores the initial state: all servers run with the right clock and the same limits, and reach each other.
     void restore();
 
 private:
-    /// The link to one server from another.
+    /// The proxies between one server and another.
     struct link
     {
         explicit link(std::uint16_t quorum_port, std::uint16_t election_port)
-            : quorum(quorum_port, no_server::waits), election(election_port)
+            : quorum(quorum_port, if_unreachable::wait), election(election_port)
         {
         }
-        /// Keeps connections open until the server listens. If the new leader refused a connection, the follower would
-        /// give the leader up, and the leader would wait for the follower for a long time.
+        /// Keeps connections open until the server listens. If the proxy closed a connection to a new leader, the
+        /// follower would give the leader up, and the leader would wait for the follower for a long time.
         faulty_proxy quorum;
         faulty_proxy election;
     };
@@ -64,7 +64,7 @@ private:
     std::array<std::array<std::unique_ptr<link>, size>, size> links_;
     std::array<std::unique_ptr<zookeeper_server>, size> servers_;
     std::array<std::string, size> peers_;
-    /// Whether a server was restarted with special settings.
+    /// Whether the server was restarted with another clock or limit.
     std::array<bool, size> altered_{};
 };
 

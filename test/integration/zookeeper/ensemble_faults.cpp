@@ -96,12 +96,12 @@ BOOST_AUTO_TEST_CASE(locks_are_granted_while_each_server_dies_in_turn)
     std::vector<running<void>> working;
     bool enough = false;
     for (int i = 0; i < 4; ++i)
-        working.push_back(start(io, pass_until(add(20s), seen, enough)));
+        working.push_back(start(io, acquire_and_release_until(add(20s), seen, enough)));
     for (std::size_t i = 0; i < servers.size; ++i) {
-        const auto go_on = [&] { until([&, before = seen.grants] { return seen.grants > before + 20; }); };
-        go_on();
+        const auto wait_for_grants = [&] { until([&, before = seen.grants] { return seen.grants > before + 20; }); };
+        wait_for_grants();
         servers[i].kill();
-        go_on();
+        wait_for_grants();
         servers[i].start();
     }
     enough = true;

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(lock_and_queue_position_survive_a_lost_connection)
 BOOST_AUTO_TEST_CASE(release_during_a_waiters_disconnection_wakes_it_after_reconnect)
 {
     auto held = run(add().acquire("k"));
-    auto waiter = queue_patiently(add_linked(10s));
+    auto waiter = queue_and_watch(add_linked(10s));
     link.refuse(true);
     until([&] { return events->suspensions == 1; });
     run(held.release(on_failure::raise));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(waiter_enqueues_again_after_its_session_expired_without_oth
 {
     auto held = run(add().acquire("k"));
     const auto of_holder = sessions_of(server->port(), chroot());
-    auto waiter = queue_patiently(add());
+    auto waiter = queue_and_watch(add());
     const auto queued = nodes();
     for (const auto each : sessions_of(server->port(), chroot())) {
         if (each != of_holder.at(0))
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(waiter_enqueues_again_after_its_session_expired_without_oth
 BOOST_AUTO_TEST_CASE(repeated_removal_of_the_folder_does_not_prevent_grants)
 {
     bool enough = false;
-    auto working = start(io, pass_until(add(), seen, enough));
+    auto working = start(io, acquire_and_release_until(add(), seen, enough));
     // The replies may arrive until the session has been closed, so the counter outlives the client.
     int removed = 0;
     client administrator(server->port(), 6s, {.chroot = chroot()});
@@ -215,13 +215,13 @@ BOOST_AUTO_TEST_CASE(failure_of_one_request_of_a_batch_does_not_fail_the_others)
 BOOST_AUTO_TEST_CASE(removal_of_a_predecessors_node_grants_nothing_while_the_lock_is_held)
 {
     auto held = run(add().acquire("k"));
-    auto first = queue_patiently(add());
+    auto first = queue_and_watch(add());
     run(held.extend(20s));
     // The waiter watches its predecessor again.
     until([&] { return watches_at(server->port()) == 1; });
     const auto before = nodes();
-    auto second = queue_patiently(add());
-    auto third = queue_patiently(add());
+    auto second = queue_and_watch(add());
+    auto third = queue_and_watch(add());
     client administrator(server->port(), 6s, {.chroot = chroot()});
     administrator.connect();
     for (const auto& each : nodes()) {
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(waiter_checks_its_own_node_after_a_reconnect)
 {
     auto held = run(add().acquire("k"));
     auto& cut_off = add_linked(20s);
-    auto waiter = queue_patiently(cut_off);
+    auto waiter = queue_and_watch(cut_off);
     link.refuse(true);
     until([&] { return events->suspensions == 1; });
     run(held.release(on_failure::raise));

@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(shorter_timeout_at_a_reconnect_loses_locks)
 BOOST_AUTO_TEST_CASE(root_without_create_permission_is_access_denied)
 {
     server_fixture at;
-    at.run(at.run(at.add(of_user(at.options(), "one", "secret")).acquire("k")).release());
+    at.run(at.run(at.add(with_credentials(at.options(), "one", "secret")).acquire("k")).release());
     auto below = at.options();
     below.url += "/below";
     auto& other = at.add(below);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(root_without_create_permission_is_access_denied)
 BOOST_AUTO_TEST_CASE(inaccessible_parent_of_the_root_is_requested_once)
 {
     server_fixture at;
-    auto owner = of_user(at.options(), "one", "secret");
+    auto owner = with_credentials(at.options(), "one", "secret");
     at.run(at.run(at.add(owner).acquire("k")).release());
     owner.url += "/open";
     owner.access = {zookeeper::access_right{}};

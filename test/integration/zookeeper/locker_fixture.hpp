@@ -28,11 +28,12 @@ namespace colock::testing {
 
 using namespace std::chrono_literals;
 
-[[nodiscard]] inline zookeeper::options of_user(zookeeper::options others, std::string user, std::string password)
+[[nodiscard]] inline zookeeper::options with_credentials(
+    zookeeper::options options, std::string user, std::string password)
 {
-    others.user = std::move(user);
-    others.password = std::move(password);
-    return others;
+    options.user = std::move(user);
+    options.password = std::move(password);
+    return options;
 }
 
 /// Lockers that behave as if they were in different processes: each has a session of its own.
@@ -42,9 +43,9 @@ public:
     using where = std::source_location;
 
     /// \param url URL of a server or an ensemble, without a chroot
-    /// \param complete_server returns the port of a server that knows all writes
-    locker_fixture(std::string url, std::function<std::uint16_t()> complete_server, std::string chroot = "/locks")
-        : chroot_(std::move(chroot)), url_(std::move(url)), complete_server_(std::move(complete_server))
+    /// \param up_to_date_server returns the port of a server that has applied all writes
+    locker_fixture(std::string url, std::function<std::uint16_t()> up_to_date_server, std::string chroot = "/locks")
+        : chroot_(std::move(chroot)), url_(std::move(url)), up_to_date_server_(std::move(up_to_date_server))
     {
     }
 
@@ -91,7 +92,7 @@ public:
     /// The nodes of holders and waiters, including those of sessions whose process has died.
     [[nodiscard]] std::vector<std::string> nodes() const
     {
-        auto all = ephemeral_nodes(complete_server_());
+        auto all = ephemeral_nodes(up_to_date_server_());
         std::erase_if(all, [this](const auto& each) { return !each.starts_with(chroot_ + '/'); });
         return all;
     }
@@ -104,12 +105,12 @@ public:
         until([&] { return nodes().size() == before + 1; });
         return waiting;
     }
-    /// Like `queue`, but returns when the watch is set. The waiter then checks only after events.
-    running<lock> queue_patiently(locker& by)
+    /// Like `queue`, but returns when the waiter watches its predecessor. The waiter does not poll in between.
+    running<lock> queue_and_watch(locker& by)
     {
-        const auto before = watches_at(complete_server_());
+        const auto before = watches_at(up_to_date_server_());
         auto waiting = start(io, by.acquire("k", {.retry = retry_policy::fixed(1h)}));
-        until([&] { return watches_at(complete_server_()) == before + 1; });
+        until([&] { return watches_at(up_to_date_server_()) == before + 1; });
         return waiting;
     }
 
@@ -121,15 +122,15 @@ public:
         co_await held.release();
         seen.on_release(held);
     }
-    /// Repeats `acquire_and_release` until `enough` is true.
-    static asio::awaitable<void> pass_until(locker by, grant_checker& seen, const bool& enough)
+    /// Repeats `acquire_and_release` until `enough` becomes true.
+    static asio::awaitable<void> acquire_and_release_until(locker by, grant_checker& seen, const bool& enough)
     {
         while (!enough)
             co_await acquire_and_release(by, seen);
     }
 
-    /// Checks that no node is left when no locker holds or waits, both while their sessions live and after they have
-    /// closed.
+    /// Checks that the lockers have left no node behind, before and after their sessions are closed. No locker may hold
+    /// or wait any more.
     void check_end(where at = where::current())
     {
         // The nodes are checked before the shutdown, because an abandoned node would end with its session.
@@ -139,7 +140,7 @@ public:
         BOOST_TEST(nodes().empty(), "line " << at.line());
         io.restart();
         io.run_for(10s);
-        BOOST_TEST(io.stopped(), "line " << at.line() << ": something keeps the context");
+        BOOST_TEST(io.stopped(), "line " << at.line() << ": work is left in the context");
     }
 
     asio::io_context io;
@@ -147,10 +148,10 @@ public:
     std::shared_ptr<notes> events = std::make_shared<notes>();
 
 private:
-    /// A root folder of its own, so that what a failed test has left does not disturb other tests.
+    /// Root folder of this fixture, so that nodes left by a failed test do not affect other tests.
     const std::string chroot_;
     const std::string url_;
-    const std::function<std::uint16_t()> complete_server_;
+    const std::function<std::uint16_t()> up_to_date_server_;
     std::vector<std::unique_ptr<locker>> all_;
 };
 

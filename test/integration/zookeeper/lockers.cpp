@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(other_users_are_denied_access)
     const auto with = [&](const std::string& user) -> locker& {
         return add(10s, "zookeeper://" + user + "@127.0.0.1:" + std::to_string(server->port()));
     };
-    auto held = run(add(of_user(options(), "me", "secret")).acquire("k"));
+    auto held = run(add(with_credentials(options(), "me", "secret")).acquire("k"));
     BOOST_TEST(!run(with("me:secret").try_acquire("k")));
     for (auto* const stranger : {&add(), &with("me:other")}) {
         for (const auto* const key : {"k", "another"}) {
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(other_users_are_denied_access)
 
 BOOST_AUTO_TEST_CASE(client_with_access_rights_takes_part)
 {
-    auto given = of_user(options(), "me", "secret");
+    auto given = with_credentials(options(), "me", "secret");
     given.access = {{.permissions = zookeeper::access_right::all & ~zookeeper::access_right::admin}};
     auto held = run(add(given).acquire("k"));
     auto waiting = queue(add());
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(client_with_access_rights_takes_part)
 
 BOOST_AUTO_TEST_CASE(read_only_access_gives_neither_locks_nor_a_lasting_session)
 {
-    auto given = of_user(options(), "me", "secret");
+    auto given = with_credentials(options(), "me", "secret");
     given.access = {{.scheme = "auth", .id = {}}, {.permissions = zookeeper::access_right::read}};
     auto held = run(add(given).acquire("k"));
     auto& reader = add();

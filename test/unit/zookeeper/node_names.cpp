@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(the_bucket_of_a_key_is_the_low_byte_of_its_fnv_1a)
     BOOST_TEST(bucket_of("foobar") == "e8");
 }
 
-BOOST_AUTO_TEST_CASE(our_nodes_are_read)
+BOOST_AUTO_TEST_CASE(nodes_of_the_standard_layout_are_parsed)
 {
     BOOST_TEST((parse_node(layout::standard, id + "-x-0000000012") == place{role::exclusive, 12}));
     BOOST_TEST((parse_node(layout::standard, id + "-s-0000000012") == place{role::shared, 12}));
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(foreign_names_are_not_parsed)
         BOOST_TEST(!parse_node(layout::standard, name), name);
 }
 
-BOOST_AUTO_TEST_CASE(curators_nodes_are_named_and_read)
+BOOST_AUTO_TEST_CASE(names_of_curators_nodes_are_made_and_parsed)
 {
     const std::string uuid = "_c_01234567-89ab-cdef-0123-456789abcdef";
     BOOST_TEST(node_prefix(layout::curator_mutex, id, role::exclusive) == uuid + "-lock-");
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(curators_nodes_are_named_and_read)
     BOOST_TEST(!parse_node(layout::curator_mutex, id + "-x-0000000007"));
 }
 
-BOOST_AUTO_TEST_CASE(kazoos_nodes_are_read)
+BOOST_AUTO_TEST_CASE(names_of_kazoos_nodes_are_parsed)
 {
     BOOST_TEST((parse_node(layout::curator_mutex, id + "__lock__0000000007") == place{role::exclusive, 7}));
 }
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(write_node_is_ahead_of_the_read_node_with_the_same_number)
     BOOST_TEST(!is_before({role::shared, 4}, {role::shared, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(a_list_of_servers_has_an_odd_number_of_entries)
+BOOST_AUTO_TEST_CASE(even_list_of_servers_repeats_the_first_server)
 {
     const auto at = [](const char* address) { return asio::ip::tcp::endpoint(asio::ip::make_address(address), 2181); };
     BOOST_TEST(server_list({}).empty());
