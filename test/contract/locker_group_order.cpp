@@ -18,13 +18,13 @@ namespace colock::contract {
 
 namespace {
 
-/// Records grants in the order in which they arrived.
-class arrivals
+/// Starts acquires in a known order, and records the order in which they are granted.
+class grant_recorder
 {
 public:
-    explicit arrivals(subject& on) : on_(on) {}
+    explicit grant_recorder(subject& on) : on_(on) {}
 
-    /// Returns once the acquire is in the queue, behind all earlier ones.
+    /// Starts an acquire, and returns when it waits behind all earlier acquires.
     void add(const locker& by, group_members keys)
     {
         const auto waiting = [&] { return by.stats().waiting; };
@@ -32,13 +32,14 @@ public:
         all_.push_back(testing::start(on_.io(), take(by, std::move(keys), static_cast<int>(all_.size()))));
         pass_slowly_until(on_, [&] { return waiting() > before; });
     }
-    [[nodiscard]] std::vector<int> get()
+    /// Waits for all acquires, and returns their numbers in the order of the grants.
+    [[nodiscard]] std::vector<int> order()
     {
         for (auto& each : all_)
             each.get(on_.io());
         return order_;
     }
-    [[nodiscard]] std::vector<int> expected() const
+    [[nodiscard]] std::vector<int> order_of_calls() const
     {
         std::vector<int> numbers(all_.size());
         std::iota(numbers.begin(), numbers.end(), 0);
@@ -78,16 +79,16 @@ COLOCK_CONTRACT_CASE(locker, groups_and_singles_of_a_locker_are_served_in_arriva
 {
     const auto mine = on.make_locker();
     auto blocker = run_coro(on.io(), mine.acquire("a"));
-    arrivals came(on);
+    grant_recorder grants(on);
     for (int n = 0; n < 8; ++n) {
-        came.add(mine, {"a", "b", "c"});
+        grants.add(mine, {"a", "b", "c"});
         if (n % 2)
-            came.add(mine, {"a"});
+            grants.add(mine, {"a"});
         else if (on.able().shared)
-            came.add(mine, {"a", {"b", lock_mode::shared}});
+            grants.add(mine, {"a", {"b", lock_mode::shared}});
     }
     run_coro(on.io(), blocker.release(on_failure::raise));
-    BOOST_TEST(came.get() == came.expected(), boost::test_tools::per_element());
+    BOOST_TEST(grants.order() == grants.order_of_calls(), boost::test_tools::per_element());
 }
 
 COLOCK_CONTRACT_CASE(locker, groups_of_several_lockers_are_served_in_arrival_order, &capabilities::fifo)
@@ -96,15 +97,15 @@ COLOCK_CONTRACT_CASE(locker, groups_of_several_lockers_are_served_in_arrival_ord
     auto blocker = run_coro(on.io(), holder.acquire("a"));
     // Only the first caller of a locker is in the backend's queue.
     std::vector<colock::locker> lockers;
-    arrivals came(on);
+    grant_recorder grants(on);
     for (int n = 0; n < 4; ++n) {
         for (const auto& by : {on.make_locker(), on.make_other_locker()}) {
             lockers.push_back(by);
-            came.add(by, {"a", "b"});
+            grants.add(by, {"a", "b"});
         }
     }
     run_coro(on.io(), blocker.release(on_failure::raise));
-    BOOST_TEST(came.get() == came.expected(), boost::test_tools::per_element());
+    BOOST_TEST(grants.order() == grants.order_of_calls(), boost::test_tools::per_element());
 }
 
 COLOCK_CONTRACT_CASE(locker, streams_of_singles_do_not_starve_a_group)

@@ -38,7 +38,7 @@ BOOST_FIXTURE_TEST_SUITE(guide, fixture)
 BOOST_AUTO_TEST_CASE(retries)
 {
     colock::lock busy = run(locker.acquire("k", {.ttl = 0ms}));
-    const auto end_of = [&](colock::retry_policy policy, colock::lease_clock::duration max_duration) {
+    const auto attempts_of = [&](colock::retry_policy policy, colock::lease_clock::duration max_duration) {
         auto waiting = colock::testing::start(io, locker.acquire("k", {.retry = std::move(policy)}));
         colock::testing::run_ready(io);
         virtual_clock::advance_by_steps(io, max_duration, max_duration / 64);
@@ -50,10 +50,10 @@ BOOST_AUTO_TEST_CASE(retries)
         }
         return std::size_t{0};
     };
-    BOOST_TEST(end_of(three_more_attempts(), 2s) == 4U);
-    BOOST_TEST(end_of(quick_then_patient(), 61s) > 4U);
-    BOOST_TEST(end_of(until_noon(colock::lease_clock::now() + 3s), 5s) > 10U);
-    BOOST_TEST(end_of(colock::retry_policy::never(), 64ns) == 1U);
+    BOOST_TEST(attempts_of(three_more_attempts(), 2s) == 4U);
+    BOOST_TEST(attempts_of(quick_then_patient(), 61s) > 4U);
+    BOOST_TEST(attempts_of(until_noon(colock::lease_clock::now() + 3s), 5s) > 10U);
+    BOOST_TEST(attempts_of(colock::retry_policy::never(), 64ns) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(cancellation)
@@ -72,8 +72,8 @@ BOOST_AUTO_TEST_CASE(cancellation)
         BOOST_TEST(ended == asio::error::operation_aborted);
     }
 
-    // A plain function accepts the cancellation types that its coroutine lets through, which under co_spawn is terminal
-    // only.
+    // An awaitable can be cancelled only with the types that its coroutine accepts. Under co_spawn, that is `terminal`
+    // by default.
     asio::cancellation_signal signal;
     bool done = false;
     asio::co_spawn(io, locker.acquire("k"),

@@ -49,7 +49,7 @@ bool has_purge_lock(const virtual_fixture& on)
 }
 
 constexpr auto every_kind = {
-    backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere, backend_kind::immediate};
+    backend_kind::memory, backend_kind::scripted, backend_kind::other_context, backend_kind::immediate};
 
 } // namespace
 
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
 {
-    virtual_fixture on(backend_kind::elsewhere, sweeping);
+    virtual_fixture on(backend_kind::other_context, sweeping);
     on.ready();
     BOOST_TEST(has_purge_lock(on));
     on.io().notify_fork(asio::execution_context::fork_prepare);

@@ -29,23 +29,23 @@ namespace {
 struct two_contexts
 {
     asio::cancellation_signal cancel;
-    virtual_fixture on;
+    virtual_fixture fixture;
     std::optional<asio::io_context> mine{std::in_place};
-    colock::locker other_locker{on.memory};
+    colock::locker other_locker{fixture.memory};
     lock theirs;
     lock subject;
     lock_group group;
     int ended = 0;
-    bool ended_here = false;
+    bool ended_on_own_context = false;
     error_code result;
 
-    explicit two_contexts(backend_kind kind) : on(kind) {}
+    explicit two_contexts(backend_kind kind) : fixture(kind) {}
 
     void end(error_code code)
     {
         ++ended;
         result = code;
-        ended_here = mine && mine->get_executor().running_in_this_thread();
+        ended_on_own_context = mine && mine->get_executor().running_in_this_thread();
     }
     void end(const std::exception_ptr& failure)
     {
@@ -75,7 +75,7 @@ struct two_contexts
     void run()
     {
         for (int rounds = 0; rounds < 20; ++rounds) {
-            for (auto* context : {&on.context, &mine}) {
+            for (auto* context : {&fixture.context, &mine}) {
                 if (*context)
                     run_ready(**context);
             }
@@ -83,7 +83,7 @@ struct two_contexts
     }
 };
 
-using act = std::function<void(two_contexts&)>;
+using action = std::function<void(two_contexts&)>;
 
 template <class T>
 asio::awaitable<void> without_result(asio::awaitable<T> verb)
@@ -102,9 +102,10 @@ asio::awaitable<void> wait_in_body()
 struct waiting_call
 {
     std::string name;
-    act prepare;
-    act verb;
-    act front;
+    action prepare;
+    action start_awaitable;
+    /// Starts the `async_` form, if it is tested.
+    action start_async;
     /// The error of the awaitable form when the locker's context is destroyed.
     error_code expected = errc::shutting_down;
     /// Whether the operation also waits on the memory backend. If not, it waits only for the answer of a remote
@@ -112,133 +113,142 @@ struct waiting_call
     bool waits_in_memory = false;
 };
 
-void other_locker_holds(two_contexts& in)
+void acquire_by_other_locker(two_contexts& env)
 {
-    in.theirs = in.on.run(in.other_locker.acquire("k", {.ttl = 0ms}));
+    env.theirs = env.fixture.run(env.other_locker.acquire("k", {.ttl = 0ms}));
 }
 
-void holds_subject(two_contexts& in)
+void acquire_subject(two_contexts& env)
 {
-    in.subject = in.on.acquire("mine", {.ttl = 1h});
+    env.subject = env.fixture.acquire("mine", {.ttl = 1h});
 }
 
-act held_back(operation what, act before = [](two_contexts&) {})
+action hold_answers_to(operation what, action before = [](two_contexts&) {})
 {
-    return [what, before](two_contexts& in) {
-        before(in);
-        in.on.script->always(what, step::hold());
+    return [what, before](two_contexts& env) {
+        before(env);
+        env.fixture.script->always(what, step::hold());
     };
 }
 
 std::vector<waiting_call> calls()
 {
-    const auto holds_group = [](two_contexts& in) { in.group = in.on.run(in.on.locker->acquire_all({"a", "b"})); };
+    const auto acquire_group = [](two_contexts& env) {
+        env.group = env.fixture.run(env.fixture.locker->acquire_all({"a", "b"}));
+    };
     return {
-        {"acquire", other_locker_holds, [](auto& in) { in.spawn(without_result(in.on.locker->acquire("k"))); },
-            [](auto& in) { in.on.locker->async_acquire("k", in.handler()); }, errc::shutting_down, true},
+        {"acquire", acquire_by_other_locker,
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->acquire("k"))); },
+            [](auto& env) { env.fixture.locker->async_acquire("k", env.handler()); }, errc::shutting_down, true},
         {"acquire, behind others of the locker",
-            [](auto& in) {
-                other_locker_holds(in);
-                in.on.locker->async_acquire("k", [](error_code, lock) {});
-                in.on.ready();
+            [](auto& env) {
+                acquire_by_other_locker(env);
+                env.fixture.locker->async_acquire("k", [](error_code, lock) {});
+                env.fixture.ready();
             },
-            [](auto& in) { in.spawn(without_result(in.on.locker->acquire("k"))); },
-            [](auto& in) { in.on.locker->async_acquire("k", in.handler()); }, errc::shutting_down, true},
-        {"acquire_all", other_locker_holds,
-            [](auto& in) { in.spawn(without_result(in.on.locker->acquire_all({"a", "k"}))); },
-            [](auto& in) { in.on.locker->async_acquire_all(std::vector<std::string>{"a", "k"}, in.handler()); },
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->acquire("k"))); },
+            [](auto& env) { env.fixture.locker->async_acquire("k", env.handler()); }, errc::shutting_down, true},
+        {"acquire_all", acquire_by_other_locker,
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->acquire_all({"a", "k"}))); },
+            [](auto& env) { env.fixture.locker->async_acquire_all(std::vector<std::string>{"a", "k"}, env.handler()); },
             errc::shutting_down, true},
-        {"lost", holds_subject,
-            [](auto& in) {
-                in.spawn([](lock& held) -> asio::awaitable<void> {
+        {"lost", acquire_subject,
+            [](auto& env) {
+                env.spawn([](lock& held) -> asio::awaitable<void> {
                     if (co_await held.lost() != lost_reason::shutting_down)
                         throw boost::system::system_error(asio::error::fault);
-                }(in.subject));
+                }(env.subject));
             },
-            [](auto& in) { in.subject.async_lost(in.handler()); }, error_code(), true},
-        {"with_lock, waiting", other_locker_holds, [](auto& in) { in.spawn(in.on.locker->with_lock("k", [] {})); },
-            [](auto& in) { in.on.locker->async_with_lock("k", [] {}, in.handler()); }, errc::shutting_down, true},
+            [](auto& env) { env.subject.async_lost(env.handler()); }, error_code(), true},
+        {"with_lock, waiting", acquire_by_other_locker,
+            [](auto& env) { env.spawn(env.fixture.locker->with_lock("k", [] {})); },
+            [](auto& env) { env.fixture.locker->async_with_lock("k", [] {}, env.handler()); }, errc::shutting_down,
+            true},
         {"with_lock, in its body", [](auto&) {},
-            [](auto& in) { in.spawn(in.on.locker->with_lock("w", &wait_in_body)); },
-            [](auto& in) { in.on.locker->async_with_lock("w", &wait_in_body, in.handler()); }, errc::lost, true},
-        {"with_lock, releasing", held_back(operation::release),
-            [](auto& in) { in.spawn(in.on.locker->with_lock("w", [] {})); },
-            [](auto& in) { in.on.locker->async_with_lock("w", [] { return 1; }, in.handler()); }, error_code()},
-        {"try_acquire", held_back(operation::create),
-            [](auto& in) { in.spawn(without_result(in.on.locker->try_acquire("k"))); },
-            [](auto& in) { in.on.locker->async_try_acquire("k", in.handler()); }},
+            [](auto& env) { env.spawn(env.fixture.locker->with_lock("w", &wait_in_body)); },
+            [](auto& env) { env.fixture.locker->async_with_lock("w", &wait_in_body, env.handler()); }, errc::lost,
+            true},
+        {"with_lock, releasing", hold_answers_to(operation::release),
+            [](auto& env) { env.spawn(env.fixture.locker->with_lock("w", [] {})); },
+            [](auto& env) { env.fixture.locker->async_with_lock("w", [] { return 1; }, env.handler()); }, error_code()},
+        {"try_acquire", hold_answers_to(operation::create),
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->try_acquire("k"))); },
+            [](auto& env) { env.fixture.locker->async_try_acquire("k", env.handler()); }},
         {"adopt",
-            [](auto& in) {
-                auto held = in.on.acquire("k");
-                const auto ticket = in.on.run(held.detach());
-                in.on.script->always(operation::adopt, step::hold());
-                in.subject = {};
-                in.group = in.on.locker->group(ticket);
+            [](auto& env) {
+                auto held = env.fixture.acquire("k");
+                const auto ticket = env.fixture.run(held.detach());
+                env.fixture.script->always(operation::adopt, step::hold());
+                env.subject = {};
+                env.group = env.fixture.locker->group(ticket);
             },
-            [](auto& in) { in.spawn(without_result(in.on.locker->adopt(in.group.id()))); },
-            [](auto& in) { in.on.locker->async_adopt(in.group.id(), in.handler()); }},
-        {"release", held_back(operation::release, holds_subject),
-            [](auto& in) { in.spawn(in.subject.release(on_failure::raise)); },
-            [](auto& in) { in.subject.async_release(on_failure::raise, in.handler()); }},
-        {"extend", held_back(operation::extend, holds_subject), [](auto& in) { in.spawn(in.subject.extend(10h)); },
-            [](auto& in) { in.subject.async_extend(10h, in.handler()); }},
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->adopt(env.group.id()))); },
+            [](auto& env) { env.fixture.locker->async_adopt(env.group.id(), env.handler()); }},
+        {"release", hold_answers_to(operation::release, acquire_subject),
+            [](auto& env) { env.spawn(env.subject.release(on_failure::raise)); },
+            [](auto& env) { env.subject.async_release(on_failure::raise, env.handler()); }},
+        {"extend", hold_answers_to(operation::extend, acquire_subject),
+            [](auto& env) { env.spawn(env.subject.extend(10h)); },
+            [](auto& env) { env.subject.async_extend(10h, env.handler()); }},
         {"extend, behind another one",
-            [](auto& in) {
-                held_back(operation::extend, holds_subject)(in);
-                in.subject.async_extend(5h, [](error_code) {});
-                in.on.ready();
+            [](auto& env) {
+                hold_answers_to(operation::extend, acquire_subject)(env);
+                env.subject.async_extend(5h, [](error_code) {});
+                env.fixture.ready();
             },
-            [](auto& in) { in.spawn(in.subject.extend(10h)); },
-            [](auto& in) { in.subject.async_extend(10h, in.handler()); }},
-        {"lock::is_locked", held_back(operation::is_valid, holds_subject),
-            [](auto& in) { in.spawn(without_result(in.subject.is_locked())); },
-            [](auto& in) { in.subject.async_is_locked(in.handler()); }},
+            [](auto& env) { env.spawn(env.subject.extend(10h)); },
+            [](auto& env) { env.subject.async_extend(10h, env.handler()); }},
+        {"lock::is_locked", hold_answers_to(operation::is_valid, acquire_subject),
+            [](auto& env) { env.spawn(without_result(env.subject.is_locked())); },
+            [](auto& env) { env.subject.async_is_locked(env.handler()); }},
         {"lock::is_locked, behind an extend",
-            [](auto& in) {
-                held_back(operation::extend, holds_subject)(in);
-                in.subject.async_extend(5h, [](error_code) {});
-                in.on.ready();
+            [](auto& env) {
+                hold_answers_to(operation::extend, acquire_subject)(env);
+                env.subject.async_extend(5h, [](error_code) {});
+                env.fixture.ready();
             },
-            [](auto& in) { in.spawn(without_result(in.subject.is_locked())); },
-            [](auto& in) { in.subject.async_is_locked(in.handler()); }},
+            [](auto& env) { env.spawn(without_result(env.subject.is_locked())); },
+            [](auto& env) { env.subject.async_is_locked(env.handler()); }},
         {"detach, behind an extend",
-            [](auto& in) {
-                held_back(operation::extend, holds_subject)(in);
-                in.subject.async_extend(5h, [](error_code) {});
-                in.on.ready();
+            [](auto& env) {
+                hold_answers_to(operation::extend, acquire_subject)(env);
+                env.subject.async_extend(5h, [](error_code) {});
+                env.fixture.ready();
             },
-            [](auto& in) { in.spawn(without_result(in.subject.detach())); },
-            [](auto& in) { in.subject.async_detach(in.handler()); }},
-        {"locker::is_locked", held_back(operation::inspect),
-            [](auto& in) { in.spawn(without_result(in.on.locker->is_locked("k"))); },
-            [](auto& in) { in.on.locker->async_is_locked("k", in.handler()); }},
-        {"list", held_back(operation::list), [](auto& in) { in.spawn(without_result(in.on.locker->list())); },
-            [](auto& in) { in.on.locker->async_list(filter{}, list_order::any, in.handler()); }},
-        {"purge", held_back(operation::purge), [](auto& in) { in.spawn(without_result(in.on.locker->purge())); },
-            [](auto& in) { in.on.locker->async_purge(std::size_t{0}, in.handler()); }},
-        {"break_lock", held_back(operation::break_key),
-            [](auto& in) { in.spawn(without_result(in.on.locker->break_lock("k"))); },
-            [](auto& in) { in.on.locker->async_break_lock("k", in.handler()); }},
-        {"lock_group::extend", held_back(operation::extend, holds_group),
-            [](auto& in) { in.spawn(without_result(in.group.extend(10h))); }, {}, error_code()},
-        {"lock_group::release", held_back(operation::release, holds_group),
-            [](auto& in) { in.spawn(without_result(in.group.release())); }, {}, error_code()},
-        {"shutdown, while it releases", held_back(operation::release, holds_subject),
-            [](auto& in) { in.spawn(without_result(in.on.locker->shutdown(1h))); },
-            [](auto& in) { in.on.locker->async_shutdown(1h, in.handler()); }, error_code()},
+            [](auto& env) { env.spawn(without_result(env.subject.detach())); },
+            [](auto& env) { env.subject.async_detach(env.handler()); }},
+        {"locker::is_locked", hold_answers_to(operation::inspect),
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->is_locked("k"))); },
+            [](auto& env) { env.fixture.locker->async_is_locked("k", env.handler()); }},
+        {"list", hold_answers_to(operation::list),
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->list())); },
+            [](auto& env) { env.fixture.locker->async_list(filter{}, list_order::any, env.handler()); }},
+        {"purge", hold_answers_to(operation::purge),
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->purge())); },
+            [](auto& env) { env.fixture.locker->async_purge(std::size_t{0}, env.handler()); }},
+        {"break_lock", hold_answers_to(operation::break_key),
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->break_lock("k"))); },
+            [](auto& env) { env.fixture.locker->async_break_lock("k", env.handler()); }},
+        {"lock_group::extend", hold_answers_to(operation::extend, acquire_group),
+            [](auto& env) { env.spawn(without_result(env.group.extend(10h))); }, {}, error_code()},
+        {"lock_group::release", hold_answers_to(operation::release, acquire_group),
+            [](auto& env) { env.spawn(without_result(env.group.release())); }, {}, error_code()},
+        {"shutdown, while it releases", hold_answers_to(operation::release, acquire_subject),
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->shutdown(1h))); },
+            [](auto& env) { env.fixture.locker->async_shutdown(1h, env.handler()); }, error_code()},
         {"shutdown, while a body runs",
-            [](auto& in) {
-                asio::co_spawn(*in.mine,
-                    in.on.locker->with_lock("w",
+            [](auto& env) {
+                asio::co_spawn(*env.mine,
+                    env.fixture.locker->with_lock("w",
                         []() -> asio::awaitable<void> {
                             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
                             co_await wait_in_body();
                         }),
                     [](const std::exception_ptr&) {});
-                in.run();
+                env.run();
             },
-            [](auto& in) { in.spawn(without_result(in.on.locker->shutdown(1h))); },
-            [](auto& in) { in.on.locker->async_shutdown(1h, in.handler()); }, error_code(), true},
+            [](auto& env) { env.spawn(without_result(env.fixture.locker->shutdown(1h))); },
+            [](auto& env) { env.fixture.locker->async_shutdown(1h, env.handler()); }, error_code(), true},
     };
 }
 
@@ -246,18 +256,18 @@ template <class Check>
 void for_every_call(Check check)
 {
     for (const auto& each : calls()) {
-        for (const bool front : {false, true}) {
-            for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere}) {
-                if ((front && !each.front) || (kind == backend_kind::memory && !each.waits_in_memory))
+        for (const bool is_async : {false, true}) {
+            for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::other_context}) {
+                if ((is_async && !each.start_async) || (kind == backend_kind::memory && !each.waits_in_memory))
                     continue;
-                BOOST_TEST_CONTEXT(each.name << (front ? ", front, " : ", verb, ") << kind)
+                BOOST_TEST_CONTEXT(each.name << (is_async ? ", async_ form, " : ", awaitable form, ") << kind)
                 {
-                    two_contexts in(kind);
-                    each.prepare(in);
-                    (front ? each.front : each.verb)(in);
-                    in.run();
-                    BOOST_TEST_REQUIRE(in.ended == 0);
-                    check(in, each, front);
+                    two_contexts env(kind);
+                    each.prepare(env);
+                    (is_async ? each.start_async : each.start_awaitable)(env);
+                    env.run();
+                    BOOST_TEST_REQUIRE(env.ended == 0);
+                    check(env, each, is_async);
                 }
             }
         }
@@ -269,17 +279,17 @@ void for_every_call(Check check)
 BOOST_AUTO_TEST_CASE(call_ends_on_its_own_context_when_the_lockers_context_is_destroyed)
 {
     for (const bool cancels : {false, true}) {
-        for_every_call([&](two_contexts& in, const waiting_call& call, bool front) {
-            in.on.context.reset();
+        for_every_call([&](two_contexts& env, const waiting_call& call, bool is_async) {
+            env.fixture.context.reset();
             if (cancels)
-                in.cancel.emit(asio::cancellation_type::terminal);
-            in.run();
-            BOOST_TEST(in.ended == 1);
-            BOOST_TEST(in.ended_here);
+                env.cancel.emit(asio::cancellation_type::terminal);
+            env.run();
+            BOOST_TEST(env.ended == 1);
+            BOOST_TEST(env.ended_on_own_context);
             // The coroutine of an `async_` function runs on the locker's context, and is destroyed with it.
-            const error_code expected = front ? errc::shutting_down : call.expected;
-            BOOST_TEST((in.result == expected || (cancels && in.result == asio::error::operation_aborted)),
-                in.result.message());
+            const error_code expected = is_async ? errc::shutting_down : call.expected;
+            BOOST_TEST((env.result == expected || (cancels && env.result == asio::error::operation_aborted)),
+                env.result.message());
         });
     }
 }
@@ -287,24 +297,24 @@ BOOST_AUTO_TEST_CASE(call_ends_on_its_own_context_when_the_lockers_context_is_de
 BOOST_AUTO_TEST_CASE(call_that_begins_after_the_lockers_context_is_destroyed_ends)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        two_contexts in(kind);
-        in.on.context.reset();
-        in.on.locker->async_acquire("k", in.handler());
-        in.run();
-        BOOST_TEST(in.ended == 1);
-        BOOST_TEST(in.ended_here);
-        BOOST_TEST((in.result == errc::shutting_down));
-        in.on.locker->async_with_lock("k", [] {}, in.handler());
-        in.run();
-        BOOST_TEST(in.ended == 2);
-        in.spawn(without_result(in.on.locker->acquire("k")));
-        in.run();
-        BOOST_TEST(in.ended == 3);
-        BOOST_TEST((in.result == errc::shutting_down));
+        two_contexts env(kind);
+        env.fixture.context.reset();
+        env.fixture.locker->async_acquire("k", env.handler());
+        env.run();
+        BOOST_TEST(env.ended == 1);
+        BOOST_TEST(env.ended_on_own_context);
+        BOOST_TEST((env.result == errc::shutting_down));
+        env.fixture.locker->async_with_lock("k", [] {}, env.handler());
+        env.run();
+        BOOST_TEST(env.ended == 2);
+        env.spawn(without_result(env.fixture.locker->acquire("k")));
+        env.run();
+        BOOST_TEST(env.ended == 3);
+        BOOST_TEST((env.result == errc::shutting_down));
     }
 }
 
-BOOST_AUTO_TEST_CASE(locker_that_is_made_after_the_adapters_context_is_destroyed_takes_no_acquires)
+BOOST_AUTO_TEST_CASE(locker_made_after_the_adapters_context_is_destroyed_refuses_acquires)
 {
     std::optional<asio::io_context> theirs(std::in_place);
     const auto adapter = memory::make_adapter(theirs->get_executor());
@@ -321,8 +331,8 @@ BOOST_AUTO_TEST_CASE(locker_that_is_made_after_the_adapters_context_is_destroyed
     BOOST_TEST(ended == 1);
 }
 
-/// Asio destroys the frame of the waiter that is about to be resumed. This passes the lock on to the next waiter, which
-/// is destroyed in turn.
+/// The context destroys the frame of a waiter that has been granted the lock but not resumed. The lock is then granted
+/// to the next waiter, whose frame is destroyed in the same way.
 BOOST_AUTO_TEST_CASE(waiters_on_strands_are_destroyed_with_the_context_after_a_release)
 {
     std::optional<asio::io_context> io(std::in_place);
@@ -341,54 +351,54 @@ BOOST_AUTO_TEST_CASE(waiters_on_strands_are_destroyed_with_the_context_after_a_r
     BOOST_TEST(ended == 0);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_callers_context_that_is_destroyed)
+BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_destroyed_callers_context)
 {
     for (const bool cancels : {false, true}) {
-        for_every_call([&](two_contexts& in, const waiting_call&, bool front) {
-            in.mine.reset();
-            // Asio does not allow to cancel a coroutine whose context is gone.
-            if (cancels && front)
-                in.cancel.emit(asio::cancellation_type::terminal);
-            in.on.ready();
-            in.theirs = {};
-            if (in.on.script) {
-                in.on.script->reset();
-                while (in.on.script->deliver())
-                    in.on.ready();
+        for_every_call([&](two_contexts& env, const waiting_call&, bool is_async) {
+            env.mine.reset();
+            // Asio does not allow cancelling a coroutine whose context is destroyed.
+            if (cancels && is_async)
+                env.cancel.emit(asio::cancellation_type::terminal);
+            env.fixture.ready();
+            env.theirs = {};
+            if (env.fixture.script) {
+                env.fixture.script->reset();
+                while (env.fixture.script->deliver())
+                    env.fixture.ready();
             }
-            in.on.ready();
-            BOOST_TEST(in.ended == 0);
-            in.subject = {};
-            in.group = {};
-            in.on.wind_down();
-            // The key can be acquired: no claim without a caller blocks it.
-            static_cast<void>(in.on.run(in.other_locker.acquire("k", {.ttl = 1s})));
-            in.on.locker.reset();
-            in.on.ready();
+            env.fixture.ready();
+            BOOST_TEST(env.ended == 0);
+            env.subject = {};
+            env.group = {};
+            env.fixture.wind_down();
+            // The key can be acquired: no claim of a destroyed caller is left.
+            static_cast<void>(env.fixture.run(env.other_locker.acquire("k", {.ttl = 1s})));
+            env.fixture.locker.reset();
+            env.fixture.ready();
         });
     }
 }
 
-BOOST_AUTO_TEST_CASE(context_of_the_store_is_destroyed_before_the_callers_in_any_order_of_handles)
+BOOST_AUTO_TEST_CASE(context_of_the_store_may_be_destroyed_before_the_callers_context)
 {
     for (const bool emits : {false, true}) {
-        two_contexts in(backend_kind::memory);
-        other_locker_holds(in);
-        in.spawn(without_result(in.on.locker->acquire("k")));
-        in.run();
+        two_contexts env(backend_kind::memory);
+        acquire_by_other_locker(env);
+        env.spawn(without_result(env.fixture.locker->acquire("k")));
+        env.run();
         // Only the coroutine keeps the locker alive.
-        in.on.locker.reset();
-        in.run();
-        BOOST_TEST(in.ended == 1);
+        env.fixture.locker.reset();
+        env.run();
+        BOOST_TEST(env.ended == 1);
         two_contexts last(backend_kind::memory);
-        holds_subject(last);
+        acquire_subject(last);
         last.spawn([](lock held) -> asio::awaitable<void> { static_cast<void>(co_await held.lost()); }(
                                      std::move(last.subject)));
         last.run();
-        last.on.locker.reset();
+        last.fixture.locker.reset();
         last.other_locker = colock::locker(memory::make_adapter(last.mine->get_executor()));
-        last.on.memory.reset();
-        last.on.context.reset();
+        last.fixture.memory.reset();
+        last.fixture.context.reset();
         if (emits)
             last.cancel.emit(asio::cancellation_type::terminal);
         last.run();

@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(no_waiter_is_granted_during_a_shutdown)
 
 BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_a_shutdown)
 {
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::other_context}) {
         many_waiters on(many, kind);
         auto mine = on.acquire("mine", {.ttl = 1h});
         auto shutting = on.start(on.locker->shutdown(1min));

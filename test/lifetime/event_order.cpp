@@ -18,7 +18,7 @@ namespace {
 
 using events = std::vector<std::string>;
 
-/// Records the events of locks, and calls `react` in each.
+/// Records the events of locks, and calls `react` for each event.
 struct event_log : observer
 {
     events recorded;
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(release_is_reported_before_the_next_grant_of_the_key)
                 const auto log = std::make_shared<event_log>();
                 virtual_fixture on(kind, {.observer = log});
                 if (on.script)
-                    pretend(on, fifo, false, {.observer = log});
+                    set_capabilities(on, fifo, false, {.observer = log});
                 auto held = on.acquire("k");
                 std::vector<running<lock>> waiting;
                 for (int n = 0; n < 3; ++n)
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(release_is_reported_before_the_next_grant_of_the_key)
     }
 }
 
-BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_its_call)
+BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_the_observer_returns)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         BOOST_TEST_CONTEXT(kind)

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(over_a_remote_backend)
 
 BOOST_AUTO_TEST_CASE(over_a_backend_that_outlives_the_context)
 {
-    destroy_everything(backend_kind::elsewhere);
+    destroy_everything(backend_kind::other_context);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_SUITE(after_the_context)
 
 BOOST_AUTO_TEST_CASE(operations_of_a_lock_end_on_another_context)
 {
-    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::other_context}) {
         virtual_fixture on(kind);
         auto held = on.acquire("k");
         asio::io_context living;

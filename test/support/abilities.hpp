@@ -7,9 +7,9 @@
 
 namespace colock::testing {
 
-/// Makes the backend report these capabilities. Creates the locker again, because a locker reads the capabilities in
-/// its constructor.
-inline void pretend(virtual_fixture& on, bool fifo, bool several, locker_options options = {})
+/// Sets what the backend reports for these capabilities. Creates the locker again, because a locker reads the
+/// capabilities in its constructor.
+inline void set_capabilities(virtual_fixture& on, bool fifo, bool several, locker_options options = {})
 {
     auto able = on.script->capabilities();
     able.fifo = fifo;
@@ -21,7 +21,7 @@ inline void pretend(virtual_fixture& on, bool fifo, bool several, locker_options
 /// Makes the backend report that it cannot take several locks in one step.
 inline void take_one_by_one(virtual_fixture& on, bool fifo = true, locker_options options = {})
 {
-    pretend(on, fifo, false, std::move(options));
+    set_capabilities(on, fifo, false, std::move(options));
 }
 
 } // namespace colock::testing

@@ -33,14 +33,14 @@ enum class backend_kind : unsigned char
     /// backend.
     scripted,
     /// Like `scripted`, with the store on a second context that outlives the context of the locker.
-    elsewhere,
+    other_context,
     /// Like `scripted`, but operations complete inside the call that starts them.
     immediate,
 };
 
 inline std::ostream& operator<<(std::ostream& out, backend_kind kind)
 {
-    constexpr const char* names[] = {"memory", "scripted", "elsewhere", "immediate"};
+    constexpr const char* names[] = {"memory", "scripted", "other_context", "immediate"};
     return out << names[static_cast<unsigned>(kind)];
 }
 
@@ -58,7 +58,7 @@ struct virtual_fixture
 
     virtual_clock clock;
     /// Context of the store, if it is not the locker's.
-    std::optional<asio::io_context> outside;
+    std::optional<asio::io_context> store_context;
     std::optional<asio::io_context> context{std::in_place};
     std::shared_ptr<adapter> memory;
     /// Null with backend_kind::memory.
@@ -67,9 +67,9 @@ struct virtual_fixture
 
     explicit virtual_fixture(backend_kind kind = backend_kind::memory, locker_options options = {})
     {
-        if (kind == backend_kind::elsewhere)
-            outside.emplace();
-        memory = memory::make_adapter((outside ? *outside : *context).get_executor());
+        if (kind == backend_kind::other_context)
+            store_context.emplace();
+        memory = memory::make_adapter((store_context ? *store_context : *context).get_executor());
         if (kind != backend_kind::memory)
             script = std::make_shared<scripted_adapter>(
                 memory, context->get_executor(), kind == backend_kind::immediate ? timing::immediate : timing::posted);

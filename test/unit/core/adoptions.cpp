@@ -29,7 +29,7 @@ std::size_t release_count(const scripted_adapter& script)
 BOOST_AUTO_TEST_CASE(an_adoption_is_tried_again_until_it_is_answered)
 {
     for (const auto& fault : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable)}) {
-        virtual_fixture on(backend_kind::elsewhere);
+        virtual_fixture on(backend_kind::other_context);
         const auto ticket = detach_new_lock(on);
         on.script->next(operation::adopt, fault);
         on.script->next(operation::adopt, step::lose_request());
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_is_tried_again_until_it_is_answered)
 BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_timeout)
 {
     const auto end = [](errc expected, const std::optional<step>& always) {
-        virtual_fixture on(backend_kind::elsewhere, {.operation_timeout = 2s});
+        virtual_fixture on(backend_kind::other_context, {.operation_timeout = 2s});
         const auto ticket = detach_new_lock(on);
         on.script->always(operation::adopt, always.value_or(step::hold()));
         auto adopting = on.start(on.locker->adopt(ticket));
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_not_answered_ends_with_the_operation_ti
 
 BOOST_AUTO_TEST_CASE(an_adoption_that_is_refused_is_not_tried_again)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     const auto ticket = detach_new_lock(on);
     on.script->next(operation::adopt, step::fail(errc::access_denied));
     COLOCK_THROWS(create_error, errc::access_denied, on.run(on.locker->adopt(ticket)));
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_refused_is_not_tried_again)
 
 BOOST_AUTO_TEST_CASE(late_adoption_is_repeated)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     const auto ticket = detach_new_lock(on);
     on.script->next(operation::adopt, step::pass().after([&] { on.clock.skip(940ms); }));
     auto adopting = on.start(on.locker->adopt(ticket, {.ttl = 1s}));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(late_adoption_is_repeated)
 BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
 {
     for (const auto& fault : {step::hold(), step::hold_unknown(), step::pass().delay(3s), step::lose_reply()}) {
-        virtual_fixture on(backend_kind::elsewhere);
+        virtual_fixture on(backend_kind::other_context);
         const auto ticket = detach_new_lock(on);
         on.script->always(operation::adopt, fault);
         error_code result;
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(an_adoption_that_is_given_up_leaves_nothing)
 
 BOOST_AUTO_TEST_CASE(an_adoption_ends_with_its_locker)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     const auto ticket = detach_new_lock(on);
     on.script->always(operation::adopt, step::fail(errc::unavailable));
     auto adopting = on.start(on.locker->adopt(ticket));

@@ -72,7 +72,7 @@ private:
 BOOST_AUTO_TEST_CASE(detached_lock_is_not_touched)
 {
     for (const auto kind :
-        {backend_kind::memory, backend_kind::scripted, backend_kind::elsewhere, backend_kind::immediate})
+        {backend_kind::memory, backend_kind::scripted, backend_kind::other_context, backend_kind::immediate})
     {
         BOOST_TEST_CONTEXT(kind)
         {
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(detached_lock_is_not_touched)
 
 BOOST_AUTO_TEST_CASE(detach_waits_for_the_operation_in_flight)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 10h});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(20h));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(detach_waits_for_the_operation_in_flight)
 
 BOOST_AUTO_TEST_CASE(lock_in_doubt_is_not_detached)
 {
-    virtual_fixture on(backend_kind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    virtual_fixture on(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
     // A create that may arrive again.
     on.script->next(operation::create, step::lose_reply());
     auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10h}));
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(detach_without_a_ticket_does_not_block_other_operations)
 
 BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     on.script->set_limits({.max_key = 1'000'000});
     on.locker.emplace(on.backend());
     const auto ticket = detach_new_lock(on, std::string(1'000'000, 'k'));
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 
 BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 10h});
     on.script->next(operation::extend, step::hold());
     auto extending = on.start(held.extend(20h));
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
 BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 {
     for (const bool comes_back : {false, true}) {
-        virtual_fixture on(backend_kind::elsewhere);
+        virtual_fixture on(backend_kind::other_context);
         auto able = on.script->capabilities();
         able.fifo = false;
         on.script->set_capabilities(able);
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_lock_that_a_body_has_detached)
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_neither_detaches_nor_adopts)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     const auto ticket = detach_new_lock(on);
     auto held = on.acquire("l");
     on.script->next(operation::adopt, step::fail(errc::unavailable));

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Makes this process behave like a child of a fork from here on.
+/// Makes this process behave like the child of a fork from now on.
 void pretend_to_be_forked(asio::io_context& io)
 {
     io.notify_fork(asio::execution_context::fork_prepare);
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_SUITE(forked)
 
 BOOST_AUTO_TEST_CASE(held_lock_is_lost_in_the_child_and_not_released)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("held", {.ttl = 30s, .renewal = renewal::automatic});
     auto loss = on.start(held.lost());
     on.ready();
@@ -52,9 +52,9 @@ BOOST_AUTO_TEST_CASE(held_lock_is_lost_in_the_child_and_not_released)
     BOOST_TEST(on.idle());
 }
 
-BOOST_AUTO_TEST_CASE(a_body_is_stopped_in_the_child)
+BOOST_AUTO_TEST_CASE(body_is_stopped_in_the_child)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     bool inside = false;
     auto guarded = on.start(on.locker->with_lock("held", [&inside]() -> asio::awaitable<void> {
         inside = true;
@@ -69,9 +69,9 @@ BOOST_AUTO_TEST_CASE(a_body_is_stopped_in_the_child)
     BOOST_TEST(on.idle());
 }
 
-BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_in_every_phase)
+BOOST_AUTO_TEST_CASE(pending_acquire_fails_in_the_child_in_every_phase)
 {
-    for (const auto kind : {backend_kind::memory, backend_kind::elsewhere}) {
+    for (const auto kind : {backend_kind::memory, backend_kind::other_context}) {
         BOOST_TEST_CONTEXT(kind)
         {
             virtual_fixture on(kind);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(every_acquire_of_the_child_ends_in_every_phase)
 
 BOOST_AUTO_TEST_CASE(grant_that_arrives_after_the_fork_is_ignored_in_the_child)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     on.script->next(operation::create, step::hold());
     on.script->next(operation::create, step::hold());
     auto waits = on.start(on.locker->acquire("a"));
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(grant_that_arrives_after_the_fork_is_ignored_in_the_child)
 
 BOOST_AUTO_TEST_CASE(release_in_flight_is_settled_by_the_parent)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("a");
     on.script->next(operation::release, step::hold());
     auto releasing = on.start(held.release(on_failure::raise));
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(release_in_flight_is_settled_by_the_parent)
 
 BOOST_AUTO_TEST_CASE(extend_in_flight_ends_with_forked)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("a");
     on.script->next(operation::extend, step::hold());
     auto extended = on.start(held.extend(30s));
@@ -157,9 +157,9 @@ BOOST_AUTO_TEST_CASE(extend_in_flight_ends_with_forked)
     BOOST_TEST(on.idle());
 }
 
-BOOST_AUTO_TEST_CASE(a_shutdown_that_waits_ends_in_the_child)
+BOOST_AUTO_TEST_CASE(waiting_shutdown_ends_in_the_child)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("a");
     on.script->next(operation::release, step::hold());
     auto ends = on.start(on.locker->shutdown(std::chrono::hours(1)));
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_shutdown_that_waits_ends_in_the_child)
     BOOST_TEST(ends.get(on.io()).clean());
 }
 
-BOOST_AUTO_TEST_CASE(the_child_begins_with_an_empty_memory_store)
+BOOST_AUTO_TEST_CASE(memory_store_of_the_child_is_empty)
 {
     virtual_fixture on;
     auto held = on.acquire("k", {.ttl = 0ms});

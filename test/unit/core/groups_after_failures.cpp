@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
     for (const bool fifo : {true, false}) {
         for (const auto ttl : {0ms, 30'000ms}) {
             virtual_fixture on(backend_kind::scripted);
-            pretend(on, fifo, true);
+            set_capabilities(on, fifo, true);
             on.script->next(operation::create_all, step::lose_reply());
             auto group =
                 on.start(on.locker->acquire_all({"a", "b"}, {.ttl = ttl, .retry = retry_policy::fixed(100ms)}));

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
     for (const bool fifo : {true, false}) {
         for (const std::string busy_key : {"a", "b", "c"}) {
             virtual_fixture on(backend_kind::scripted);
-            pretend(on, fifo, true);
+            set_capabilities(on, fifo, true);
             colock::locker other_locker(on.memory);
             auto busy = on.run(other_locker.acquire(busy_key));
             auto waiting = on.start(on.locker->acquire_all({"c", "b", "a"}));
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(key_of_the_same_locker_is_handed_over)
 {
     for (const bool fifo : {true, false}) {
         virtual_fixture on(backend_kind::scripted);
-        pretend(on, fifo, true);
+        set_capabilities(on, fifo, true);
         auto busy = on.acquire("b");
         auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
         on.ready();
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
 {
     for (const bool fifo : {true, false}) {
         virtual_fixture on(backend_kind::scripted);
-        pretend(on, fifo, true);
+        set_capabilities(on, fifo, true);
         auto busy = on.acquire("b");
         strings order;
         const auto take = [&](strings keys, std::string name) -> asio::awaitable<void> {
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
     for (const bool fifo : {true, false}) {
         for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
             virtual_fixture on(backend_kind::scripted);
-            pretend(on, fifo, true);
+            set_capabilities(on, fifo, true);
             on.script->next(operation::create_all, lost);
             auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::fixed(1s)}));
             on.advance_by_steps(20s, 100ms);

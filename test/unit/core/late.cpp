@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_SUITE(late_requests)
 
 BOOST_AUTO_TEST_CASE(no_extension_outlasts_a_shorter_one_that_may_still_arrive)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 30s});
     on.script->next(operation::extend, step::hold_unknown());
     COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(1500ms)), 0));
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(no_extension_outlasts_a_shorter_one_that_may_still_arrive)
 
 BOOST_AUTO_TEST_CASE(smallest_ttl_that_may_still_arrive_counts)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 30s});
     for (const auto ttl : {20s, 5s, 10s}) {
         on.script->next(operation::extend, step::hold_unknown());
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(smallest_ttl_that_may_still_arrive_counts)
 
 BOOST_AUTO_TEST_CASE(refused_or_unsent_request_cannot_arrive)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 30s});
     for (const auto code : {errc::unavailable, errc::access_denied}) {
         on.script->next(operation::extend, step::fail(code));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(refused_or_unsent_request_cannot_arrive)
 
 BOOST_AUTO_TEST_CASE(a_renewed_lock_outlives_a_shorter_extension_that_arrives_late)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
     on.script->next(operation::extend, step::hold_unknown());
     COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(1500ms)), 0));
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_renewed_lock_outlives_a_shorter_extension_that_arrives_la
 
 BOOST_AUTO_TEST_CASE(a_create_that_may_still_arrive_bounds_an_extension_too)
 {
-    virtual_fixture on(backend_kind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    virtual_fixture on(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
     on.script->next(operation::create, step::hold_unknown());
     auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10s}));
     on.advance_by_steps(1s, 50ms);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_create_that_may_still_arrive_bounds_an_extension_too)
 
 BOOST_AUTO_TEST_CASE(unanswered_longer_extension_is_settled_until_its_possible_expiry)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 10s});
     on.script->next(operation::extend, step::lose_reply());
     COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(60s)), 0));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(unanswered_longer_extension_is_settled_until_its_possible_e
 
 BOOST_AUTO_TEST_CASE(release_that_can_never_be_proven_is_settled_unproven_and_not_tried_again)
 {
-    virtual_fixture on(backend_kind::elsewhere);
+    virtual_fixture on(backend_kind::other_context);
     auto held = on.acquire("k", {.ttl = 1h});
     on.script->next(operation::release, step::fail(errc::outcome_unknown, {}, errc::lost));
     held = {};
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(release_that_can_never_be_proven_is_settled_unproven_and_no
 
 BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again)
 {
-    virtual_fixture on(backend_kind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    virtual_fixture on(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
     on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
     on.script->next(operation::release, step::hold_unknown());
     auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10s}));
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(unreleased_late_grant_does_not_block_for_the_delay_of_its_p
 
 BOOST_AUTO_TEST_CASE(replacing_claim_keeps_the_place_in_the_queue)
 {
-    virtual_fixture on(backend_kind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    virtual_fixture on(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
     on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
     on.script->next(operation::release, step::hold_unknown());
     auto first = on.start(on.locker->acquire("k", {.ttl = 10s}));
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
 
 BOOST_AUTO_TEST_CASE(acquire_that_gives_up_after_its_claim_was_replaced_leaves_nothing)
 {
-    virtual_fixture on(backend_kind::elsewhere, {.retry = retry_policy::fixed(100ms)});
+    virtual_fixture on(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
     on.script->next(operation::create, step::pass().after([&] { virtual_clock::skip(9500ms); }));
     on.script->next(operation::release, step::hold_unknown());
     on.script->always(operation::create, step::busy());

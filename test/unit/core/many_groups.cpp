@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
     for (const auto& each : setups) {
         for (const auto pace : {100us, 200us, 500us, 3000us}) {
             virtual_fixture on(backend_kind::immediate);
-            pretend(on, each.fifo, each.several);
+            set_capabilities(on, each.fifo, each.several);
             auto can = on.script->capabilities();
             can.immediate = true;
             can.events = each.events;

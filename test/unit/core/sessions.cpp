@@ -34,7 +34,7 @@ struct watched_session
 
 BOOST_FIXTURE_TEST_SUITE(session_bounds, watched_session)
 
-BOOST_AUTO_TEST_CASE(a_lease_ends_with_the_nearer_bound)
+BOOST_AUTO_TEST_CASE(lease_ends_at_the_earlier_bound)
 {
     lease bounds;
     BOOST_TEST((bounds.valid_until() == lease_clock::time_point::max()));
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(session_deadline_is_extended_and_never_shortened)
 
 BOOST_AUTO_TEST_CASE(session_that_was_seen_as_ended_stays_ended)
 {
-    // Another thread detects the end, a moment before this thread reads the clock.
+    // As if another thread, whose time is slightly later, had detected the end first.
     BOOST_TEST(session->has_ended(start + 10s));
     BOOST_TEST(!session->raise(start + 20s));
     BOOST_TEST(session->has_ended(start));
