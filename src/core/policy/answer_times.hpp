@@ -10,25 +10,26 @@
 
 namespace colock::inline v0::detail {
 
-/// Stores how long the backend took for its last answers, and decides when a request without an answer shows that the
-/// backend does not respond.
+/// Stores the response times of the backend's last answers. Decides whether an unanswered request is overdue, which
+/// shows that the backend does not respond.
 ///
 /// Thread safety: none; guarded by the shard's mutex.
 class answer_times
 {
 public:
+    /// Adds the response time of a request.
     void add(lease_clock::duration took) noexcept { latest_[next_++ % latest_.size()] = took; }
 
-    /// Whether a request sent at `sent` is older than twice the longest of the last answer times, and older than
-    /// `min_patience`.
+    /// Returns whether a request sent at `sent` has waited for at least `min_overdue_age`, and for at least twice the
+    /// longest of the last response times.
     [[nodiscard]] bool is_overdue(lease_clock::time_point sent, lease_clock::time_point now) const noexcept
     {
         const auto longest = *std::max_element(latest_.begin(), latest_.end());
-        return now - sent >= std::max<lease_clock::duration>(min_patience, 2 * longest);
+        return now - sent >= std::max<lease_clock::duration>(min_overdue_age, 2 * longest);
     }
 
 private:
-    static constexpr auto min_patience = std::chrono::milliseconds(100);
+    static constexpr auto min_overdue_age = std::chrono::milliseconds(100);
 
     std::array<lease_clock::duration, 16> latest_{};
     std::size_t next_ = 0;

@@ -35,12 +35,12 @@ public:
     void verify(record& held, deferred_actions& actions);
     /// Adds a lock that is not in a queue, and whose coroutine is not suspended.
     void hold(record& wanted, std::uint64_t fence);
-    /// Ends, in the statistics, the wait of an acquire that began at `started`.
+    /// Updates the statistics when an acquire that began at `started` has ended its wait.
     void end_wait(time_point started);
-    /// Hands out a lock of a group that is complete now. From now on the lock counts as granted, and the requested
-    /// options apply.
+    /// Marks a lock as granted, because all locks of its group are held now. The requested options apply from now on.
     void hand_out(record& held, bool renews, std::chrono::milliseconds max_hold, time_point now);
-    /// Ends the lease for this reason, reports the loss if it is one, and begins to release the lock.
+    /// Ends the lease, and begins to release the lock. Reports a loss, unless the lock was released or
+    /// its grant was not reported.
     void end_lease(record& held, lost_reason reason, deferred_actions& actions);
     /// Ends the lock in this process without releasing it in the backend, because another holder takes it over with the
     /// ticket.
@@ -48,15 +48,15 @@ public:
     /// Removes a lock that is released by the quick path. Its record is in no list afterwards.
     void remove(record& held) { held_.erase(held_.iterator_to(held)); }
 
-    /// Sets the timer after anything that the plan depends on has changed.
+    /// Sets the timer again. Must be called after each change of `record::plan` or of the times that it uses.
     void reschedule(record& held);
     /// Stores for the observer, if there is one, how long the lock was held until now.
     void note_hold_time(record& held) const noexcept;
     /// Carries out the actions that the plan requires now. Returns false if the lease has ended.
     [[nodiscard]] bool follow_plan(record& held, time_point now, deferred_actions& actions);
     void stop_body(record& held, lost_reason why, deferred_actions& actions);
-    /// Ends one more lock, or stops its body, because of a shutdown. No lock may be granted any more. Returns false if
-    /// no lock is left.
+    /// Ends one more lock because of a shutdown, or stops its body. Returns false if all locks have been processed.
+    /// Must be called only when no more locks are granted.
     [[nodiscard]] bool shut_down_next(deferred_actions& actions);
     void start_renewal(record& held, time_point now, deferred_actions& actions);
     /// Records that a request with this TTL is about to be sent. A TTL that is shorter than the current one applies at
@@ -67,7 +67,7 @@ public:
     /// Returns why the lease has ended, if it has. A loss that is reported to the caller is also counted and reported
     /// to the observer.
     [[nodiscard]] std::optional<lost_reason> report_loss(record& held, deferred_actions& actions);
-    /// Returns why a lease has ended that is not valid any more.
+    /// Returns the reason why a lease that is no longer valid has ended.
     [[nodiscard]] static lost_reason end_reason_of(const record& held, time_point now) noexcept;
 
     /// Reports to the observer that every lease may end soon, because the backend cannot be reached. Leases that are
@@ -96,7 +96,7 @@ private:
     shard& shard_;
     cleanup_queue& cleanup_;
     std::weak_ptr<session_bound::watcher> owner_;
-    /// The session that is watched already.
+    /// The session that was watched last, so that it is not watched again for each of its leases.
     std::weak_ptr<session_bound> session_;
     record_list held_;
     plain_condition group_losses_;

@@ -27,7 +27,7 @@ struct date
 /// A document that is written as an array. Its field names must be the numbers from 0.
 struct array
 {
-    const document* of;
+    const document* fields;
 };
 
 /// A command with placeholders. It is parsed once, and filled for each use.
@@ -40,7 +40,7 @@ public:
     {
         /// Name of the placeholder, without its '?'.
         std::string_view name;
-        std::variant<std::int64_t, std::string_view, bytes, date, array, const document*> is;
+        std::variant<std::int64_t, std::string_view, bytes, date, array, const document*> data;
     };
     using values = std::initializer_list<value>;
 

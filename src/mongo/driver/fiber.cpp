@@ -36,16 +36,16 @@ namespace colock::inline v0::mongo::detail {
 
 /// AddressSanitizer needs a call on the old stack before each switch, and one on the new stack after it.
 /// ThreadSanitizer needs one call before each switch.
-struct fiber::switches
+struct fiber::sanitizer_hooks
 {
 #ifdef COLOCK_ADDRESS_SANITIZER
     static void begin_asan_switch(void** saved, const void* stack_end, std::size_t size)
     {
         __sanitizer_start_switch_fiber(saved, stack_end, size);
     }
-    static void finish_asan_switch(void* saved, const void** left_end, std::size_t* left_size)
+    static void finish_asan_switch(void* saved, const void** previous_stack_end, std::size_t* previous_stack_size)
     {
-        __sanitizer_finish_switch_fiber(saved, left_end, left_size);
+        __sanitizer_finish_switch_fiber(saved, previous_stack_end, previous_stack_size);
     }
 #else
     static void begin_asan_switch(void**, const void*, std::size_t) {}
@@ -64,7 +64,7 @@ struct fiber::switches
 #endif
 };
 
-fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(switches::make_tsan_fiber())
+fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(sanitizer_hooks::make_tsan_fiber())
 {
     boost::context::protected_fixedsize_stack allocator(stack_size);
     auto stack = allocator.allocate();
@@ -78,18 +78,18 @@ fiber::fiber(std::function<void()> body) : body_(std::move(body)), tsan_own_(swi
 fiber::~fiber()
 {
     BOOST_ASSERT(!running_ && (ended_ || !caller_));
-    switches::destroy_tsan_fiber(tsan_own_);
+    sanitizer_hooks::destroy_tsan_fiber(tsan_own_);
 }
 
 boost::context::fiber fiber::run(boost::context::fiber&& caller)
 {
-    switches::finish_asan_switch(nullptr, &callers_end_, &callers_size_);
+    sanitizer_hooks::finish_asan_switch(nullptr, &callers_end_, &callers_size_);
     caller_ = std::move(caller);
     body_();
     running_ = false;
     ended_ = true;
     // The first argument is null, because nothing on this stack is needed any more.
-    switches::begin_asan_switch(nullptr, callers_end_, callers_size_);
+    sanitizer_hooks::begin_asan_switch(nullptr, callers_end_, callers_size_);
     return std::move(caller_);
 }
 
@@ -98,15 +98,15 @@ void fiber::resume()
     BOOST_ASSERT(!running_ && !ended_);
     running_ = true;
     void* saved = nullptr;
-    tsan_caller_ = switches::current_tsan_fiber();
-    switches::begin_asan_switch(&saved, stack_end_, stack_bytes_);
-    switches::switch_tsan_fiber(tsan_own_);
+    tsan_caller_ = sanitizer_hooks::current_tsan_fiber();
+    sanitizer_hooks::begin_asan_switch(&saved, stack_end_, stack_bytes_);
+    sanitizer_hooks::switch_tsan_fiber(tsan_own_);
     context_ = std::move(context_).resume();
-    // `suspend` reports its own switch. A fiber that ends still returns on its own stack, so its switch is reported
-    // here.
+    // `suspend` reports its own switch. A fiber that ends cannot, because `run` still has to return on the fiber's
+    // stack. So its switch is reported here.
     if (ended_)
-        switches::switch_tsan_fiber(tsan_caller_);
-    switches::finish_asan_switch(saved, nullptr, nullptr);
+        sanitizer_hooks::switch_tsan_fiber(tsan_caller_);
+    sanitizer_hooks::finish_asan_switch(saved, nullptr, nullptr);
 }
 
 void fiber::suspend()
@@ -114,10 +114,10 @@ void fiber::suspend()
     BOOST_ASSERT(running_);
     running_ = false;
     void* saved = nullptr;
-    switches::begin_asan_switch(&saved, callers_end_, callers_size_);
-    switches::switch_tsan_fiber(tsan_caller_);
+    sanitizer_hooks::begin_asan_switch(&saved, callers_end_, callers_size_);
+    sanitizer_hooks::switch_tsan_fiber(tsan_caller_);
     caller_ = std::move(caller_).resume();
-    switches::finish_asan_switch(saved, &callers_end_, &callers_size_);
+    sanitizer_hooks::finish_asan_switch(saved, &callers_end_, &callers_size_);
 }
 
 } // namespace colock::inline v0::mongo::detail

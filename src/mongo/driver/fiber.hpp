@@ -39,7 +39,7 @@ public:
 
 private:
     /// Reports the stack switches to sanitizers. Does nothing in a build without them.
-    struct switches;
+    struct sanitizer_hooks;
 
     boost::context::fiber run(boost::context::fiber&& caller);
 

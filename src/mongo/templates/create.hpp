@@ -24,6 +24,9 @@ namespace colock::inline v0::mongo::detail::templates {
 /// \param holders array of a `several_holder` for each claim
 [[nodiscard]] string create_several(
     bool queues, bool has_ttl, const string& who, const string& count, const string& holders);
+/// Returns an array with the holder data of one of several claims; empty if no place is left for the claim.
+/// \param who token of the claim
+/// \param place position of the claim among these claims, from 0
 [[nodiscard]] string several_holder(const string& who, const string& place, bool has_ttl);
 
 } // namespace colock::inline v0::mongo::detail::templates

@@ -17,8 +17,8 @@ namespace colock::inline v0::redis::detail {
 
 using batch_ptr = std::unique_ptr<batch>;
 
-/// Queue of operations that have not been sent, divided into batches. A load is sent in several batches, so that the
-/// server works on some of them while the client works on others.
+/// Queue of operations that have not been sent, divided into batches. A large load is sent in several batches, so
+/// that the server works on some of them while the client works on others.
 ///
 /// Performs no I/O and reads no clock.
 ///
@@ -27,8 +27,8 @@ using batch_ptr = std::unique_ptr<batch>;
 class send_queue
 {
 public:
-    /// Limit of the batches in flight. Operations in the queue are known to be unsent, and more batches in flight would
-    /// not be faster.
+    /// Maximum number of batches in flight. Further operations stay in the queue, where they are known to be unsent. A
+    /// higher limit would not be faster.
     static constexpr std::size_t max_in_flight = 8;
 
     enum class add_result : unsigned char
@@ -56,7 +56,8 @@ public:
         keep,
         remove,
     };
-    /// Removes overdue operations. Removes unwanted operations as well if `unwanted` is `remove`.
+    /// Removes overdue operations. If `unwanted` is `remove`, also removes those for which `operation::is_unwanted` is
+    /// true.
     ///
     /// Examines about `budget` operations and reduces `budget` by their number. If `budget` becomes 0, there may be
     /// more operations to examine. The next call continues after the last batch that was examined, unless

@@ -7,10 +7,10 @@ namespace colock::inline v0::redis::detail::lua {
 
 // The script that examines the rights of the user. A command that another script uses must be added here.
 
-// probe[ fence] -> {command, error} for each command that was refused
+// probe[ fence] -> {command, error} for each command that failed
 // Calls each command of the other scripts in a form that changes nothing: the probe key does not exist, and the calls
-// write only to existing keys. The message is published to the channel of a lock with an empty name. The result also
-// contains errors that do not refuse the command.
+// write only to existing keys. The message is published to the channel of a lock with an empty name. The result
+// contains every error, so the caller must tell refusals from other errors.
 inline constexpr std::string_view rights = R"lua(
 local refused = {}
 local function try(command, ...)

@@ -178,7 +178,8 @@ void requests::send_lists(zk_client& by)
     }
 }
 
-/// Callers that share the list receive it in parts, so that a large number of callers does not block the event loop.
+/// If several callers share the list, they are completed in later handlers, so that many callers do not block the event
+/// loop.
 void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got)
 {
     const auto found = lists_.find(path);
@@ -391,8 +392,8 @@ void requests::sync(const std::string& path, reply_handler done)
 void requests::multi(std::vector<change> changes, reply_handler done)
 {
     // If a path is not valid, the driver frees memory that it has not allocated.
-    const bool is_sound = std::ranges::all_of(changes, [](const change& each) { return is_path(each.path); });
-    if (changes.empty() || !is_sound)
+    const bool are_valid_paths = std::ranges::all_of(changes, [](const change& each) { return is_path(each.path); });
+    if (changes.empty() || !are_valid_paths)
         refuse(std::make_unique<request>(std::move(done), false), status::refused);
     else
         submit({.what = kind::multi, .changes = std::move(changes)}, std::move(done));
