@@ -71,8 +71,8 @@ struct lost_lock
 /// fail with validation_error `invalid_options`, its `extend` and `release` return an empty list. Its `async_`
 /// functions throw `invalid_options` at the call, because there is no executor on which to complete.
 ///
-/// The group must not be moved or destroyed until an `async_` operation is initiated, and during an `async_acquire` not
-/// until it completes.
+/// The group must not be moved or destroyed between the call of an `async_` function and the initiation of its
+/// operation. During an `async_acquire`, it must not be moved or destroyed until the operation completes.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: unsafe.
 ///
@@ -126,8 +126,8 @@ public:
     ///     the backend did not answer
     [[nodiscard]] asio::awaitable<std::vector<lock_report>> extend(std::chrono::milliseconds ttl);
 
-    /// Releases all locks, the newest first, without waiting for one before the next. Returns the status of each in
-    /// that order: `errc::not_held` for a lock that had expired or was taken. The group is empty afterwards.
+    /// Starts the releases of all locks, the newest first, and waits until all have ended. Returns the status of each
+    /// in that order: `errc::not_held` for a lock that had expired or was taken. The group is empty afterwards.
     ///
     /// A handle that acts by id also releases the locks of others with this id, which follow in the list. Their holders
     /// receive `lost`, as after `locker::break_lock`. If no lock has the id, the list is empty; that is not an error.

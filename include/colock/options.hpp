@@ -102,7 +102,7 @@ struct locker_options
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Receives the events of all locks of this locker. Default: none.
     std::shared_ptr<colock::observer> observer{};
-    /// Options of the background purge, which one locker of all processes runs at a time. Default: no purge.
+    /// Options of the background purge. At any time, only one locker of all processes runs it. Default: no purge.
     std::optional<background_purge> purge{};
     /// Reports acquires that wait for a lock of this locker, see observer::possible_deadlock. Each acquire then
     /// allocates memory for its source location, and each waiter is woken once per second and compared with the held

@@ -38,11 +38,11 @@ struct unwrap_awaitable<asio::awaitable<T, asio::any_io_executor>>
     static constexpr bool awaited = true;
 };
 
-/// The key of a `with_lock`. Deduced, because a list in braces would otherwise convert to one string.
+/// The key of a `with_lock`. The type is deduced, because a braced list would otherwise convert to one string.
 template <class Key>
 concept single_key = std::convertible_to<Key, std::string>;
 
-/// The keys of a `with_lock` of several keys: group_members, or what converts to it.
+/// The keys of a `with_lock` of several keys: group_members, or a type that converts to it.
 template <class Keys>
 concept key_list = std::constructible_from<group_members, Keys> && !single_key<Keys>;
 
@@ -53,7 +53,8 @@ using held_by = std::conditional_t<std::is_same_v<Keys, group_members>, lock_gro
 template <class Body, class Held>
 constexpr bool takes_lock = std::invocable<Body&, Held&>;
 
-/// The result of calling a body. Has no `type` if it cannot be called, so that the compiler's error names the caller.
+/// The result of calling a body. Has no `type` if the body cannot be called, so that the compiler's error names
+/// the caller.
 template <class Body, class Held>
 struct body_return
 {

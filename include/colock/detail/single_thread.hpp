@@ -7,7 +7,7 @@
 #if defined(__has_include)
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
-#define COLOCK_KNOWS_SINGLE_THREADED
+#define COLOCK_HAS_SINGLE_THREADED_FLAG
 #endif
 #endif
 
@@ -17,14 +17,15 @@ namespace colock::inline v0::detail {
 /// first additional thread is created. colock does not depend on it becoming true again.
 [[nodiscard]] inline bool is_single_threaded() noexcept
 {
-#ifdef COLOCK_KNOWS_SINGLE_THREADED
+#ifdef COLOCK_HAS_SINGLE_THREADED_FLAG
     return __libc_single_threaded != 0;
 #else
     return false;
 #endif
 }
 
-/// A mutex that is almost free in a program with one thread. The code that it guards must not create threads.
+/// A mutex that uses no atomic instruction while the process has only one thread. The code that it guards must not
+/// create threads.
 class light_mutex
 {
 public:
