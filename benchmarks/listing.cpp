@@ -81,7 +81,7 @@ struct stored_locks
             --running;
         };
         for (; running < workers; ++running)
-            asio::co_spawn(io, run(), rethrown);
+            asio::co_spawn(io, run(), rethrow);
         while (running > 0) {
             io.restart();
             io.run_one();
@@ -96,14 +96,14 @@ struct stored_locks
             [](asio::awaitable<Answer> work, std::optional<Answer>& into) -> asio::awaitable<void> {
                 into.emplace(co_await std::move(work));
             }(std::move(operation), result),
-            rethrown);
+            rethrow);
         const auto took = longest_handler(io, [&] { return !result; });
         longest.cpu = std::max(longest.cpu, took.cpu);
         longest.wall = std::max(longest.wall, took.wall);
         return std::move(*result);
     }
 
-    static constexpr auto rethrown = [](const std::exception_ptr& failure) {
+    static constexpr auto rethrow = [](const std::exception_ptr& failure) {
         if (failure)
             std::rethrow_exception(failure);
     };
@@ -143,8 +143,7 @@ void measure_pages(stored_locks& on, std::size_t size, const std::string& name, 
 
 void measure_purge(stored_locks& on, std::size_t size, const std::string& name, report& found)
 {
-    const auto able = on.backend->capabilities();
-    if (!able.expires)
+    if (!on.backend->capabilities().expires)
         return;
     // Redis deletes a key when all its holders have expired. A reader with a longer TTL keeps the key.
     const bool has_reader = on.backend->name() == "redis";
@@ -188,7 +187,7 @@ void measure_listing(const options& settings, report& found)
     const std::size_t size = settings.seconds < 0.5 ? 2000 : 100'000;
     const auto name = std::to_string(size) + " locks";
     stored_locks on(settings.backend);
-    found.begin("Lists and purges: what they hold up and keep");
+    found.begin("Lists and purges: longest handler and heap");
     measure_pages(on, size, name, found);
     measure_purge(on, size, name, found);
     bool over = false;

@@ -77,7 +77,7 @@ try {
             .value("rounds", settings.rounds, "N", "with --peers: number of measurements of each library; default: 3",
                 1, 1000)
             .value("begins", settings.begins, "SECOND",
-                "for one of several processes: the time at which it starts to count", 0,
+                "for one of several processes: when it starts to count, in seconds since 1970", 0,
                 std::numeric_limits<std::int64_t>::max())
             .value("json", file, "FILE", "also write the results as JSON")
             .value("markdown", page, "FILE", "also write the results as tables")

@@ -43,7 +43,7 @@ mg::document run_command(mongoc_client_t& over, const mg::document& command)
     mg::document reply;
     bson_error_t error;
     if (!mongoc_client_command_simple(&over, "colock", command.get(), nullptr, reply.overwrite(), &error))
-        throw std::runtime_error("the driver's loop was refused: " + std::string(error.message));
+        throw std::runtime_error("libmongoc on threads: the server refused a command: " + std::string(error.message));
     return reply;
 }
 
@@ -55,7 +55,7 @@ void update(mongoc_client_t& over, const mg::settings& config, const mg::command
     one.add([&](bson_t& to) { statement.append_to(to, with); });
     const mg::statement_errors errors(run_command(over, one.take()));
     if (errors.find(0) || !errors.accounts_for(1))
-        throw std::runtime_error("a statement of the driver's loop was refused");
+        throw std::runtime_error("libmongoc on threads: the server refused a statement");
 }
 
 /// Returns the system time in microseconds, so that the fence of each key grows.

@@ -16,7 +16,7 @@
 #   --keys N            number of keys of the load; default: 1000
 #   --seconds S         duration of each part of the run; default: 2
 #   --rounds N          with --peers: number of measurements of each library; default: 3
-#   --begins SECOND     for one of several processes: the time at which it starts to count
+#   --begins SECOND     for one of several processes: when it starts to count, in seconds since 1970
 #   --json FILE         also writes the results to FILE; likewise --markdown FILE as tables, --svg FILE as a chart
 #   --threaded          starts and ends a thread first, so that mutexes and reference counts work as in a program
 #                       with threads
