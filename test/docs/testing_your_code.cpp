@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(expired_lock_stops_the_work)
     colock::locker brief(store, {.ttl = 100ms, .max_hold = 100ms});
     const auto hang = [](int, std::uint64_t) -> asio::awaitable<void> {
         asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
-        co_await timer.async_wait(asio::deferred); // is cancelled when the lock can soon end
+        co_await timer.async_wait(asio::deferred); // is cancelled shortly before the lock can end
     };
     BOOST_TEST(run(io, take_stock(brief, hang)) == "lost");
     //]
