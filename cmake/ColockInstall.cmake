@@ -1,6 +1,6 @@
 # Installs the libraries, and what find_package(colock [COMPONENTS ...]) and pkg-config need. Every library is a
-# component with its own export set and its own pkg-config file. So a user needs only the drivers of the backends that
-# the program uses.
+# component with its own export set and its own pkg-config file, so that a program needs only the drivers of the
+# backends that it uses.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -31,7 +31,7 @@ install(FILES
     DESTINATION ${package_dir} COMPONENT development)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 
-# The files for pkg-config. The packages of CMake and what pkg-config or the linker calls them:
+# The files for pkg-config. First, the names that pkg-config or the linker uses for the packages of CMake:
 set(colock_pc_module_OpenSSL openssl)
 set(colock_pc_module_mongoc-1.0 libmongoc-1.0)
 set(colock_pc_library_boost_context $<TARGET_LINKER_FILE:Boost::context>)

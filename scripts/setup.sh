@@ -33,7 +33,7 @@ esac
 # --- packages -------------------------------------------------------------------------------------------------------
 
 missing=()     # Debian packages
-missing_text=() # descriptions of the same, for other systems than Debian
+missing_text=() # descriptions of the same packages, for systems other than Debian
 
 # need COMMAND PACKAGE DESCRIPTION: notes PACKAGE as missing unless COMMAND succeeds
 need() {
@@ -160,7 +160,7 @@ setup_sanitizers() {
     say "sanitizers: ready"
 }
 
-# The counters of a build are read by the LLVM tools of the same version only.
+# Only the LLVM tools of the compiler's version can read the coverage counters of a build.
 setup_coverage() {
     setup_sanitizers
     [ "$CXX" = clang++-19 ] || fail "coverage needs clang++-19; unset CXX"
@@ -268,7 +268,7 @@ cargo_is_recent() { printf '1.95\n%s\n' "$(cargo --version | cut -d' ' -f2)" | s
 # cannot be installed is reported, and its tests are skipped.
 setup_peers() {
     mkdir -p "$colock_peers"
-    local without=()
+    local not_installed=()
     install_peers node "$colock_root/benchmarks/peers/package.json" "node npm" install_node_peers || true
     # The tests can use Debian's own redis-py.
     if ! install_peers python "$colock_root/benchmarks/peers/requirements.txt" python3 install_python_peers &&
@@ -283,8 +283,8 @@ setup_peers() {
         need '/usr/bin/python3 -c "import kazoo"' python3-kazoo "kazoo"
         install_missing
     fi
-    if [ ${#without[@]} -gt 0 ]; then
-        say "peers: not installed: $(join "${without[@]}"); the tests and benchmarks that need them are skipped"
+    if [ ${#not_installed[@]} -gt 0 ]; then
+        say "peers: not installed: $(join "${not_installed[@]}"); the tests and benchmarks that need them are skipped"
     else
         say "peers: ready"
     fi
@@ -295,14 +295,14 @@ install_peers() {
     local stamp=$colock_peers/$1.installed tool
     for tool in $3; do
         if ! have "$tool"; then
-            without+=("the $1 libraries (there is no $tool)")
+            not_installed+=("the $1 libraries (there is no $tool)")
             return 1
         fi
     done
     cmp -s "$stamp" "$2" && return 0
     rm -f "$stamp"
     "${@:4}" >"$colock_peers/$1.log" 2>&1 && cp "$2" "$stamp" && return 0
-    without+=("the $1 libraries ($(grep . "$colock_peers/$1.log" | tail -n 1))")
+    not_installed+=("the $1 libraries ($(grep . "$colock_peers/$1.log" | tail -n 1))")
     return 1
 }
 install_node_peers() {

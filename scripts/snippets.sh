@@ -19,7 +19,7 @@ mode=${1:-check}
 case $mode in check | update) ;; *) fail "unknown mode '$mode'; known: check, update" ;; esac
 
 # Prints a page with its code blocks replaced by the parts of the source files.
-renewed() {
+with_current_snippets() {
     awk -v page="$1" '
         function stop(what) { print "snippets: error: " page ":" NR ": " what >"/dev/stderr"; failed = 1; exit 1 }
         function paste(file, name,    line, inside, lines, depth) {
@@ -33,12 +33,12 @@ renewed() {
         }
         /^<!-- snippet: / { file = $3; name = $4; print; pending = 1; next }
         /^```(cpp|cmake)$/ || (/^```/ && pending) {
-            if (!pending) stop("a block of C++ or CMake that is cut from no file")
+            if (!pending) stop("a block of C++ or CMake without a <!-- snippet --> line")
             print; paste(file, name); pending = 0; skipping = 1; next
         }
         /^```$/ && skipping { skipping = 0 }
         skipping { next }
-        pending { stop("no block after the name of its snippet") }
+        pending { stop("no code block after the <!-- snippet --> line") }
         { print }
         END { if (!failed && (pending || skipping)) stop("the page ends inside a snippet") }
     ' "$1"
@@ -49,7 +49,7 @@ trap 'rm -f "$new"' EXIT
 status=0
 for page in README.md docs/*.md; do
     [ -f "$page" ] || continue
-    renewed "$page" >"$new" || exit 1
+    with_current_snippets "$page" >"$new" || exit 1
     if cmp -s "$page" "$new"; then
         continue
     elif [ "$mode" = update ]; then

@@ -33,8 +33,8 @@ target_link_libraries(shop PRIVATE colock::memory colock::zookeeper colock::mong
 CMAKE
 cmake -S "$scratch" -B "$scratch/build"
 cmake --build "$scratch/build"
-"$scratch/build/shop" | tee "$scratch/said"
-grep -q '^charged 30' "$scratch/said" || fail "the program did not charge the cart"
+"$scratch/build/shop" | tee "$scratch/output"
+grep -q '^charged 30' "$scratch/output" || fail "the program did not charge the cart"
 
 cd "$scratch"
 # shellcheck disable=SC2046
