@@ -17,26 +17,26 @@ COLOCK_CONTRACT_CASE(adapter, unusual_key_is_used_literally)
     for (const auto& key : odd) {
         BOOST_TEST_CONTEXT("key " << key)
         {
-            claims.push_back(on.exclusive(key));
-            on.grant(claims.back());
-            on.refuse(on.one_attempt(key));
+            claims.push_back(env.exclusive(key));
+            env.grant(claims.back());
+            env.refuse(env.one_attempt(key));
         }
     }
-    if (on.able().list) {
+    if (env.able().list) {
         for (const auto& key : odd) {
             BOOST_TEST_CONTEXT("key " << key)
             {
-                CHECK_KEYS(on.inspect(key), {key});
-                CHECK_KEYS(on.list({.key = key}), {key});
-                BOOST_TEST(keys_of(on.list({.key_prefix = key})).contains(key));
-                for (const auto& found : on.list({.key_prefix = key}))
+                CHECK_KEYS(env.inspect(key), {key});
+                CHECK_KEYS(env.list({.key = key}), {key});
+                BOOST_TEST(keys_of(env.list({.key_prefix = key})).contains(key));
+                for (const auto& found : env.list({.key_prefix = key}))
                     BOOST_TEST(found.key.starts_with(key));
             }
         }
-        BOOST_TEST(on.list().size() == odd.size());
+        BOOST_TEST(env.list().size() == odd.size());
     }
     for (const auto& claim : claims)
-        on.release_held(claim);
+        env.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, any_key_can_be_shared, &capabilities::shared)
@@ -44,12 +44,12 @@ COLOCK_CONTRACT_CASE(adapter, any_key_can_be_shared, &capabilities::shared)
     for (const auto& key : {"a/b c", "{tag}*", "\xc3\xa4", "%"}) {
         BOOST_TEST_CONTEXT("key " << key)
         {
-            const auto first = on.shared(key), second = on.shared(key);
-            on.grant(first);
-            on.grant(second);
-            on.refuse(on.one_attempt(key));
-            on.release_held(first);
-            on.release_held(second);
+            const auto first = env.shared(key), second = env.shared(key);
+            env.grant(first);
+            env.grant(second);
+            env.refuse(env.one_attempt(key));
+            env.release_held(first);
+            env.release_held(second);
         }
     }
 }

@@ -25,8 +25,8 @@ claim_ptr described(std::string key, owner_data owner, std::chrono::milliseconds
 COLOCK_CONTRACT_CASE(adapter, status_names_the_holder, &capabilities::list)
 {
     const auto claim = described("k", {.owner = "me", .host = "here", .comment = "for a test", .group = "g"});
-    const auto fence = on.grant(claim);
-    const auto statuses = on.inspect("k");
+    const auto fence = env.grant(claim);
+    const auto statuses = env.inspect("k");
     BOOST_REQUIRE(statuses.size() == 1U);
     const auto& status = statuses[0];
     BOOST_TEST(status.key == "k");
@@ -36,12 +36,12 @@ COLOCK_CONTRACT_CASE(adapter, status_names_the_holder, &capabilities::list)
     BOOST_TEST(status.group == "g");
     BOOST_TEST(status.mode == lock_mode::exclusive);
     BOOST_TEST((status.fence == fence || status.fence == 0));
-    BOOST_TEST(status.remaining.has_value() == on.able().expires);
+    BOOST_TEST(status.remaining.has_value() == env.able().expires);
     if (status.remaining)
-        BOOST_TEST((*status.remaining > on.long_ttl / 2 && *status.remaining <= on.long_ttl));
+        BOOST_TEST((*status.remaining > env.long_ttl / 2 && *status.remaining <= env.long_ttl));
     if (status.created && status.renewed)
         BOOST_TEST((*status.created <= *status.renewed));
-    on.release_held(claim);
+    env.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, owner_data_comes_back_as_it_was, &capabilities::list)
@@ -51,75 +51,75 @@ COLOCK_CONTRACT_CASE(adapter, owner_data_comes_back_as_it_was, &capabilities::li
         .comment = "{}[]()*?\x01\x7f \xc3\xa4\xe2\x82\xac\xf0\x9f\x94\x92",
         .group = ""};
     const auto claim = described("k", odd);
-    on.grant(claim);
-    const auto statuses = on.inspect("k");
+    env.grant(claim);
+    const auto statuses = env.inspect("k");
     BOOST_REQUIRE(statuses.size() == 1U);
     BOOST_TEST((owner_data{statuses[0].owner, statuses[0].host, statuses[0].comment, statuses[0].group} == odd));
-    on.release_held(claim);
+    env.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_status_never_holds_a_token, &capabilities::list)
 {
-    const auto claim = on.exclusive("k");
-    on.grant(claim);
+    const auto claim = env.exclusive("k");
+    env.grant(claim);
     const auto token = claim->token().hex();
-    const auto statuses = on.inspect("k");
+    const auto statuses = env.inspect("k");
     BOOST_REQUIRE(statuses.size() == 1U);
     for (const auto& text :
         {statuses[0].key, statuses[0].owner, statuses[0].host, statuses[0].comment, statuses[0].group})
         BOOST_TEST(text.find(token) == std::string::npos);
-    on.release_held(claim);
+    env.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, an_extension_moves_renewed_and_remaining, &capabilities::list, &capabilities::expires)
 {
-    const auto claim = on.exclusive("k", on.short_ttl());
-    on.grant(claim);
-    const auto before = on.inspect("k").at(0);
-    on.pass_time(on.short_ttl() / 4);
-    on.extend(claim, on.long_ttl);
-    const auto after = on.inspect("k").at(0);
+    const auto claim = env.exclusive("k", env.short_ttl());
+    env.grant(claim);
+    const auto before = env.inspect("k").at(0);
+    env.pass_time(env.short_ttl() / 4);
+    env.extend(claim, env.long_ttl);
+    const auto after = env.inspect("k").at(0);
     BOOST_REQUIRE((before.remaining && after.remaining));
     BOOST_TEST((*after.remaining > *before.remaining));
     BOOST_TEST(before.renewed.has_value() == after.renewed.has_value());
     if (before.renewed && after.renewed)
         BOOST_TEST((*after.renewed - *after.created > *before.renewed - *before.created));
     BOOST_TEST(after.fence == before.fence);
-    on.release_held(claim);
+    env.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, inspect_shows_the_live_holders_of_one_key, &capabilities::list, &capabilities::expires)
 {
-    BOOST_TEST(on.inspect("k").empty());
-    const auto expired = on.exclusive("k", on.short_ttl()), other = on.exclusive("kk"), queued = on.exclusive("kk");
-    on.grant(expired);
-    on.grant(other);
-    on.refuse(queued);
-    CHECK_KEYS(on.inspect("k"), {"k"});
-    BOOST_TEST(on.inspect("kk").size() == 1U);
-    on.pass_time(on.short_ttl());
-    BOOST_TEST(on.inspect("k").empty());
-    on.abandon(queued);
-    on.release_held(other);
+    BOOST_TEST(env.inspect("k").empty());
+    const auto expired = env.exclusive("k", env.short_ttl()), other = env.exclusive("kk"), queued = env.exclusive("kk");
+    env.grant(expired);
+    env.grant(other);
+    env.refuse(queued);
+    CHECK_KEYS(env.inspect("k"), {"k"});
+    BOOST_TEST(env.inspect("kk").size() == 1U);
+    env.pass_time(env.short_ttl());
+    BOOST_TEST(env.inspect("k").empty());
+    env.abandon(queued);
+    env.release_held(other);
 }
 
 COLOCK_CONTRACT_CASE(
     adapter, inspect_shows_every_shared_holder, &capabilities::list, &capabilities::shared, &capabilities::expires)
 {
-    const auto brief = described("k", {.owner = "brief"}, on.short_ttl(), lock_mode::shared);
-    const auto lasting = described("k", {.owner = "lasting"}, on.long_ttl, lock_mode::shared);
-    on.grant(brief);
-    const auto fence = on.grant(lasting);
-    auto statuses = on.inspect("k");
+    const auto brief = described("k", {.owner = "brief"}, env.short_ttl(), lock_mode::shared);
+    const auto lasting = described("k", {.owner = "lasting"}, env.long_ttl, lock_mode::shared);
+    env.grant(brief);
+    const auto fence = env.grant(lasting);
+    auto statuses = env.inspect("k");
     BOOST_TEST(statuses.size() == 2U);
     for (const auto& status : statuses)
         BOOST_TEST(status.mode == lock_mode::shared);
-    on.pass_time(on.short_ttl());
-    statuses = on.inspect("k");
+    env.pass_time(env.short_ttl());
+    statuses = env.inspect("k");
     BOOST_REQUIRE(statuses.size() == 1U);
     BOOST_TEST(statuses[0].owner == "lasting");
     BOOST_TEST((statuses[0].fence == fence || statuses[0].fence == 0));
-    on.release_held(lasting);
+    env.release_held(lasting);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_honours_every_field_of_its_filter, &capabilities::list)
@@ -130,85 +130,85 @@ COLOCK_CONTRACT_CASE(adapter, list_honours_every_field_of_its_filter, &capabilit
         described("seat:1", {.owner = "ann", .group = "g2"}, 90min),
     };
     for (const auto& claim : claims)
-        on.grant(claim);
+        env.grant(claim);
 
-    CHECK_KEYS(on.list(), {"cart:1", "cart:2", "seat:1"});
-    CHECK_KEYS(on.list({.key = "cart:1"}), {"cart:1"});
-    CHECK_KEYS(on.list({.key = "cart:"}), {});
-    CHECK_KEYS(on.list({.key_prefix = "cart:"}), {"cart:1", "cart:2"});
-    CHECK_KEYS(on.list({.key_prefix = ""}), {"cart:1", "cart:2", "seat:1"});
-    CHECK_KEYS(on.list({.group = "g1"}), {"cart:1", "cart:2"});
-    CHECK_KEYS(on.list({.group = "g"}), {});
-    CHECK_KEYS(on.list({.owner = "ann"}), {"cart:1", "seat:1"});
-    CHECK_KEYS(on.list({.mode = lock_mode::exclusive}), {"cart:1", "cart:2", "seat:1"});
-    CHECK_KEYS(on.list({.mode = lock_mode::shared}), {});
-    if (on.able().expires) {
-        CHECK_KEYS(on.list({.remaining_below = 45min}), {"cart:1"});
-        CHECK_KEYS(on.list({.remaining_at_least = 45min}), {"cart:2", "seat:1"});
-        CHECK_KEYS(on.list({.remaining_below = 75min, .remaining_at_least = 45min}), {"cart:2"});
+    CHECK_KEYS(env.list(), {"cart:1", "cart:2", "seat:1"});
+    CHECK_KEYS(env.list({.key = "cart:1"}), {"cart:1"});
+    CHECK_KEYS(env.list({.key = "cart:"}), {});
+    CHECK_KEYS(env.list({.key_prefix = "cart:"}), {"cart:1", "cart:2"});
+    CHECK_KEYS(env.list({.key_prefix = ""}), {"cart:1", "cart:2", "seat:1"});
+    CHECK_KEYS(env.list({.group = "g1"}), {"cart:1", "cart:2"});
+    CHECK_KEYS(env.list({.group = "g"}), {});
+    CHECK_KEYS(env.list({.owner = "ann"}), {"cart:1", "seat:1"});
+    CHECK_KEYS(env.list({.mode = lock_mode::exclusive}), {"cart:1", "cart:2", "seat:1"});
+    CHECK_KEYS(env.list({.mode = lock_mode::shared}), {});
+    if (env.able().expires) {
+        CHECK_KEYS(env.list({.remaining_below = 45min}), {"cart:1"});
+        CHECK_KEYS(env.list({.remaining_at_least = 45min}), {"cart:2", "seat:1"});
+        CHECK_KEYS(env.list({.remaining_below = 75min, .remaining_at_least = 45min}), {"cart:2"});
     }
-    CHECK_KEYS(on.list({.key_prefix = "cart:", .owner = "ann"}), {"cart:1"});
-    CHECK_KEYS(on.list({.group = "g2", .owner = "bob"}), {});
+    CHECK_KEYS(env.list({.key_prefix = "cart:", .owner = "ann"}), {"cart:1"});
+    CHECK_KEYS(env.list({.group = "g2", .owner = "bob"}), {});
     for (const auto& claim : claims)
-        on.release_held(claim);
+        env.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_distinguishes_shared_and_exclusive, &capabilities::list, &capabilities::shared)
 {
-    const auto writer = on.exclusive("w"), first = on.shared("r"), second = on.shared("r");
-    on.grant(writer);
-    on.grant(first);
-    on.grant(second);
-    CHECK_KEYS(on.list({.mode = lock_mode::exclusive}), {"w"});
-    CHECK_KEYS(on.list({.mode = lock_mode::shared}), {"r", "r"});
-    on.release_held(writer);
-    on.release_held(first);
-    on.release_held(second);
+    const auto writer = env.exclusive("w"), first = env.shared("r"), second = env.shared("r");
+    env.grant(writer);
+    env.grant(first);
+    env.grant(second);
+    CHECK_KEYS(env.list({.mode = lock_mode::exclusive}), {"w"});
+    CHECK_KEYS(env.list({.mode = lock_mode::shared}), {"r", "r"});
+    env.release_held(writer);
+    env.release_held(first);
+    env.release_held(second);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_filters_by_creation, &capabilities::list)
 {
-    const auto older = on.exclusive("older"), newer = on.exclusive("newer");
-    on.grant(older);
-    on.pass_time(on.short_ttl() / 10);
-    on.grant(newer);
-    const auto older_created = on.inspect("older").at(0).created, newer_created = on.inspect("newer").at(0).created;
+    const auto older = env.exclusive("older"), newer = env.exclusive("newer");
+    env.grant(older);
+    env.pass_time(env.short_ttl() / 10);
+    env.grant(newer);
+    const auto older_created = env.inspect("older").at(0).created, newer_created = env.inspect("newer").at(0).created;
     if (older_created && newer_created) {
         BOOST_TEST((*older_created < *newer_created));
         const auto between = *older_created + (*newer_created - *older_created) / 2;
-        CHECK_KEYS(on.list({.created_before = between}), {"older"});
-        CHECK_KEYS(on.list({.created_after = between}), {"newer"});
-        CHECK_KEYS(
-            on.list({.created_before = *newer_created + 1h, .created_after = *older_created - 1h}), {"older", "newer"});
+        CHECK_KEYS(env.list({.created_before = between}), {"older"});
+        CHECK_KEYS(env.list({.created_after = between}), {"newer"});
+        CHECK_KEYS(env.list({.created_before = *newer_created + 1h, .created_after = *older_created - 1h}),
+            {"older", "newer"});
     } else {
         // A creation time that is not stored satisfies no condition.
-        BOOST_TEST(on.list({.created_after = std::chrono::system_clock::time_point::min()}).empty());
+        BOOST_TEST(env.list({.created_after = std::chrono::system_clock::time_point::min()}).empty());
     }
-    on.release_held(older);
-    on.release_held(newer);
+    env.release_held(older);
+    env.release_held(newer);
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_shows_live_locks_only, &capabilities::list, &capabilities::expires)
 {
-    const auto expired = on.exclusive("expired", on.short_ttl()), live = on.exclusive("live");
-    on.grant(expired);
-    on.grant(live);
-    CHECK_KEYS(on.list(), {"expired", "live"});
-    on.pass_time(on.short_ttl());
-    CHECK_KEYS(on.list(), {"live"});
-    on.release_held(live);
-    BOOST_TEST(on.list().empty());
+    const auto expired = env.exclusive("expired", env.short_ttl()), live = env.exclusive("live");
+    env.grant(expired);
+    env.grant(live);
+    CHECK_KEYS(env.list(), {"expired", "live"});
+    env.pass_time(env.short_ttl());
+    CHECK_KEYS(env.list(), {"live"});
+    env.release_held(live);
+    BOOST_TEST(env.list().empty());
 }
 
 COLOCK_CONTRACT_CASE(adapter, list_shows_the_locks_of_all_processes, &capabilities::list)
 {
-    const auto other = on.another();
-    const auto mine = on.exclusive("mine"), others = on.exclusive("others");
-    on.grant(mine);
+    const auto other = env.another();
+    const auto mine = env.exclusive("mine"), others = env.exclusive("others");
+    env.grant(mine);
     other.grant(others);
-    CHECK_KEYS(on.list(), {"mine", "others"});
+    CHECK_KEYS(env.list(), {"mine", "others"});
     CHECK_KEYS(other.list(), {"mine", "others"});
-    on.release_held(mine);
+    env.release_held(mine);
     other.release_held(others);
 }
 
@@ -223,57 +223,57 @@ COLOCK_CONTRACT_CASE(adapter, pages_contain_each_lock_once_and_honour_the_filter
         all.insert(claims.back()->key());
         if (is_anns)
             anns.insert(claims.back()->key());
-        on.grant(claims.back());
+        env.grant(claims.back());
     }
-    const auto listed = on.list();
+    const auto listed = env.list();
     BOOST_TEST(listed.size() == all.size());
     CHECK_KEYS(listed, all);
-    const auto told_of_ann = on.list({.owner = "ann"});
+    const auto told_of_ann = env.list({.owner = "ann"});
     BOOST_TEST(told_of_ann.size() == anns.size());
     CHECK_KEYS(told_of_ann, anns);
     filter odd_of_ann{.key_prefix = "odd:", .owner = "ann"};
-    for (const auto& each : on.list(odd_of_ann))
+    for (const auto& each : env.list(odd_of_ann))
         BOOST_TEST(odd_of_ann.matches(each), each.key);
-    BOOST_TEST(on.list(odd_of_ann).size() == 67U);
+    BOOST_TEST(env.list(odd_of_ann).size() == 67U);
     for (const auto& claim : claims)
-        on.release_held(claim);
+        env.release_held(claim);
 }
 
 COLOCK_CONTRACT_CASE(adapter, pages_do_not_depend_on_locks_of_earlier_pages, &capabilities::list)
 {
     std::vector<claim_ptr> claims;
     for (int i = 0; i < 300; ++i) {
-        claims.push_back(on.exclusive("k" + std::to_string(i)));
-        on.grant(claims.back());
+        claims.push_back(env.exclusive("k" + std::to_string(i)));
+        env.grant(claims.back());
     }
     // Locks that are granted or end meanwhile may be missing. Locks that stay are listed.
     std::set<std::string> listed;
     std::string cursor;
     int later = 0;
     do {
-        const auto page = run_coro(on.io(), on.backend().list({}, cursor));
+        const auto page = run_coro(env.io(), env.backend().list({}, cursor));
         BOOST_REQUIRE(!page.error);
         listed.merge(keys_of(page.locks));
         cursor = page.next;
         for (int more = 0; more < 5; ++more) {
-            claims.push_back(on.exclusive("later" + std::to_string(++later)));
-            on.grant(claims.back());
+            claims.push_back(env.exclusive("later" + std::to_string(++later)));
+            env.grant(claims.back());
         }
-        on.release_held(claims.front());
+        env.release_held(claims.front());
         claims.erase(claims.begin());
     } while (!cursor.empty() && later < 3000);
     BOOST_TEST(cursor.empty());
     for (const auto& claim : claims) {
         if (claim->key().starts_with('k'))
             BOOST_TEST(listed.contains(claim->key()), claim->key());
-        on.release_held(claim);
+        env.release_held(claim);
     }
 }
 
 COLOCK_CONTRACT_CASE(adapter, a_cursor_may_be_anything, &capabilities::list)
 {
-    const auto claim = on.exclusive("k");
-    on.grant(claim);
+    const auto claim = env.exclusive("k");
+    env.grant(claim);
     const std::vector<std::string> named{"memory:0.0", "memory:15.15", "memory:0.99999999999", "memory:16.0",
         "memory:-1.0", "redis:0", "redis:1", "redis:18446744073709551616", "mongodb:tk", "mongodb:b\xff",
         "mongodb:t\xff", "zookeeper:00", "zookeeper:ffk", "zookeeper:fg", "zookeeper:7f../..",
@@ -292,16 +292,16 @@ COLOCK_CONTRACT_CASE(adapter, a_cursor_may_be_anything, &capabilities::list)
         BOOST_TEST_CONTEXT("cursor " << cursor.substr(0, 40))
         {
             for (const auto& which : {filter{}, filter{.key = "k"}}) {
-                const auto page = run_coro(on.io(), on.backend().list(which, cursor));
+                const auto page = run_coro(env.io(), env.backend().list(which, cursor));
                 BOOST_TEST((!page.error || page.error->code == errc::invalid_options));
                 BOOST_TEST(page.locks.size() <= 1U);
             }
-            const auto purged = run_coro(on.io(), on.backend().purge(1, cursor));
+            const auto purged = run_coro(env.io(), env.backend().purge(1, cursor));
             BOOST_TEST((!purged.error || purged.error->code == errc::invalid_options));
             BOOST_TEST(purged.locks.empty());
         }
     }
-    on.release_held(claim);
+    env.release_held(claim);
 }
 
 } // namespace colock::contract

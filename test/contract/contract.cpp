@@ -35,10 +35,10 @@ cases& locker_cases()
 
 namespace ut = boost::unit_test;
 
-subject::subject(asio::io_context& io, environment& env) : subject(io, env, env.make()) {}
+subject::subject(asio::io_context& io, environment& provider) : subject(io, provider, provider.make()) {}
 
-subject::subject(asio::io_context& io, environment& env, std::shared_ptr<adapter> tested)
-    : driver(io, std::move(tested)), environment_(env)
+subject::subject(asio::io_context& io, environment& provider, std::shared_ptr<adapter> tested)
+    : driver(io, std::move(tested)), environment_(provider)
 {
 }
 
@@ -92,12 +92,12 @@ boost::test_tools::assertion_result report_skip(const ut::test_unit& unit, const
 void run(const backend& tested, const contract_case& which)
 {
     asio::io_context io;
-    const auto env = tested.make_environment(io);
-    subject on(io, *env);
-    check_described(tested.name, tested.able, on.able());
-    which.body(on);
-    if (on.able().list)
-        on.check_nothing_left();
+    const auto provider = tested.make_environment(io);
+    subject env(io, *provider);
+    check_described(tested.name, tested.able, env.able());
+    which.body(env);
+    if (env.able().list)
+        env.check_nothing_left();
 }
 
 /// Generates a test suite. Boost.Test evaluates it after the construction of all static objects, so that no case can be

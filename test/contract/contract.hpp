@@ -31,8 +31,8 @@ using testing::running;
 class subject : public driver
 {
 public:
-    subject(asio::io_context& io, environment& env);
-    subject(asio::io_context& io, environment& env, std::shared_ptr<adapter> tested);
+    subject(asio::io_context& io, environment& provider);
+    subject(asio::io_context& io, environment& provider, std::shared_ptr<adapter> tested);
 
     [[nodiscard]] colock::capabilities able() const noexcept { return backend().capabilities(); }
     [[nodiscard]] std::chrono::milliseconds short_ttl() const { return environment_.short_ttl(); }
@@ -79,11 +79,11 @@ void check_described(const std::string& name, const capabilities& described, con
 /// Cases that use a locker.
 [[nodiscard]] cases& locker_cases();
 
-/// COLOCK_CONTRACT_CASE(adapter, name, needs...) { body; the subject is `on` }
+/// COLOCK_CONTRACT_CASE(adapter, name, needs...) { body; the subject is `env` }
 #define COLOCK_CONTRACT_CASE(level, case_name, ...)                                                                    \
-    static void case_name(subject& on);                                                                                \
+    static void case_name(subject& env);                                                                               \
     [[maybe_unused]] static const auto& case_name##_added =                                                            \
         level##_cases().emplace_back(contract_case{#case_name, __FILE__, __LINE__, {__VA_ARGS__}, &case_name});        \
-    static void case_name([[maybe_unused]] subject& on)
+    static void case_name([[maybe_unused]] subject& env)
 
 } // namespace colock::contract

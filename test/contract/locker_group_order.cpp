@@ -22,7 +22,7 @@ namespace {
 class grant_recorder
 {
 public:
-    explicit grant_recorder(subject& on) : on_(on) {}
+    explicit grant_recorder(subject& env) : on_(env) {}
 
     /// Starts an acquire, and returns when it waits behind all earlier acquires.
     void add(const locker& by, group_members keys)
@@ -63,54 +63,54 @@ private:
 
 COLOCK_CONTRACT_CASE(locker, deadlock_with_a_nested_acquire_ends_by_total_time)
 {
-    const auto mine = on.make_locker(), other = on.make_other_locker();
-    const acquire_options brief{.retry = retry_policy::fixed(20ms).total_time(on.short_ttl())};
-    auto outer = run_coro(on.io(), other.acquire("b"));
-    auto group = testing::start(on.io(), mine.acquire_all(strings{"a", "b"}, brief));
-    pass_slowly_until(on, [&] { return mine.stats().waiting > 0; });
-    BOOST_TEST((failure_of<retry_error>(on, other.acquire("a", {.retry = retry_policy::fixed(20ms).total_time(
-                                                                    on.short_ttl() / 4)})) == errc::retry_exhausted));
-    pass_slowly_until(on, [&] { return group.done(); });
-    BOOST_CHECK_THROW(static_cast<void>(group.get(on.io())), retry_error);
-    run_coro(on.io(), outer.release(on_failure::raise));
+    const auto mine = env.make_locker(), other = env.make_other_locker();
+    const acquire_options brief{.retry = retry_policy::fixed(20ms).total_time(env.short_ttl())};
+    auto outer = run_coro(env.io(), other.acquire("b"));
+    auto group = testing::start(env.io(), mine.acquire_all(strings{"a", "b"}, brief));
+    pass_slowly_until(env, [&] { return mine.stats().waiting > 0; });
+    BOOST_TEST((failure_of<retry_error>(env, other.acquire("a", {.retry = retry_policy::fixed(20ms).total_time(
+                                                                     env.short_ttl() / 4)})) == errc::retry_exhausted));
+    pass_slowly_until(env, [&] { return group.done(); });
+    BOOST_CHECK_THROW(static_cast<void>(group.get(env.io())), retry_error);
+    run_coro(env.io(), outer.release(on_failure::raise));
 }
 
 COLOCK_CONTRACT_CASE(locker, groups_and_singles_of_a_locker_are_served_in_arrival_order)
 {
-    const auto mine = on.make_locker();
-    auto blocker = run_coro(on.io(), mine.acquire("a"));
-    grant_recorder grants(on);
+    const auto mine = env.make_locker();
+    auto blocker = run_coro(env.io(), mine.acquire("a"));
+    grant_recorder grants(env);
     for (int n = 0; n < 8; ++n) {
         grants.add(mine, {"a", "b", "c"});
         if (n % 2)
             grants.add(mine, {"a"});
-        else if (on.able().shared)
+        else if (env.able().shared)
             grants.add(mine, {"a", {"b", lock_mode::shared}});
     }
-    run_coro(on.io(), blocker.release(on_failure::raise));
+    run_coro(env.io(), blocker.release(on_failure::raise));
     BOOST_TEST(grants.order() == grants.order_of_calls(), boost::test_tools::per_element());
 }
 
 COLOCK_CONTRACT_CASE(locker, groups_of_several_lockers_are_served_in_arrival_order, &capabilities::fifo)
 {
-    const auto holder = on.make_locker();
-    auto blocker = run_coro(on.io(), holder.acquire("a"));
+    const auto holder = env.make_locker();
+    auto blocker = run_coro(env.io(), holder.acquire("a"));
     // Only the first caller of a locker is in the backend's queue.
     std::vector<colock::locker> lockers;
-    grant_recorder grants(on);
+    grant_recorder grants(env);
     for (int n = 0; n < 4; ++n) {
-        for (const auto& by : {on.make_locker(), on.make_other_locker()}) {
+        for (const auto& by : {env.make_locker(), env.make_other_locker()}) {
             lockers.push_back(by);
             grants.add(by, {"a", "b"});
         }
     }
-    run_coro(on.io(), blocker.release(on_failure::raise));
+    run_coro(env.io(), blocker.release(on_failure::raise));
     BOOST_TEST(grants.order() == grants.order_of_calls(), boost::test_tools::per_element());
 }
 
 COLOCK_CONTRACT_CASE(locker, streams_of_singles_do_not_starve_a_group)
 {
-    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto mine = env.make_locker(), other = env.make_other_locker();
     bool stop = false;
     const auto stream = [&](locker by, const char* key) -> asio::awaitable<void> {
         while (!stop) {
@@ -120,25 +120,25 @@ COLOCK_CONTRACT_CASE(locker, streams_of_singles_do_not_starve_a_group)
         }
     };
     // If only the callers of one locker are ordered, the streams use the same locker.
-    const auto& by = on.able().fifo ? other : mine;
+    const auto& by = env.able().fifo ? other : mine;
     std::vector<testing::running<void>> streams;
     for (const auto* key : {"a", "b"})
-        streams.push_back(testing::start(on.io(), stream(by, key)));
+        streams.push_back(testing::start(env.io(), stream(by, key)));
     for (int n = 0; n < 3; ++n) {
-        auto waiting = testing::start(on.io(), mine.acquire_all(strings{"a", "b"}));
-        pass_slowly_until(on, [&] { return waiting.done(); });
-        auto group = waiting.get(on.io());
+        auto waiting = testing::start(env.io(), mine.acquire_all(strings{"a", "b"}));
+        pass_slowly_until(env, [&] { return waiting.done(); });
+        auto group = waiting.get(env.io());
         BOOST_TEST(group.held());
-        run_coro(on.io(), group.release());
+        run_coro(env.io(), group.release());
     }
     stop = true;
     for (auto& each : streams)
-        each.get(on.io());
+        each.get(env.io());
 }
 
 COLOCK_CONTRACT_CASE(locker, groups_in_opposite_orders_do_not_deadlock)
 {
-    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto mine = env.make_locker(), other = env.make_other_locker();
     const auto work = [](colock::locker by, strings keys) -> asio::awaitable<void> {
         for (int i = 0; i < 5; ++i) {
             auto group = co_await by.acquire_all(keys);
@@ -146,19 +146,19 @@ COLOCK_CONTRACT_CASE(locker, groups_in_opposite_orders_do_not_deadlock)
             co_await group.release();
         }
     };
-    auto first = testing::start(on.io(), work(mine, {"a", "b"}));
-    auto second = testing::start(on.io(), work(other, {"b", "a"}));
+    auto first = testing::start(env.io(), work(mine, {"a", "b"}));
+    auto second = testing::start(env.io(), work(other, {"b", "a"}));
     for (int i = 0; i < 200 && !(first.done() && second.done()); ++i)
-        on.pass_time(on.short_ttl() / 20);
-    first.get(on.io());
-    second.get(on.io());
+        env.pass_time(env.short_ttl() / 20);
+    first.get(env.io());
+    second.get(env.io());
 }
 
 COLOCK_CONTRACT_CASE(locker, many_groups_of_random_keys_do_not_deadlock)
 {
     constexpr int lists = 1000;
     constexpr std::size_t callers = 64;
-    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto mine = env.make_locker(), other = env.make_other_locker();
     std::mt19937 random(7);
     std::map<std::string, int> holders;
     int begun = 0;
@@ -184,19 +184,19 @@ COLOCK_CONTRACT_CASE(locker, many_groups_of_random_keys_do_not_deadlock)
     };
     std::vector<testing::running<void>> all;
     for (std::size_t n = 0; n < callers; ++n)
-        all.push_back(testing::start(on.io(), work(n % 2 ? mine : other)));
+        all.push_back(testing::start(env.io(), work(n % 2 ? mine : other)));
     for (int i = 0; i < 20'000 && ended < callers; ++i)
-        on.pass_time(on.short_ttl() / 50);
+        env.pass_time(env.short_ttl() / 50);
     BOOST_TEST_REQUIRE(ended == callers, ended << " of " << callers << " have ended");
     for (auto& each : all)
-        each.get(on.io());
+        each.get(env.io());
 }
 
 COLOCK_CONTRACT_CASE(locker, lists_with_both_modes_in_opposite_orders_do_not_deadlock, &capabilities::shared)
 {
     constexpr int lists = 1000;
     constexpr std::size_t callers = 64;
-    const auto mine = on.make_locker(), other = on.make_other_locker();
+    const auto mine = env.make_locker(), other = env.make_other_locker();
     std::mt19937 random(5);
     std::map<std::string, int> readers;
     int begun = 0;
@@ -231,12 +231,12 @@ COLOCK_CONTRACT_CASE(locker, lists_with_both_modes_in_opposite_orders_do_not_dea
     };
     std::vector<testing::running<void>> all;
     for (std::size_t n = 0; n < callers; ++n)
-        all.push_back(testing::start(on.io(), work(n % 2 ? mine : other, n % 2 == 0)));
+        all.push_back(testing::start(env.io(), work(n % 2 ? mine : other, n % 2 == 0)));
     for (int i = 0; i < 20'000 && ended < callers; ++i)
-        on.pass_time(on.short_ttl() / 50);
+        env.pass_time(env.short_ttl() / 50);
     BOOST_TEST_REQUIRE(ended == callers, ended << " of " << callers << " have ended");
     for (auto& each : all)
-        each.get(on.io());
+        each.get(env.io());
 }
 
 } // namespace colock::contract

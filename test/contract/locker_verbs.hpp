@@ -15,10 +15,10 @@ namespace colock::contract {
 /// Runs an operation that must throw `Error`; returns the code of the exception.
 template <class Error, class T>
 error_code failure_of(
-    subject& on, asio::awaitable<T> verb, std::source_location where = std::source_location::current())
+    subject& env, asio::awaitable<T> verb, std::source_location where = std::source_location::current())
 {
     try {
-        static_cast<void>(run_coro(on.io(), std::move(verb), where));
+        static_cast<void>(run_coro(env.io(), std::move(verb), where));
     } catch (const Error& thrown) {
         return thrown.code();
     }
@@ -31,13 +31,13 @@ error_code failure_of(
 
 /// Returns whether any locker holds the key. Uses a try_acquire if the backend cannot list its locks.
 inline bool is_taken(
-    subject& on, const locker& by, std::string key, std::source_location where = std::source_location::current())
+    subject& env, const locker& by, std::string key, std::source_location where = std::source_location::current())
 {
-    if (on.able().list)
-        return run_coro(on.io(), by.is_locked(std::move(key)), where);
-    auto lock = run_coro(on.io(), by.try_acquire(std::move(key)), where);
+    if (env.able().list)
+        return run_coro(env.io(), by.is_locked(std::move(key)), where);
+    auto lock = run_coro(env.io(), by.try_acquire(std::move(key)), where);
     if (lock)
-        run_coro(on.io(), lock->release(on_failure::raise), where);
+        run_coro(env.io(), lock->release(on_failure::raise), where);
     return !lock;
 }
 
@@ -54,20 +54,20 @@ using strings = std::vector<std::string>;
 #define CHECK_STRINGS(actual, ...) BOOST_TEST(actual == strings(__VA_ARGS__), boost::test_tools::per_element())
 
 /// Lets time pass in steps so small that everything that becomes due is processed at its time.
-inline void pass_slowly(subject& on, std::chrono::milliseconds span)
+inline void pass_slowly(subject& env, std::chrono::milliseconds span)
 {
     for (const auto end = lease_clock::now() + span; lease_clock::now() < end;)
-        on.pass_time(on.short_ttl() / 20);
+        env.pass_time(env.short_ttl() / 20);
 }
 
 /// Lets time pass in small steps until `reached` returns true. Fails the test if this takes longer than anything that
 /// is due within one short TTL.
-inline void pass_slowly_until(subject& on, const std::function<bool()>& reached)
+inline void pass_slowly_until(subject& env, const std::function<bool()>& reached)
 {
     // Stored, because the condition may become false again.
     bool is_reached = reached();
-    for (const auto end = lease_clock::now() + on.short_ttl() * 4; !is_reached && lease_clock::now() < end;) {
-        on.pass_time(on.short_ttl() / 20);
+    for (const auto end = lease_clock::now() + env.short_ttl() * 4; !is_reached && lease_clock::now() < end;) {
+        env.pass_time(env.short_ttl() / 20);
         is_reached = reached();
     }
     BOOST_TEST_REQUIRE(is_reached);

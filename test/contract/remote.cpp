@@ -23,8 +23,9 @@ std::size_t event_recorder::count(std::string_view what) const
     return static_cast<std::size_t>(std::ranges::count(events, what));
 }
 
-remote_subject::remote_subject(asio::io_context& io, remote_environment& env)
-    : subject(io, env, env.make_linked(env.short_ttl() * 14)), environment_(env), direct_driver_(another())
+remote_subject::remote_subject(asio::io_context& io, remote_environment& provider)
+    : subject(io, provider, provider.make_linked(provider.short_ttl() * 14)), environment_(provider),
+      direct_driver_(another())
 {
 }
 
@@ -130,11 +131,11 @@ namespace {
 void run(const remote_backend& tested, const contract_case& which)
 {
     asio::io_context io;
-    const auto env = tested.make_environment(io);
-    remote_subject on(io, *env);
-    check_described(tested.name, tested.able, on.able());
-    which.body(on);
-    on.check_end();
+    const auto provider = tested.make_environment(io);
+    remote_subject env(io, *provider);
+    check_described(tested.name, tested.able, env.able());
+    which.body(env);
+    env.check_end();
 }
 
 } // namespace

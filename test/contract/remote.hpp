@@ -27,9 +27,9 @@ struct lasting_fault
     const char* name;
     void (*set)(remote_environment&, bool);
 };
-inline constexpr lasting_fault silence{"silence", [](remote_environment& on, bool set) { on.silence(set); }};
-inline constexpr lasting_fault refusal{"refusal", [](remote_environment& on, bool set) { on.refuse(set); }};
-inline constexpr lasting_fault death{"death", [](remote_environment& on, bool set) { on.serve(!set); }};
+inline constexpr lasting_fault silence{"silence", [](remote_environment& env, bool set) { env.silence(set); }};
+inline constexpr lasting_fault refusal{"refusal", [](remote_environment& env, bool set) { env.refuse(set); }};
+inline constexpr lasting_fault death{"death", [](remote_environment& env, bool set) { env.serve(!set); }};
 /// Faults of the link, during which other clients can use the server.
 inline constexpr std::array link_faults{silence, refusal};
 inline constexpr std::array all_faults{silence, refusal, death};
@@ -66,7 +66,7 @@ class remote_subject : public subject
 public:
     using where = std::source_location;
 
-    remote_subject(asio::io_context& io, remote_environment& env);
+    remote_subject(asio::io_context& io, remote_environment& provider);
 
     [[nodiscard]] remote_environment& link() noexcept { return environment_; }
     /// Returns a driver whose link never fails. It acts as another process, and shows what the server stores.
@@ -153,13 +153,13 @@ private:
 
 [[nodiscard]] cases& remote_cases();
 
-/// COLOCK_REMOTE_CASE(name, needs...) { body; the remote_subject is `on` }
+/// COLOCK_REMOTE_CASE(name, needs...) { body; the remote_subject is `env` }
 #define COLOCK_REMOTE_CASE(case_name, ...)                                                                             \
-    static void case_name##_body(remote_subject& on);                                                                  \
+    static void case_name##_body(remote_subject& env);                                                                 \
     COLOCK_CONTRACT_CASE(remote, case_name __VA_OPT__(, ) __VA_ARGS__)                                                 \
     {                                                                                                                  \
-        case_name##_body(static_cast<remote_subject&>(on));                                                            \
+        case_name##_body(static_cast<remote_subject&>(env));                                                           \
     }                                                                                                                  \
-    static void case_name##_body(remote_subject& on)
+    static void case_name##_body(remote_subject& env)
 
 } // namespace colock::contract

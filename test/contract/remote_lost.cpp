@@ -13,16 +13,16 @@ namespace {
 
 /// Runs the body once for each part that a link may lose, with an established connection.
 template <class Body>
-void for_each_loss(remote_subject& on, Body body)
+void for_each_loss(remote_subject& env, Body body)
 {
     for (const auto what : lost_parts) {
         BOOST_TEST_CONTEXT("loses a " << what)
         {
-            on.warm_up();
-            const int before = on.link().cuts();
+            env.warm_up();
+            const int before = env.link().cuts();
             body(what);
-            BOOST_TEST(on.link().cuts() > before);
-            on.check_stored(0);
+            BOOST_TEST(env.link().cuts() > before);
+            env.check_stored(0);
         }
     }
 }
@@ -30,34 +30,34 @@ void for_each_loss(remote_subject& on, Body body)
 /// Loses two parts in sequence. If the operation sends nothing more after the first loss, another operation loses the
 /// second part.
 template <class Begin>
-void lose_both(remote_subject& on, const locker& locks, lost_part first, lost_part second, Begin begin)
+void lose_both(remote_subject& env, const locker& locks, lost_part first, lost_part second, Begin begin)
 {
-    const int before = on.link().cuts();
-    on.link().cut(first);
-    auto under_way = on.start(begin());
-    on.until([&] { return on.link().cuts() > before; });
-    on.link().cut(second);
-    on.get(std::move(under_way));
-    const auto settle = [&] { on.until([&] { return locks.stats().settling == 0; }); };
+    const int before = env.link().cuts();
+    env.link().cut(first);
+    auto under_way = env.start(begin());
+    env.until([&] { return env.link().cuts() > before; });
+    env.link().cut(second);
+    env.get(std::move(under_way));
+    const auto settle = [&] { env.until([&] { return locks.stats().settling == 0; }); };
     settle();
-    if (on.link().cuts() == before + 1) {
-        on.run(on.run(locks.acquire("a")).release());
+    if (env.link().cuts() == before + 1) {
+        env.run(env.run(locks.acquire("a")).release());
         settle();
     }
-    BOOST_TEST(on.link().cuts() == before + 2);
+    BOOST_TEST(env.link().cuts() == before + 2);
 }
 
 /// Returns the statistics of a locker whose acquire loses its create, is granted, and is released.
-locker_stats counted_after_loss(remote_subject& on, lost_part what, locker_options options)
+locker_stats counted_after_loss(remote_subject& env, lost_part what, locker_options options)
 {
-    const auto locks = on.make_linked_locker(std::move(options));
-    on.run(on.run(locks.acquire("k")).release(on_failure::raise));
-    on.link().cut(what);
-    auto held = on.run(locks.acquire("k"));
-    BOOST_TEST(on.run(held.is_locked()));
-    on.check_stored(1);
-    on.run(held.release(on_failure::raise));
-    on.until([&] { return locks.stats().settling == 0; });
+    const auto locks = env.make_linked_locker(std::move(options));
+    env.run(env.run(locks.acquire("k")).release(on_failure::raise));
+    env.link().cut(what);
+    auto held = env.run(locks.acquire("k"));
+    BOOST_TEST(env.run(held.is_locked()));
+    env.check_stored(1);
+    env.run(held.release(on_failure::raise));
+    env.until([&] { return locks.stats().settling == 0; });
     return locks.stats();
 }
 
@@ -67,121 +67,121 @@ locker_stats counted_after_loss(remote_subject& on, lost_part what, locker_optio
 
 COLOCK_REMOTE_CASE(a_create_that_is_lost_leaves_no_orphan)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto claim = on.exclusive("k");
-        on.link().cut(what);
-        const auto outcome = on.run(on.backend().create(testing::sent_now(claim)));
+    for_each_loss(env, [&](lost_part what) {
+        const auto claim = env.exclusive("k");
+        env.link().cut(what);
+        const auto outcome = env.run(env.backend().create(testing::sent_now(claim)));
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-        on.check_stored(what == lost_part::reply ? 1 : 0);
+        env.check_stored(what == lost_part::reply ? 1 : 0);
         claim->mark_in_doubt();
-        on.settle(claim);
-        on.check_stored(0);
-        const auto other_claim = on.exclusive("k");
-        on.direct_driver().grant(other_claim);
-        on.direct_driver().release_held(other_claim);
+        env.settle(claim);
+        env.check_stored(0);
+        const auto other_claim = env.exclusive("k");
+        env.direct_driver().grant(other_claim);
+        env.direct_driver().release_held(other_claim);
     });
 }
 
 COLOCK_REMOTE_CASE(a_create_after_a_lost_one_finds_its_own_grant)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto claim = on.exclusive("k");
-        on.link().cut(what);
-        BOOST_TEST(on.create(claim).status == create_status::failed);
+    for_each_loss(env, [&](lost_part what) {
+        const auto claim = env.exclusive("k");
+        env.link().cut(what);
+        BOOST_TEST(env.create(claim).status == create_status::failed);
         claim->mark_in_doubt();
-        on.grant(claim);
-        on.check_held(claim);
-        on.check_stored(1);
-        on.settle(claim);
+        env.grant(claim);
+        env.check_held(claim);
+        env.check_stored(1);
+        env.settle(claim);
     });
 }
 
 // On a quorum, a lock is held and extended although the create on one node has an unknown outcome.
 COLOCK_REMOTE_CASE(extended_claim_with_a_lost_create_can_be_released)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto claim = on.exclusive("k");
-        on.link().cut(what);
-        BOOST_TEST(on.create(claim).status == create_status::failed);
+    for_each_loss(env, [&](lost_part what) {
+        const auto claim = env.exclusive("k");
+        env.link().cut(what);
+        BOOST_TEST(env.create(claim).status == create_status::failed);
         claim->mark_in_doubt();
         // "Not held" is correct, too, because the claim is in doubt.
-        const auto extended = on.extend(claim, 1h).status;
+        const auto extended = env.extend(claim, 1h).status;
         BOOST_TEST(
             (extended == extend_status::not_held || (extended == extend_status::extended && what == lost_part::reply)));
-        on.settle(claim);
-        on.check_stored(0);
+        env.settle(claim);
+        env.check_stored(0);
     });
 }
 
 COLOCK_REMOTE_CASE(a_release_that_is_lost_is_repeated_until_proven)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto claim = on.exclusive("k");
-        on.grant(claim);
-        on.link().cut(what);
-        const auto outcome = on.release(claim);
+    for_each_loss(env, [&](lost_part what) {
+        const auto claim = env.exclusive("k");
+        env.grant(claim);
+        env.link().cut(what);
+        const auto outcome = env.release(claim);
         BOOST_TEST_REQUIRE(outcome.status == release_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-        on.check_stored(what == lost_part::request ? 1 : 0);
-        BOOST_TEST(on.release(claim).status != release_status::failed);
-        on.check_stored(0);
-        on.check_not_held(claim);
+        env.check_stored(what == lost_part::request ? 1 : 0);
+        BOOST_TEST(env.release(claim).status != release_status::failed);
+        env.check_stored(0);
+        env.check_not_held(claim);
     });
 }
 
 COLOCK_REMOTE_CASE(an_extension_that_is_lost_does_not_end_the_lock)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto claim = on.exclusive("k");
-        on.grant(claim);
-        on.link().cut(what);
-        const auto outcome = on.extend(claim, 2h);
+    for_each_loss(env, [&](lost_part what) {
+        const auto claim = env.exclusive("k");
+        env.grant(claim);
+        env.link().cut(what);
+        const auto outcome = env.extend(claim, 2h);
         BOOST_TEST_REQUIRE(outcome.status == extend_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
-        BOOST_TEST(on.extend(claim, 2h).status == extend_status::extended);
-        on.check_held(claim);
-        on.release_held(claim);
+        BOOST_TEST(env.extend(claim, 2h).status == extend_status::extended);
+        env.check_held(claim);
+        env.release_held(claim);
     });
 }
 
 COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets)
 {
-    const auto& other = on.direct_driver();
+    const auto& other = env.direct_driver();
     const auto give_up = [&](plain_claim_ptr& held) {
-        held = on.exclusive("k");
+        held = env.exclusive("k");
         other.grant(held);
         return other.backend().export_ticket(*held);
     };
     plain_claim_ptr held;
     // The first use may have to send the script to the server, which then executes nothing yet.
-    const auto first = on.exclusive("k");
+    const auto first = env.exclusive("k");
     other.take_over(give_up(held), first);
     other.release_held(first);
-    for_each_loss(on, [&](lost_part what) {
+    for_each_loss(env, [&](lost_part what) {
         const auto ticket = give_up(held);
-        const auto claim = on.exclusive("k");
-        on.link().cut(what);
-        const auto outcome = on.adopt(ticket, claim);
+        const auto claim = env.exclusive("k");
+        env.link().cut(what);
+        const auto outcome = env.adopt(ticket, claim);
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         claim->mark_in_doubt();
-        on.take_over(ticket, claim);
-        on.check_held(claim);
+        env.take_over(ticket, claim);
+        env.check_held(claim);
         other.check_not_held(held);
-        on.settle(claim);
+        env.settle(claim);
     });
-    for_each_loss(on, [&](lost_part what) {
+    for_each_loss(env, [&](lost_part what) {
         const auto ticket = give_up(held);
-        const auto claim = on.exclusive("k"), next = on.exclusive("k");
-        on.link().cut(what);
-        BOOST_TEST(on.adopt(ticket, claim).status == create_status::failed);
+        const auto claim = env.exclusive("k"), next = env.exclusive("k");
+        env.link().cut(what);
+        BOOST_TEST(env.adopt(ticket, claim).status == create_status::failed);
         claim->mark_in_doubt();
-        on.settle(claim);
+        env.settle(claim);
         if (what == lost_part::reply)
             return;
         // Nobody has used the ticket yet.
-        on.check_stored(1);
+        env.check_stored(1);
         other.take_over(ticket, next);
         other.release_held(next);
     });
@@ -189,90 +189,90 @@ COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets
 
 COLOCK_REMOTE_CASE(lost_query_is_an_error)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto claim = on.exclusive("k");
-        on.grant(claim);
-        on.link().cut(what);
-        BOOST_TEST(on.valid(claim).error != nullptr);
-        if (on.able().list) {
-            on.link().cut(what);
-            const auto listed = on.run(on.backend().inspect("k"));
+    for_each_loss(env, [&](lost_part what) {
+        const auto claim = env.exclusive("k");
+        env.grant(claim);
+        env.link().cut(what);
+        BOOST_TEST(env.valid(claim).error != nullptr);
+        if (env.able().list) {
+            env.link().cut(what);
+            const auto listed = env.run(env.backend().inspect("k"));
             BOOST_TEST(listed.error != nullptr);
         }
-        on.check_held(claim);
-        on.release_held(claim);
+        env.check_held(claim);
+        env.release_held(claim);
     });
 }
 
 COLOCK_REMOTE_CASE(a_hand_over_that_is_lost_leaves_one_holder_at_most)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto held = on.exclusive("k"), next = on.exclusive("k");
-        on.grant(held);
-        on.link().cut(what);
-        const auto outcome = on.hand_over(held, next);
+    for_each_loss(env, [&](lost_part what) {
+        const auto held = env.exclusive("k"), next = env.exclusive("k");
+        env.grant(held);
+        env.link().cut(what);
+        const auto outcome = env.hand_over(held, next);
         BOOST_TEST(outcome.created.status == create_status::failed);
-        BOOST_TEST(on.link().stored().size() <= 1U);
+        BOOST_TEST(env.link().stored().size() <= 1U);
         next->mark_in_doubt();
-        on.settle(next);
-        on.settle(held);
+        env.settle(next);
+        env.settle(held);
     });
 }
 
 COLOCK_REMOTE_CASE(a_create_of_several_that_is_lost_leaves_no_orphans, &capabilities::several)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const std::vector all{on.exclusive("a"), on.exclusive("b"), on.exclusive("c")};
-        on.link().cut(what);
-        const auto outcome = on.create_all(all);
+    for_each_loss(env, [&](lost_part what) {
+        const std::vector all{env.exclusive("a"), env.exclusive("b"), env.exclusive("c")};
+        env.link().cut(what);
+        const auto outcome = env.create_all(all);
         BOOST_TEST_REQUIRE(outcome.status == create_status::failed);
         BOOST_TEST(outcome.why.error->code == errc::outcome_unknown);
-        on.check_stored(what == lost_part::reply ? 3 : 0);
+        env.check_stored(what == lost_part::reply ? 3 : 0);
         for (const auto& each : all)
             each->mark_in_doubt();
         for (const auto& each : all)
-            on.settle(each);
-        on.check_stored(0);
-        const std::vector other_claims{on.exclusive("c"), on.exclusive("b"), on.exclusive("a")};
-        on.direct_driver().grant_all(other_claims);
+            env.settle(each);
+        env.check_stored(0);
+        const std::vector other_claims{env.exclusive("c"), env.exclusive("b"), env.exclusive("a")};
+        env.direct_driver().grant_all(other_claims);
         for (const auto& each : other_claims)
-            on.direct_driver().release_held(each);
+            env.direct_driver().release_held(each);
     });
 }
 
 COLOCK_REMOTE_CASE(a_create_of_several_after_a_lost_one_finds_its_own_grants, &capabilities::several)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const std::vector all{on.exclusive("a"), on.exclusive("b")};
-        on.link().cut(what);
-        BOOST_TEST(on.create_all(all).status == create_status::failed);
+    for_each_loss(env, [&](lost_part what) {
+        const std::vector all{env.exclusive("a"), env.exclusive("b")};
+        env.link().cut(what);
+        BOOST_TEST(env.create_all(all).status == create_status::failed);
         for (const auto& each : all)
             each->mark_in_doubt();
-        on.grant_all(all);
-        on.check_stored(2);
+        env.grant_all(all);
+        env.check_stored(2);
         for (const auto& each : all) {
-            on.check_held(each);
-            on.settle(each);
+            env.check_held(each);
+            env.settle(each);
         }
     });
 }
 
 COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilities::several)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto other = on.exclusive("b");
-        const std::vector all{on.exclusive("a"), on.exclusive("b")};
-        on.link().cut(what);
-        BOOST_TEST(on.create(all[0]).status == create_status::failed);
+    for_each_loss(env, [&](lost_part what) {
+        const auto other = env.exclusive("b");
+        const std::vector all{env.exclusive("a"), env.exclusive("b")};
+        env.link().cut(what);
+        BOOST_TEST(env.create(all[0]).status == create_status::failed);
         all[0]->mark_in_doubt();
-        on.direct_driver().grant(other);
+        env.direct_driver().grant(other);
         // The refusal does not prove that the first claim holds nothing.
-        BOOST_TEST(on.refuse_all(all).which == 1U);
-        on.check_stored(what == lost_part::reply ? 2 : 1);
-        on.settle(all[0]);
-        on.settle(all[1]);
-        on.check_stored(1);
-        on.direct_driver().release_held(other);
+        BOOST_TEST(env.refuse_all(all).which == 1U);
+        env.check_stored(what == lost_part::reply ? 2 : 1);
+        env.settle(all[0]);
+        env.settle(all[1]);
+        env.check_stored(1);
+        env.direct_driver().release_held(other);
     });
 }
 
@@ -280,8 +280,8 @@ COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilitie
 
 COLOCK_REMOTE_CASE(acquire_with_a_lost_create_is_granted)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto counted = counted_after_loss(on, what, remote_subject::quick_retry());
+    for_each_loss(env, [&](lost_part what) {
+        const auto counted = counted_after_loss(env, what, remote_subject::quick_retry());
         BOOST_TEST(counted.attempts >= 3U);
         BOOST_TEST(counted.unproven == 0U);
     });
@@ -289,22 +289,22 @@ COLOCK_REMOTE_CASE(acquire_with_a_lost_create_is_granted)
 
 COLOCK_REMOTE_CASE(two_losses_one_after_the_other_leave_nothing_and_keep_nobody_waiting)
 {
-    const auto other = on.make_direct_locker();
+    const auto other = env.make_direct_locker();
     for (const auto first : lost_parts) {
         for (const auto second : lost_parts) {
             BOOST_TEST_CONTEXT("loses a " << first << ", then a " << second)
             {
-                const auto locks = on.make_linked_locker();
-                on.run(on.run(locks.acquire("k")).release(on_failure::raise));
+                const auto locks = env.make_linked_locker();
+                env.run(env.run(locks.acquire("k")).release(on_failure::raise));
                 lock held;
                 lose_both(
-                    on, locks, first, second, [&]() -> asio::awaitable<void> { held = co_await locks.acquire("k"); });
-                BOOST_TEST(on.run(held.is_locked()));
-                on.check_stored(1);
-                lose_both(on, locks, first, second, [&] { return held.release(); });
-                on.run(on.run(other.acquire("k")).release(on_failure::raise));
+                    env, locks, first, second, [&]() -> asio::awaitable<void> { held = co_await locks.acquire("k"); });
+                BOOST_TEST(env.run(held.is_locked()));
+                env.check_stored(1);
+                lose_both(env, locks, first, second, [&] { return held.release(); });
+                env.run(env.run(other.acquire("k")).release(on_failure::raise));
                 BOOST_TEST(locks.stats().unproven == 0U);
-                on.check_stored(0);
+                env.check_stored(0);
             }
         }
     }
@@ -313,8 +313,8 @@ COLOCK_REMOTE_CASE(two_losses_one_after_the_other_leave_nothing_and_keep_nobody_
 // A grant that the lost create may have left excludes everybody until it is found, or has expired.
 COLOCK_REMOTE_CASE(lost_create_is_checked_before_a_long_delay_ends)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto counted = counted_after_loss(on, what, {.retry = retry_policy::fixed(10min).times(1)});
+    for_each_loss(env, [&](lost_part what) {
+        const auto counted = counted_after_loss(env, what, {.retry = retry_policy::fixed(10min).times(1)});
         // The check is not counted as an attempt of the policy.
         BOOST_TEST(counted.retries == 0U);
         BOOST_TEST(counted.unproven == 0U);
@@ -323,13 +323,13 @@ COLOCK_REMOTE_CASE(lost_create_is_checked_before_a_long_delay_ends)
 
 COLOCK_REMOTE_CASE(try_with_a_lost_create_reports_it_and_leaves_no_orphan)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto locks = on.make_linked_locker();
-        on.run(on.run(locks.acquire("k")).release(on_failure::raise));
-        on.link().cut(what);
-        const auto failed = on.failure_of(locks.try_acquire("k"));
+    for_each_loss(env, [&](lost_part what) {
+        const auto locks = env.make_linked_locker();
+        env.run(env.run(locks.acquire("k")).release(on_failure::raise));
+        env.link().cut(what);
+        const auto failed = env.failure_of(locks.try_acquire("k"));
         BOOST_TEST((failed.code() == errc::outcome_unknown), failed.what());
-        on.until([&] { return locks.stats().settling == 0; });
+        env.until([&] { return locks.stats().settling == 0; });
         BOOST_TEST(locks.stats().settled == 1U);
         BOOST_TEST(locks.stats().unproven == 0U);
     });
@@ -337,80 +337,80 @@ COLOCK_REMOTE_CASE(try_with_a_lost_create_reports_it_and_leaves_no_orphan)
 
 COLOCK_REMOTE_CASE(group_with_a_lost_create_is_held_completely)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto locks = on.make_linked_locker(), other = on.make_direct_locker();
-        auto first = on.run(other.acquire("b"));
-        auto waiting = on.start(locks.acquire_all({"a", "b", "c"}));
-        on.until([&] { return waiting.done() || locks.stats().waiting > 0; });
-        on.link().cut(what);
-        on.run(first.release());
-        auto group = on.get(std::move(waiting));
-        on.check_stored(3);
-        on.run(group.release());
-        on.until([&] { return locks.stats().settling == 0; });
+    for_each_loss(env, [&](lost_part what) {
+        const auto locks = env.make_linked_locker(), other = env.make_direct_locker();
+        auto first = env.run(other.acquire("b"));
+        auto waiting = env.start(locks.acquire_all({"a", "b", "c"}));
+        env.until([&] { return waiting.done() || locks.stats().waiting > 0; });
+        env.link().cut(what);
+        env.run(first.release());
+        auto group = env.get(std::move(waiting));
+        env.check_stored(3);
+        env.run(group.release());
+        env.until([&] { return locks.stats().settling == 0; });
     });
 }
 
 COLOCK_REMOTE_CASE(lost_release_of_a_group_is_reported, &capabilities::groups)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto locks = on.make_linked_locker(), other = on.make_direct_locker();
+    for_each_loss(env, [&](lost_part what) {
+        const auto locks = env.make_linked_locker(), other = env.make_direct_locker();
         auto held = other.group("g");
-        on.run(held.acquire("a"));
-        on.run(held.acquire("b"));
+        env.run(held.acquire("a"));
+        env.run(held.acquire("b"));
         // A connection is established.
-        on.run(on.run(locks.acquire("warm")).release(on_failure::raise));
+        env.run(env.run(locks.acquire("warm")).release(on_failure::raise));
         auto group = locks.group("g");
-        on.link().cut(what);
-        const auto failed = on.failure_of(group.release());
+        env.link().cut(what);
+        const auto failed = env.failure_of(group.release());
         BOOST_TEST((failed.code() == errc::outcome_unknown || failed.code() == errc::unavailable), failed.what());
         // A backend that needs several requests may have executed some of them, or none.
-        BOOST_TEST(on.run(group.release()).size() <= 2U);
+        BOOST_TEST(env.run(group.release()).size() <= 2U);
         for (const auto* key : {"a", "b"})
-            BOOST_TEST(!on.run(other.is_locked(key)));
-        for (const auto& report : on.run(held.release()))
+            BOOST_TEST(!env.run(other.is_locked(key)));
+        for (const auto& report : env.run(held.release()))
             BOOST_TEST((report.status == errc::not_held));
     });
 }
 
 COLOCK_REMOTE_CASE(a_release_that_is_lost_hands_the_lock_to_a_local_waiter)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto locks = on.make_linked_locker();
-        auto held = on.run(locks.acquire("k"));
-        auto next = on.start(locks.acquire("k"));
-        on.until([&] { return locks.stats().waiting == 1; });
-        on.link().cut(what);
-        on.run(held.release());
-        auto second = on.get(std::move(next));
-        BOOST_TEST(on.run(second.is_locked()));
-        on.check_stored(1);
-        on.run(second.release(on_failure::raise));
-        on.until([&] { return locks.stats().settling == 0; });
+    for_each_loss(env, [&](lost_part what) {
+        const auto locks = env.make_linked_locker();
+        auto held = env.run(locks.acquire("k"));
+        auto next = env.start(locks.acquire("k"));
+        env.until([&] { return locks.stats().waiting == 1; });
+        env.link().cut(what);
+        env.run(held.release());
+        auto second = env.get(std::move(next));
+        BOOST_TEST(env.run(second.is_locked()));
+        env.check_stored(1);
+        env.run(second.release(on_failure::raise));
+        env.until([&] { return locks.stats().settling == 0; });
     });
 }
 
 COLOCK_REMOTE_CASE(a_renewal_that_is_lost_is_repeated_in_time)
 {
-    for_each_loss(on, [&](lost_part what) {
-        const auto locks = on.make_linked_locker();
+    for_each_loss(env, [&](lost_part what) {
+        const auto locks = env.make_linked_locker();
         bool inside = false, leave = false;
-        auto body = on.start(locks.with_lock("k", {.ttl = on.short_ttl() * 3}, [&](lock&) -> asio::awaitable<void> {
+        auto body = env.start(locks.with_lock("k", {.ttl = env.short_ttl() * 3}, [&](lock&) -> asio::awaitable<void> {
             inside = true;
             while (!leave) {
-                lease_timer pause(on.io(), on.short_ttl() / 50);
+                lease_timer pause(env.io(), env.short_ttl() / 50);
                 co_await pause.async_wait(asio::deferred);
             }
         }));
-        on.until([&] { return inside; });
-        on.link().cut(what);
-        on.until([&] { return body.done() || locks.stats().renewal_errors > 0; });
+        env.until([&] { return inside; });
+        env.link().cut(what);
+        env.until([&] { return body.done() || locks.stats().renewal_errors > 0; });
         const auto renewed = locks.stats().renewals;
-        on.until([&] { return body.done() || locks.stats().renewals > renewed; });
+        env.until([&] { return body.done() || locks.stats().renewals > renewed; });
         BOOST_TEST(!body.done());
         leave = true;
-        on.get(std::move(body));
-        on.until([&] { return locks.stats().settling == 0; });
+        env.get(std::move(body));
+        env.until([&] { return locks.stats().settling == 0; });
     });
 }
 

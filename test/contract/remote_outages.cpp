@@ -14,11 +14,11 @@ namespace {
 
 /// Returns the errors of one operation of each kind. All run at the same time, because each may last until its timeout.
 std::vector<failure_ptr> failures_of(
-    remote_subject& on, const driver& by, const plain_claim_ptr& held, const plain_claim_ptr& wanted)
+    remote_subject& env, const driver& by, const plain_claim_ptr& held, const plain_claim_ptr& wanted)
 {
     std::vector<running<failure_ptr>> under_way;
     const auto begin = [&]<class Outcome>(asio::awaitable<Outcome> operation) {
-        under_way.push_back(on.start([](auto started) -> asio::awaitable<failure_ptr> {
+        under_way.push_back(env.start([](auto started) -> asio::awaitable<failure_ptr> {
             const auto outcome = co_await std::move(started);
             co_return outcome.error;
         }(std::move(operation))));
@@ -27,13 +27,13 @@ std::vector<failure_ptr> failures_of(
     begin(backend.create(testing::sent_now(wanted)));
     begin(backend.is_valid(held));
     begin(backend.extend(testing::sent_now(held), 1h));
-    if (on.able().list) {
+    if (env.able().list) {
         begin(backend.inspect("k"));
         begin(backend.list({}));
     }
     std::vector<failure_ptr> failures;
     for (auto& each : under_way)
-        failures.push_back(on.get(std::move(each)));
+        failures.push_back(env.get(std::move(each)));
     return failures;
 }
 
@@ -46,101 +46,101 @@ COLOCK_REMOTE_CASE(unsent_request_is_unavailable)
     for (const auto& fault : {refusal, death}) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto linked_driver = on.make_short_timeout_driver();
-            fault.set(on.link(), true);
-            for (const auto& failed : failures_of(on, linked_driver, on.exclusive("k"), on.exclusive("k"))) {
+            const auto linked_driver = env.make_short_timeout_driver();
+            fault.set(env.link(), true);
+            for (const auto& failed : failures_of(env, linked_driver, env.exclusive("k"), env.exclusive("k"))) {
                 BOOST_TEST_REQUIRE(failed);
                 BOOST_TEST(failed->code == errc::unavailable);
             }
-            fault.set(on.link(), false);
+            fault.set(env.link(), false);
         }
     }
 }
 
 COLOCK_REMOTE_CASE(unanswered_request_ends_in_time_with_an_unknown_outcome)
 {
-    const auto linked_driver = on.make_short_timeout_driver();
-    const auto held = on.exclusive("held"), wanted = on.exclusive("k");
-    on.until([&] {
-        return on.run(linked_driver.backend().create(testing::sent_now(held))).status == create_status::granted;
+    const auto linked_driver = env.make_short_timeout_driver();
+    const auto held = env.exclusive("held"), wanted = env.exclusive("k");
+    env.until([&] {
+        return env.run(linked_driver.backend().create(testing::sent_now(held))).status == create_status::granted;
     });
-    on.link().silence(true);
+    env.link().silence(true);
     const auto begin = lease_clock::now();
-    for (const auto& failed : failures_of(on, linked_driver, held, wanted)) {
+    for (const auto& failed : failures_of(env, linked_driver, held, wanted)) {
         BOOST_TEST_REQUIRE(failed);
         BOOST_TEST(failed->code == errc::outcome_unknown);
     }
-    BOOST_TEST((lease_clock::now() - begin < on.short_timeout() * 8));
-    on.link().silence(false);
+    BOOST_TEST((lease_clock::now() - begin < env.short_timeout() * 8));
+    env.link().silence(false);
     wanted->mark_in_doubt();
     // The claims can still be used.
-    on.until([&] { return on.run(linked_driver.backend().is_valid(held)).valid; });
+    env.until([&] { return env.run(linked_driver.backend().is_valid(held)).valid; });
     for (const auto& each : {held, wanted})
-        on.until([&] { return on.run(linked_driver.backend().abandon(each)).status != release_status::failed; });
-    on.check_stored(0);
+        env.until([&] { return env.run(linked_driver.backend().abandon(each)).status != release_status::failed; });
+    env.check_stored(0);
 }
 
 // Cases that use a locker.
 
 COLOCK_REMOTE_CASE(unreachable_server_is_never_reported_as_busy)
 {
-    on.link().refuse(true);
+    env.link().refuse(true);
     const auto recorder = std::make_shared<event_recorder>();
-    const auto locks = on.make_short_timeout_locker({.observer = recorder});
+    const auto locks = env.make_short_timeout_locker({.observer = recorder});
     // With all defaults, the acquire waits forever, but reports the failure.
-    auto first = on.start(locks.acquire("k"));
-    on.until([&] { return recorder->count("unreachable") > 0; });
+    auto first = env.start(locks.acquire("k"));
+    env.until([&] { return recorder->count("unreachable") > 0; });
     BOOST_TEST(recorder->count("waiting") == 0U);
     for (const auto& policy :
-        {retry_policy::forever().total_time(on.short_ttl() / 3), retry_policy::fixed(on.short_ttl() / 15).times(2)})
+        {retry_policy::forever().total_time(env.short_ttl() / 3), retry_policy::fixed(env.short_ttl() / 15).times(2)})
     {
         // The second caller waits behind the first, and sends no request.
         for (const char* const key : {"other", "k"}) {
-            const auto failed = on.failure_of(locks.acquire(key, {.retry = policy}));
+            const auto failed = env.failure_of(locks.acquire(key, {.retry = policy}));
             BOOST_TEST((failed.code() == errc::unavailable), failed.what());
             BOOST_TEST(std::ranges::count(recorder->causes, failed.cause()) == 1, failed.what());
         }
     }
-    BOOST_TEST((on.failure_of(locks.try_acquire("k")).code() == errc::unavailable));
+    BOOST_TEST((env.failure_of(locks.try_acquire("k")).code() == errc::unavailable));
     BOOST_TEST(!first.done());
-    on.run(locks.shutdown(on.long_timeout()));
-    BOOST_CHECK_THROW(static_cast<void>(on.get(std::move(first))), create_error);
+    env.run(locks.shutdown(env.long_timeout()));
+    BOOST_CHECK_THROW(static_cast<void>(env.get(std::move(first))), create_error);
 }
 
 COLOCK_REMOTE_CASE(server_that_never_completes_a_connection_is_unavailable)
 {
-    on.link().silence(true);
-    const auto locks = on.make_linked_locker();
-    const auto policy = retry_policy::forever().total_time(on.short_ttl() / 5);
-    auto first = on.start(locks.acquire("k", {.retry = policy}));
-    auto next = on.start(locks.acquire("k", {.retry = policy}));
-    auto shared = on.start(locks.acquire("other", {.retry = policy}));
+    env.link().silence(true);
+    const auto locks = env.make_linked_locker();
+    const auto policy = retry_policy::forever().total_time(env.short_ttl() / 5);
+    auto first = env.start(locks.acquire("k", {.retry = policy}));
+    auto next = env.start(locks.acquire("k", {.retry = policy}));
+    auto shared = env.start(locks.acquire("other", {.retry = policy}));
     for (auto* each : {&first, &next, &shared}) {
-        const auto failed = on.failure_of(std::move(*each));
+        const auto failed = env.failure_of(std::move(*each));
         BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     }
-    on.link().silence(false);
-    on.until([&] { return locks.stats().settling == 0; });
+    env.link().silence(false);
+    env.until([&] { return locks.stats().settling == 0; });
 }
 
 COLOCK_REMOTE_CASE(loss_of_contact_puts_every_held_lock_at_risk)
 {
     const auto recorder = std::make_shared<event_recorder>();
-    const auto locks = on.make_linked_locker({.retry = remote_subject::quick_retry().retry, .observer = recorder});
+    const auto locks = env.make_linked_locker({.retry = remote_subject::quick_retry().retry, .observer = recorder});
     std::vector<lock> held;
     for (const char* const key : {"a", "b"})
-        held.push_back(on.run(locks.acquire(key, {.ttl = 1h})));
+        held.push_back(env.run(locks.acquire(key, {.ttl = 1h})));
     recorder->events.clear();
-    on.link().refuse(true);
+    env.link().refuse(true);
     // A lock with manual renewal is at risk only because of the lost contact.
-    on.until([&] { return recorder->count("at_risk") == 2; });
+    env.until([&] { return recorder->count("at_risk") == 2; });
     BOOST_TEST(recorder->events.front() == "suspended");
-    on.link().refuse(false);
+    env.link().refuse(false);
     for (auto& each : held)
-        on.until([&] { return on.run(each.is_locked()); });
+        env.until([&] { return env.run(each.is_locked()); });
     BOOST_TEST(recorder->count("at_risk") == 2U);
     held.clear();
-    on.until([&] { return locks.stats().settling == 0; });
+    env.until([&] { return locks.stats().settling == 0; });
 }
 
 COLOCK_REMOTE_CASE(failed_acquire_is_tried_again_when_contact_is_regained)
@@ -149,19 +149,19 @@ COLOCK_REMOTE_CASE(failed_acquire_is_tried_again_when_contact_is_regained)
         BOOST_TEST_CONTEXT("reached before: " << was_reached)
         {
             const auto recorder = std::make_shared<event_recorder>();
-            const auto locks = on.make_short_timeout_locker({.retry = retry_policy::fixed(1h), .observer = recorder});
+            const auto locks = env.make_short_timeout_locker({.retry = retry_policy::fixed(1h), .observer = recorder});
             if (was_reached)
-                on.run(on.run(locks.acquire("other")).release());
-            on.link().refuse(true);
-            auto waiting = on.start(locks.acquire("k"));
+                env.run(env.run(locks.acquire("other")).release());
+            env.link().refuse(true);
+            auto waiting = env.start(locks.acquire("k"));
             // Runs until the request has failed, and the acquire waits for an hour.
-            on.until([&] { return locks.stats().attempts == (was_reached ? 2U : 1U); });
-            on.pass_time(on.short_ttl() / 5);
-            on.link().refuse(false);
+            env.until([&] { return locks.stats().attempts == (was_reached ? 2U : 1U); });
+            env.pass_time(env.short_ttl() / 5);
+            env.link().refuse(false);
             // Another caller makes the adapter connect again.
-            on.run(locks.acquire("other", {.retry = remote_subject::quick_retry().retry})) = {};
-            on.get(std::move(waiting)) = {};
-            on.until([&] { return locks.stats().settling == 0; });
+            env.run(locks.acquire("other", {.retry = remote_subject::quick_retry().retry})) = {};
+            env.get(std::move(waiting)) = {};
+            env.until([&] { return locks.stats().settling == 0; });
         }
     }
 }
@@ -169,56 +169,56 @@ COLOCK_REMOTE_CASE(failed_acquire_is_tried_again_when_contact_is_regained)
 COLOCK_REMOTE_CASE(query_to_an_unreachable_server_fails)
 {
     const auto recorder = std::make_shared<event_recorder>();
-    const auto locks = on.make_short_timeout_locker({.observer = recorder});
-    auto held = on.run(locks.acquire("k"));
-    on.link().refuse(true);
-    on.until([&] { return recorder->count("suspended") > 0; });
+    const auto locks = env.make_short_timeout_locker({.observer = recorder});
+    auto held = env.run(locks.acquire("k"));
+    env.link().refuse(true);
+    env.until([&] { return recorder->count("suspended") > 0; });
     // The operations run at the same time. If they ran one after the other, the session and the lock would end.
-    auto checking = on.start(held.is_locked());
-    auto extended = on.start([](lock& of) -> asio::awaitable<int> {
+    auto checking = env.start(held.is_locked());
+    auto extended = env.start([](lock& of) -> asio::awaitable<int> {
         co_await of.extend(20min);
         co_return 1;
     }(held));
     std::vector<error> failures;
-    if (on.able().list) {
-        auto taken = on.start(locks.is_locked("k"));
-        auto listed = on.start(locks.list());
-        auto broken = on.start(locks.break_lock("k"));
-        auto purged = on.start(locks.purge());
-        failures.push_back(on.failure_of(std::move(taken)));
-        failures.push_back(on.failure_of(std::move(listed)));
-        failures.push_back(on.failure_of(std::move(broken)));
-        failures.push_back(on.failure_of(std::move(purged)));
+    if (env.able().list) {
+        auto taken = env.start(locks.is_locked("k"));
+        auto listed = env.start(locks.list());
+        auto broken = env.start(locks.break_lock("k"));
+        auto purged = env.start(locks.purge());
+        failures.push_back(env.failure_of(std::move(taken)));
+        failures.push_back(env.failure_of(std::move(listed)));
+        failures.push_back(env.failure_of(std::move(broken)));
+        failures.push_back(env.failure_of(std::move(purged)));
     }
-    failures.push_back(on.failure_of(std::move(checking)));
-    failures.push_back(on.failure_of(std::move(extended)));
+    failures.push_back(env.failure_of(std::move(checking)));
+    failures.push_back(env.failure_of(std::move(extended)));
     for (const auto& failed : failures) {
         BOOST_TEST((failed.code() == errc::unavailable), failed.what());
         BOOST_TEST(failed.cause().failed(), failed.what());
     }
     // None of the errors reports that the lock is lost.
     BOOST_TEST(held.held());
-    on.link().refuse(false);
-    on.run(held.release());
-    on.until([&] { return locks.stats().settling == 0; });
+    env.link().refuse(false);
+    env.run(held.release());
+    env.until([&] { return locks.stats().settling == 0; });
 }
 
 COLOCK_REMOTE_CASE(unreachable_server_is_reported_once_per_cause)
 {
     const auto recorder = std::make_shared<event_recorder>();
-    const auto locks = on.make_linked_locker({.observer = recorder});
+    const auto locks = env.make_linked_locker({.observer = recorder});
     std::vector<std::string> expected{"unreachable", "ready"};
     for (const char* const key : {"first", "second"}) {
         BOOST_TEST_CONTEXT(key)
         {
-            on.link().serve(false);
-            auto waiting = on.start(locks.acquire(key));
-            on.until([&] { return !recorder->causes.empty(); });
+            env.link().serve(false);
+            auto waiting = env.start(locks.acquire(key));
+            env.until([&] { return !recorder->causes.empty(); });
             // Meanwhile the adapter tries again to connect.
-            on.pass_time(on.short_ttl());
-            on.link().serve(true);
-            on.get(std::move(waiting)) = {};
-            on.until([&] { return recorder->events.back() == expected.back(); });
+            env.pass_time(env.short_ttl());
+            env.link().serve(true);
+            env.get(std::move(waiting)) = {};
+            env.until([&] { return recorder->events.back() == expected.back(); });
             for (const auto& each : recorder->causes)
                 BOOST_TEST(std::ranges::count(recorder->causes, each) == 1, each.message());
             const auto repeated = std::ranges::unique(recorder->events);
@@ -229,25 +229,25 @@ COLOCK_REMOTE_CASE(unreachable_server_is_reported_once_per_cause)
             expected = {"suspended", "unreachable", "reconnected"};
         }
     }
-    on.until([&] { return locks.stats().settling == 0; });
+    env.until([&] { return locks.stats().settling == 0; });
 }
 
 COLOCK_REMOTE_CASE(bad_input_is_refused_without_asking_the_server)
 {
-    on.link().refuse(true);
+    env.link().refuse(true);
     const auto recorder = std::make_shared<event_recorder>();
-    const auto locks = on.make_linked_locker({.observer = recorder});
+    const auto locks = env.make_linked_locker({.observer = recorder});
     const auto begin = lease_clock::now();
     const auto code_for = [&](std::string key, acquire_options options) {
-        return on.failure_of(locks.acquire(std::move(key), std::move(options))).code();
+        return env.failure_of(locks.acquire(std::move(key), std::move(options))).code();
     };
     BOOST_TEST((code_for("", {}) == errc::invalid_key));
     BOOST_TEST((code_for("k", {.ttl = 1ms}) == errc::invalid_ttl));
     BOOST_TEST((code_for("k", {.max_holders = 2}) == errc::invalid_options));
-    if (!on.able().shared)
+    if (!env.able().shared)
         BOOST_TEST((code_for("k", {.mode = lock_mode::shared}) == errc::unsupported));
-    BOOST_TEST((lease_clock::now() - begin < on.short_timeout()));
-    on.pass_time(on.short_ttl() / 5);
+    BOOST_TEST((lease_clock::now() - begin < env.short_timeout()));
+    env.pass_time(env.short_ttl() / 5);
     // No attempt was made to reach the server.
     BOOST_TEST(recorder->events.empty());
     BOOST_TEST(locks.stats().attempts == 0U);

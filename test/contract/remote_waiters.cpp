@@ -25,12 +25,12 @@ struct cancelled_acquire
     }
 
     /// Checks that the acquire does not end by itself, but ends at once when it is cancelled.
-    void check_cancellation(remote_subject& on)
+    void check_cancellation(remote_subject& env)
     {
-        on.pass_time(on.short_ttl() / 10);
+        env.pass_time(env.short_ttl() / 10);
         BOOST_TEST(!over);
         signal.emit(asio::cancellation_type::terminal);
-        testing::run_ready(on.io());
+        testing::run_ready(env.io());
         BOOST_TEST(over);
         BOOST_TEST(code == asio::error::operation_aborted);
     }
@@ -41,30 +41,30 @@ struct cancelled_acquire
 };
 
 /// Waits like the core does, but only the adapter can report a release.
-asio::awaitable<void> wait_for(remote_subject& on, plain_claim_ptr claim)
+asio::awaitable<void> wait_for(remote_subject& env, plain_claim_ptr claim)
 {
     for (;;) {
-        const auto outcome = co_await on.backend().create(testing::sent_now(claim));
+        const auto outcome = co_await env.backend().create(testing::sent_now(claim));
         if (outcome.status == create_status::granted)
             co_return;
         if (outcome.status == create_status::busy) {
-            co_await on.backend().wait(claim, lease_clock::time_point::max());
+            co_await env.backend().wait(claim, lease_clock::time_point::max());
             continue;
         }
         claim->mark_in_doubt();
-        lease_timer pause(on.io(), on.short_ttl() / 50);
+        lease_timer pause(env.io(), env.short_ttl() / 50);
         co_await pause.async_wait(asio::deferred);
     }
 }
 
-void release_to(remote_subject& on, running<lock>& waiting, std::string_view what)
+void release_to(remote_subject& env, running<lock>& waiting, std::string_view what)
 {
     BOOST_TEST_CONTEXT(what)
     {
-        auto held = on.get(std::move(waiting));
-        BOOST_TEST(on.run(held.is_locked()));
-        on.check_stored(1);
-        on.run(held.release());
+        auto held = env.get(std::move(waiting));
+        BOOST_TEST(env.run(held.is_locked()));
+        env.check_stored(1);
+        env.run(held.release());
     }
 }
 
@@ -77,23 +77,23 @@ COLOCK_REMOTE_CASE(waiter_is_granted_after_any_lost_request_or_reply)
         for (const bool later : {false, true}) {
             BOOST_TEST_CONTEXT("loses a " << what << ", later: " << later)
             {
-                on.warm_up();
-                const auto ours = on.make_linked_locker();
-                on.run(on.run(ours.acquire("warm")).release(on_failure::raise));
-                const auto holder = on.exclusive("k");
-                on.direct_driver().grant(holder);
+                env.warm_up();
+                const auto ours = env.make_linked_locker();
+                env.run(env.run(ours.acquire("warm")).release(on_failure::raise));
+                const auto holder = env.exclusive("k");
+                env.direct_driver().grant(holder);
                 if (!later)
-                    on.link().cut(what);
-                auto waiting = on.start(ours.acquire("k"));
+                    env.link().cut(what);
+                auto waiting = env.start(ours.acquire("k"));
                 if (later) {
-                    on.until([&] { return ours.stats().busy > 0; });
-                    on.link().cut(what);
+                    env.until([&] { return ours.stats().busy > 0; });
+                    env.link().cut(what);
                 }
-                on.pass_time(on.short_ttl() / 10);
+                env.pass_time(env.short_ttl() / 10);
                 BOOST_TEST(!waiting.done());
-                on.direct_driver().release_held(holder);
-                release_to(on, waiting, "the waiter");
-                on.until([&] { return ours.stats().settling == 0; });
+                env.direct_driver().release_held(holder);
+                release_to(env, waiting, "the waiter");
+                env.until([&] { return ours.stats().settling == 0; });
             }
         }
     }
@@ -104,18 +104,18 @@ COLOCK_REMOTE_CASE(a_release_during_an_outage_is_not_missed, &capabilities::even
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto holder = on.exclusive("k"), claim = on.exclusive("k");
-            on.direct_driver().grant(holder);
-            auto waiting = on.start(wait_for(on, claim));
-            on.pass_time(on.short_ttl() / 10);
-            fault.set(on.link(), true);
-            on.direct_driver().release_held(holder);
-            on.pass_time(on.short_ttl() / 5);
+            const auto holder = env.exclusive("k"), claim = env.exclusive("k");
+            env.direct_driver().grant(holder);
+            auto waiting = env.start(wait_for(env, claim));
+            env.pass_time(env.short_ttl() / 10);
+            fault.set(env.link(), true);
+            env.direct_driver().release_held(holder);
+            env.pass_time(env.short_ttl() / 5);
             BOOST_TEST(!waiting.done());
-            fault.set(on.link(), false);
-            on.get(std::move(waiting));
-            on.check_held(claim);
-            on.settle(claim);
+            fault.set(env.link(), false);
+            env.get(std::move(waiting));
+            env.check_held(claim);
+            env.settle(claim);
         }
     }
 }
@@ -123,8 +123,8 @@ COLOCK_REMOTE_CASE(a_release_during_an_outage_is_not_missed, &capabilities::even
 COLOCK_REMOTE_CASE(waiters_are_granted_after_the_server_has_returned)
 {
     // With the default retry delays.
-    const auto ours = on.make_linked_locker({}), theirs = on.make_direct_locker();
-    auto held = on.run(ours.acquire("k", {.ttl = 1h}));
+    const auto ours = env.make_linked_locker({}), theirs = env.make_direct_locker();
+    auto held = env.run(ours.acquire("k", {.ttl = 1h}));
     int inside = 1, most = 0;
     const auto pass = [&](const locker& by) -> asio::awaitable<void> {
         auto granted = co_await by.acquire("k", {.ttl = 1h});
@@ -135,17 +135,17 @@ COLOCK_REMOTE_CASE(waiters_are_granted_after_the_server_has_returned)
     };
     std::vector<running<void>> waiting;
     for (const auto* by : {&ours, &theirs, &ours, &theirs})
-        waiting.push_back(on.start(pass(*by)));
-    on.until([&] { return ours.stats().waiting + theirs.stats().waiting == 4; });
-    on.link().serve(false);
+        waiting.push_back(env.start(pass(*by)));
+    env.until([&] { return ours.stats().waiting + theirs.stats().waiting == 4; });
+    env.link().serve(false);
     --inside;
-    on.run(held.release());
-    on.pass_time(on.short_ttl() / 5);
-    on.link().serve(true);
+    env.run(held.release());
+    env.pass_time(env.short_ttl() / 5);
+    env.link().serve(true);
     for (auto& each : waiting)
-        on.get(std::move(each));
+        env.get(std::move(each));
     BOOST_TEST(most == 1);
-    on.until([&] { return ours.stats().settling + theirs.stats().settling == 0; });
+    env.until([&] { return ours.stats().settling + theirs.stats().settling == 0; });
 }
 
 COLOCK_REMOTE_CASE(a_cancelled_acquire_behind_a_dead_link_ends_at_once_and_is_settled)
@@ -153,15 +153,15 @@ COLOCK_REMOTE_CASE(a_cancelled_acquire_behind_a_dead_link_ends_at_once_and_is_se
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto locks = on.make_linked_locker();
-            on.run(on.run(locks.acquire("warm")).release(on_failure::raise));
-            fault.set(on.link(), true);
+            const auto locks = env.make_linked_locker();
+            env.run(env.run(locks.acquire("warm")).release(on_failure::raise));
+            fault.set(env.link(), true);
             cancelled_acquire asked(locks, "k");
-            asked.check_cancellation(on);
-            fault.set(on.link(), false);
-            on.until([&] { return locks.stats().settling == 0; });
+            asked.check_cancellation(env);
+            fault.set(env.link(), false);
+            env.until([&] { return locks.stats().settling == 0; });
             BOOST_TEST(locks.stats().unproven == 0U);
-            on.check_stored(0);
+            env.check_stored(0);
         }
     }
 }
@@ -171,17 +171,17 @@ COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_n
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto locks = on.make_linked_locker();
-            const auto holder = on.exclusive("k");
-            on.direct_driver().grant(holder);
+            const auto locks = env.make_linked_locker();
+            const auto holder = env.exclusive("k");
+            env.direct_driver().grant(holder);
             cancelled_acquire asked(locks, "k");
-            on.until([&] { return locks.stats().busy > 0; });
-            fault.set(on.link(), true);
-            asked.check_cancellation(on);
-            fault.set(on.link(), false);
-            on.until([&] { return locks.stats().settling == 0; });
-            on.check_stored(1);
-            on.direct_driver().release_held(holder);
+            env.until([&] { return locks.stats().busy > 0; });
+            fault.set(env.link(), true);
+            asked.check_cancellation(env);
+            fault.set(env.link(), false);
+            env.until([&] { return locks.stats().settling == 0; });
+            env.check_stored(1);
+            env.direct_driver().release_held(holder);
         }
     }
 }

@@ -62,9 +62,9 @@ struct end_recorder : observer
 struct recorded_fixture
 {
     std::shared_ptr<end_recorder> recorder = std::make_shared<end_recorder>();
-    virtual_fixture on;
+    virtual_fixture env;
 
-    explicit recorded_fixture(backend_kind kind = backend_kind::memory) : on(kind, {.observer = recorder}) {}
+    explicit recorded_fixture(backend_kind kind = backend_kind::memory) : env(kind, {.observer = recorder}) {}
 
     /// Returns the only recorded end, and forgets it.
     acquire_end take_end()
@@ -86,16 +86,16 @@ BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_is_reported_with_the_waiting_time)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        const auto held = on.acquire("k");
-        auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).total_time(3s)}));
-        on.advance_by_steps(4s, 500ms);
-        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(on.io()));
+        auto& env = fixture.env;
+        const auto held = env.acquire("k");
+        auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1s).total_time(3s)}));
+        env.advance_by_steps(4s, 500ms);
+        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(env.io()));
         const auto end = fixture.take_end();
         BOOST_TEST(end.key == "k");
         BOOST_TEST(end.why == error_code(errc::retry_exhausted));
         BOOST_TEST((end.waited >= 3s && end.waited < 4s));
-        BOOST_TEST(on.locker->stats().exhausted == 1U);
+        BOOST_TEST(env.locker->stats().exhausted == 1U);
     }
 }
 
@@ -103,12 +103,12 @@ BOOST_AUTO_TEST_CASE(single_attempt_at_a_busy_lock_is_reported_as_exhausted)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        const auto held = on.acquire("k");
-        BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+        auto& env = fixture.env;
+        const auto held = env.acquire("k");
+        BOOST_TEST(!env.run(env.locker->try_acquire("k")).has_value());
         BOOST_TEST(fixture.take_end().why == error_code(errc::retry_exhausted));
-        BOOST_TEST(on.locker->stats().exhausted == 1U);
-        const auto other = on.run(on.locker->try_acquire("l"));
+        BOOST_TEST(env.locker->stats().exhausted == 1U);
+        const auto other = env.run(env.locker->try_acquire("l"));
         BOOST_TEST(other.has_value());
         BOOST_TEST(fixture.recorder->ends.empty());
     }
@@ -118,18 +118,18 @@ BOOST_AUTO_TEST_CASE(cancelled_acquire_is_reported_as_operation_aborted)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        const auto held = on.acquire("k");
+        auto& env = fixture.env;
+        const auto held = env.acquire("k");
         asio::cancellation_signal cancel;
-        on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
-        on.advance(2s);
+        env.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+        env.advance(2s);
         BOOST_TEST(fixture.recorder->ends.empty());
         cancel.emit(asio::cancellation_type::terminal);
-        on.ready();
+        env.ready();
         const auto end = fixture.take_end();
         BOOST_TEST(end.why == error_code(asio::error::operation_aborted));
         BOOST_TEST((end.waited >= 2s));
-        BOOST_TEST(on.locker->stats().cancelled == 1U);
+        BOOST_TEST(env.locker->stats().cancelled == 1U);
     }
 }
 
@@ -137,41 +137,41 @@ BOOST_AUTO_TEST_CASE(rejected_input_is_reported_without_a_waiting_time)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        COLOCK_THROWS(validation_error, errc::invalid_ttl, on.acquire("k", {.ttl = -1ms}));
+        auto& env = fixture.env;
+        COLOCK_THROWS(validation_error, errc::invalid_ttl, env.acquire("k", {.ttl = -1ms}));
         const auto end = fixture.take_end();
         BOOST_TEST(end.why == error_code(errc::invalid_ttl));
         BOOST_TEST((end.waited == 0ns));
-        BOOST_TEST(on.locker->stats().failed == 1U);
+        BOOST_TEST(env.locker->stats().failed == 1U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(refusal_by_the_backend_is_reported_with_its_code)
 {
     recorded_fixture fixture(backend_kind::scripted);
-    auto& on = fixture.on;
-    on.script->next(operation::create, step::fail(errc::access_denied));
-    COLOCK_THROWS(create_error, errc::access_denied, on.acquire("k"));
+    auto& env = fixture.env;
+    env.script->next(operation::create, step::fail(errc::access_denied));
+    COLOCK_THROWS(create_error, errc::access_denied, env.acquire("k"));
     BOOST_TEST(fixture.take_end().why == error_code(errc::access_denied));
-    BOOST_TEST(on.locker->stats().failed == 1U);
+    BOOST_TEST(env.locker->stats().failed == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_reports_each_waiting_acquire)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        const auto held = on.acquire("k");
-        auto first = on.start(on.locker->acquire("k"));
-        auto second = on.start(on.locker->acquire("k"));
-        on.ready();
-        on.run(on.locker->shutdown());
-        COLOCK_THROWS(create_error, errc::shutting_down, first.get(on.io()));
-        COLOCK_THROWS(create_error, errc::shutting_down, second.get(on.io()));
+        auto& env = fixture.env;
+        const auto held = env.acquire("k");
+        auto first = env.start(env.locker->acquire("k"));
+        auto second = env.start(env.locker->acquire("k"));
+        env.ready();
+        env.run(env.locker->shutdown());
+        COLOCK_THROWS(create_error, errc::shutting_down, first.get(env.io()));
+        COLOCK_THROWS(create_error, errc::shutting_down, second.get(env.io()));
         BOOST_TEST(fixture.recorder->ends.size() == 2U);
         for (const auto& end : fixture.recorder->ends)
             BOOST_TEST(end.why == error_code(errc::shutting_down));
-        BOOST_TEST(on.locker->stats().shut_down == 2U);
+        BOOST_TEST(env.locker->stats().shut_down == 2U);
     }
 }
 
@@ -179,32 +179,32 @@ BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_the_context_of_its_caller_is
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        const auto held = on.acquire("k");
+        auto& env = fixture.env;
+        const auto held = env.acquire("k");
         auto other = std::make_unique<asio::io_context>();
-        on.locker->async_acquire("k", asio::bind_executor(other->get_executor(), [](error_code, lock) {}));
-        on.ready();
+        env.locker->async_acquire("k", asio::bind_executor(other->get_executor(), [](error_code, lock) {}));
+        env.ready();
         other.reset();
-        on.ready();
+        env.ready();
         BOOST_TEST(fixture.take_end().why == error_code(asio::error::operation_aborted));
-        BOOST_TEST(on.locker->stats().cancelled == 1U);
+        BOOST_TEST(env.locker->stats().cancelled == 1U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(acquire_of_another_context_is_reported_with_the_error_that_its_caller_gets)
 {
     recorded_fixture fixture(backend_kind::scripted);
-    auto& on = fixture.on;
-    auto held = on.acquire("k");
+    auto& env = fixture.env;
+    auto held = env.acquire("k");
     asio::io_context other;
     error_code got;
-    on.locker->async_acquire("k", asio::bind_executor(other.get_executor(), [&](error_code why, lock) { got = why; }));
-    on.ready();
-    on.context.reset();
+    env.locker->async_acquire("k", asio::bind_executor(other.get_executor(), [&](error_code why, lock) { got = why; }));
+    env.ready();
+    env.context.reset();
     other.run();
     BOOST_TEST(got == error_code(errc::shutting_down));
     BOOST_TEST(fixture.take_end().why == error_code(errc::shutting_down));
-    BOOST_TEST(on.locker->stats().shut_down == 1U);
+    BOOST_TEST(env.locker->stats().shut_down == 1U);
     held = {};
 }
 
@@ -212,11 +212,11 @@ BOOST_AUTO_TEST_CASE(acquire_that_is_destroyed_with_the_context_of_its_adapter_i
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        auto held = on.acquire("k");
-        on.locker->async_acquire("k", [](error_code, lock) {});
-        on.ready();
-        on.context.reset();
+        auto& env = fixture.env;
+        auto held = env.acquire("k");
+        env.locker->async_acquire("k", [](error_code, lock) {});
+        env.ready();
+        env.context.reset();
         BOOST_TEST(fixture.take_end().why == error_code(errc::shutting_down));
         held = {};
     }
@@ -226,13 +226,14 @@ BOOST_AUTO_TEST_CASE(incomplete_group_reports_each_of_its_keys_once)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
-        const auto held = on.acquire("b");
+        auto& env = fixture.env;
+        const auto held = env.acquire("b");
         fixture.recorder->granted_keys.clear();
-        auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).total_time(3s)}));
-        on.advance_by_steps(4s, 500ms);
-        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(on.io()));
-        on.wind_down();
+        auto waiting =
+            env.start(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).total_time(3s)}));
+        env.advance_by_steps(4s, 500ms);
+        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(env.io()));
+        env.wind_down();
         auto& ends = fixture.recorder->ends;
         BOOST_REQUIRE(ends.size() == 2U);
         BOOST_TEST((ends[0].key == "a" && ends[1].key == "b"));
@@ -241,9 +242,9 @@ BOOST_AUTO_TEST_CASE(incomplete_group_reports_each_of_its_keys_once)
             BOOST_TEST((end.waited >= 3s));
         }
         BOOST_TEST(fixture.recorder->granted_keys.empty());
-        BOOST_TEST(on.locker->stats().exhausted == 2U);
+        BOOST_TEST(env.locker->stats().exhausted == 2U);
         ends.clear();
-        static_cast<void>(on.run(on.locker->acquire_all({"c", "d"})));
+        static_cast<void>(env.run(env.locker->acquire_all({"c", "d"})));
         BOOST_TEST(ends.empty());
     }
 }
@@ -251,18 +252,18 @@ BOOST_AUTO_TEST_CASE(incomplete_group_reports_each_of_its_keys_once)
 BOOST_AUTO_TEST_CASE(rejected_group_reports_each_of_its_keys_without_a_waiting_time)
 {
     recorded_fixture fixture;
-    auto& on = fixture.on;
+    auto& env = fixture.env;
     auto& ends = fixture.recorder->ends;
     const group_members two_modes{{"b"}, {"a", lock_mode::shared}, {"a", lock_mode::exclusive}};
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->acquire_all(two_modes)));
-    COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(on.locker->acquire_all({"a", "b"}, {.ttl = -1ms})));
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(env.locker->acquire_all(two_modes)));
+    COLOCK_THROWS(validation_error, errc::invalid_ttl, env.run(env.locker->acquire_all({"a", "b"}, {.ttl = -1ms})));
     BOOST_REQUIRE(ends.size() == 4U);
     for (const auto& end : ends)
         BOOST_TEST((end.waited == 0ns));
     BOOST_TEST((ends[0].key == "a" && ends[1].key == "b"));
     BOOST_TEST(ends[0].why == error_code(errc::invalid_options));
     BOOST_TEST(ends[3].why == error_code(errc::invalid_ttl));
-    BOOST_TEST(on.locker->stats().failed == 4U);
+    BOOST_TEST(env.locker->stats().failed == 4U);
 }
 
 #if BOOST_VERSION >= 108600
@@ -283,10 +284,10 @@ BOOST_AUTO_TEST_CASE(group_that_is_cancelled_after_its_completion_is_only_report
         }
     };
     const auto recorder = std::make_shared<canceller>();
-    virtual_fixture on(backend_kind::memory, {.observer = recorder});
-    on.locker->async_acquire_all(
+    virtual_fixture env(backend_kind::memory, {.observer = recorder});
+    env.locker->async_acquire_all(
         keys, asio::bind_cancellation_slot(recorder->cancel.slot(), [](error_code, lock_group) {}));
-    on.wind_down();
+    env.wind_down();
     BOOST_TEST(recorder->ends.size() + recorder->granted_keys.size() == 64U);
 }
 #endif
@@ -294,12 +295,12 @@ BOOST_AUTO_TEST_CASE(group_that_is_cancelled_after_its_completion_is_only_report
 BOOST_AUTO_TEST_CASE(adoption_of_a_used_ticket_is_reported_as_not_held)
 {
     recorded_fixture fixture;
-    auto& on = fixture.on;
-    auto held = on.acquire("k");
-    const auto ticket = on.run(held.detach());
-    auto adopted = on.run(on.locker->adopt(ticket));
+    auto& env = fixture.env;
+    auto held = env.acquire("k");
+    const auto ticket = env.run(held.detach());
+    auto adopted = env.run(env.locker->adopt(ticket));
     BOOST_TEST(fixture.recorder->ends.empty());
-    COLOCK_THROWS(create_error, errc::not_held, on.run(on.locker->adopt(ticket)));
+    COLOCK_THROWS(create_error, errc::not_held, env.run(env.locker->adopt(ticket)));
     const auto end = fixture.take_end();
     BOOST_TEST(end.key == "k");
     BOOST_TEST(end.why == error_code(errc::not_held));
@@ -309,16 +310,16 @@ BOOST_AUTO_TEST_CASE(every_acquire_ends_with_exactly_one_event)
 {
     // The grant arrives, but the acquire is cancelled before its handler runs.
     recorded_fixture fixture(backend_kind::scripted);
-    auto& on = fixture.on;
-    on.script->next(operation::create, step::hold());
+    auto& env = fixture.env;
+    env.script->next(operation::create, step::hold());
     asio::cancellation_signal cancel;
-    on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
-    on.ready();
-    on.script->deliver();
+    env.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+    env.ready();
+    env.script->deliver();
     cancel.emit(asio::cancellation_type::terminal);
-    on.wind_down();
+    env.wind_down();
     BOOST_TEST(fixture.recorder->ends.size() + fixture.recorder->granted_keys.size() == 1U);
-    const auto stats = on.locker->stats();
+    const auto stats = env.locker->stats();
     BOOST_TEST(stats.cancelled + stats.grants == 1U);
 }
 
@@ -326,28 +327,28 @@ BOOST_AUTO_TEST_CASE(release_and_loss_report_how_long_the_lock_was_held)
 {
     for (const auto kind : all_kinds) {
         recorded_fixture fixture(kind);
-        auto& on = fixture.on;
+        auto& env = fixture.env;
         auto& times = fixture.recorder->hold_times;
-        auto held = on.acquire("k", {.ttl = 30s});
-        on.advance(7s);
-        on.run(held.release());
+        auto held = env.acquire("k", {.ttl = 30s});
+        env.advance(7s);
+        env.run(held.release());
         BOOST_REQUIRE(times.size() == 1U);
         BOOST_TEST((times[0] >= 7s && times[0] < 8s));
 
-        const auto expiring = on.acquire("k", {.ttl = 10s});
-        on.advance(15s);
+        const auto expiring = env.acquire("k", {.ttl = 10s});
+        env.advance(15s);
         BOOST_REQUIRE(times.size() == 2U);
         BOOST_TEST((times[1] >= 9s && times[1] < 16s));
 
-        auto group = on.run(on.locker->acquire_all({"a", "b"}));
-        on.advance(3s);
-        on.run(group.release());
+        auto group = env.run(env.locker->acquire_all({"a", "b"}));
+        env.advance(3s);
+        env.run(group.release());
         BOOST_REQUIRE(times.size() == 4U);
         BOOST_TEST((times[3] >= 3s && times[3] < 4s));
 
-        auto moved = on.acquire("m", {.ttl = 30s});
-        on.advance(2s);
-        static_cast<void>(on.run(moved.detach()));
+        auto moved = env.acquire("m", {.ttl = 30s});
+        env.advance(2s);
+        static_cast<void>(env.run(moved.detach()));
         BOOST_REQUIRE(times.size() == 5U);
         BOOST_TEST((times[4] >= 2s && times[4] < 3s));
     }

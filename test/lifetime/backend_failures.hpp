@@ -28,15 +28,15 @@ inline failure_ptr no_connection()
 }
 
 /// Delivers everything that the script holds back, and waits for the clean-up.
-inline void finish_cleanup(virtual_fixture& on)
+inline void finish_cleanup(virtual_fixture& env)
 {
-    if (on.script) {
-        on.script->reset();
-        while (on.script->deliver())
-            on.ready();
+    if (env.script) {
+        env.script->reset();
+        while (env.script->deliver())
+            env.ready();
     }
-    on.wind_down();
-    on.check_clean();
+    env.wind_down();
+    env.check_clean();
 }
 
 using words = std::vector<std::string>;

@@ -42,7 +42,7 @@ struct cancellable_call
     int value = 0;
 
     template <class Body>
-    void start(virtual_fixture& on, form kind, acquire_options options, Body body)
+    void start(virtual_fixture& env, form kind, acquire_options options, Body body)
     {
         auto handler = asio::bind_cancellation_slot(cancel.slot(), [this](std::exception_ptr why, int result) {
             ++completions;
@@ -50,9 +50,10 @@ struct cancellable_call
             value = result;
         });
         if (kind == form::plain)
-            asio::co_spawn(on.io(), on.locker->with_lock("k", std::move(options), std::move(body)), std::move(handler));
+            asio::co_spawn(
+                env.io(), env.locker->with_lock("k", std::move(options), std::move(body)), std::move(handler));
         else
-            on.locker->async_with_lock("k", std::move(options), std::move(body), std::move(handler));
+            env.locker->async_with_lock("k", std::move(options), std::move(body), std::move(handler));
     }
     [[nodiscard]] bool done() const noexcept { return completions == 1; }
     int get()
@@ -116,20 +117,20 @@ struct survivor
 {
     std::size_t cancellations = 0;
     cancellable_call call;
-    virtual_fixture on;
+    virtual_fixture env;
     std::optional<running<shutdown_report>> shutting_down;
     lease_clock::time_point start = lease_clock::now();
 
-    survivor(backend_kind kind, form called, survival how, std::size_t expected) : on(kind)
+    survivor(backend_kind kind, form called, survival how, std::size_t expected) : env(kind)
     {
-        call.start(on, called, {.ttl = 10s, .renewal = renewal::manual},
+        call.start(env, called, {.ttl = 10s, .renewal = renewal::manual},
             [this, how, expected] { return survive(how, expected, cancellations); });
-        on.ready();
+        env.ready();
     }
 
     void advance_to(lease_clock::duration since_start)
     {
-        on.advance_by_steps(start + since_start - lease_clock::now(), 100ms);
+        env.advance_by_steps(start + since_start - lease_clock::now(), 100ms);
     }
 
     void happens(reason why)
@@ -142,16 +143,16 @@ struct survivor
             advance_to(9s);
             break;
         case reason::broken:
-            on.memory->start_break("k", [](const list_outcome&) {});
+            env.memory->start_break("k", [](const list_outcome&) {});
             break;
         case reason::expired:
             advance_to(10s);
             break;
         case reason::shutdown:
-            shutting_down.emplace(on.start(on.locker->shutdown(1h)));
+            shutting_down.emplace(env.start(env.locker->shutdown(1h)));
             break;
         }
-        on.ready();
+        env.ready();
     }
 };
 
@@ -174,9 +175,9 @@ void check_each_cancels(const reasons& order)
                     else
                         COLOCK_THROWS(lost_error, errc::lost, body.call.get());
                     if (body.shutting_down)
-                        BOOST_TEST(body.shutting_down->get(body.on.io()).clean());
-                    body.on.wind_down();
-                    body.on.check_clean();
+                        BOOST_TEST(body.shutting_down->get(body.env.io()).clean());
+                    body.env.wind_down();
+                    body.env.check_clean();
                 }
             }
         }
@@ -208,20 +209,20 @@ BOOST_AUTO_TEST_CASE(a_body_that_has_released_its_lock_is_cancelled_by_a_shutdow
         for (const auto called : forms) {
             std::size_t cancellations = 0;
             cancellable_call call;
-            virtual_fixture on(kind);
-            call.start(on, called, {}, [&](lock& held) -> asio::awaitable<int> {
+            virtual_fixture env(kind);
+            call.start(env, called, {}, [&](lock& held) -> asio::awaitable<int> {
                 co_await held.release();
                 co_return co_await survive(survival::resets_its_state, 2, cancellations);
             });
-            on.ready();
+            env.ready();
             call.cancel.emit(asio::cancellation_type::terminal);
-            on.ready();
+            env.ready();
             BOOST_TEST(cancellations == 1U);
-            BOOST_TEST(on.run(on.locker->shutdown()).clean());
-            on.ready();
+            BOOST_TEST(env.run(env.locker->shutdown()).clean());
+            env.ready();
             BOOST_TEST(cancellations == 2U);
             BOOST_TEST(call.get() == 7);
-            on.check_clean();
+            env.check_clean();
         }
     }
 }
@@ -233,15 +234,15 @@ BOOST_AUTO_TEST_CASE(destroyed_locker_does_not_cancel_a_body_but_a_later_loss_do
             survivor body(kind, called, survival::resets_its_state, 3);
             body.happens(reason::caller);
             BOOST_TEST(body.cancellations == 1U);
-            body.on.locker.reset();
-            body.on.ready();
+            body.env.locker.reset();
+            body.env.ready();
             BOOST_TEST(body.cancellations == 1U);
             body.happens(reason::broken);
             BOOST_TEST(body.cancellations == 2U);
             body.happens(reason::caller);
             COLOCK_THROWS(lost_error, errc::lost, body.call.get());
-            body.on.wind_down();
-            body.on.check_clean();
+            body.env.wind_down();
+            body.env.check_clean();
         }
     }
 }
@@ -256,7 +257,7 @@ BOOST_AUTO_TEST_CASE(cancelled_body_is_destroyed_with_its_context)
                 body.happens(last);
                 BOOST_TEST(body.cancellations == 2U);
                 body.shutting_down.reset();
-                body.on.context.reset();
+                body.env.context.reset();
                 body.call.cancel.emit(asio::cancellation_type::terminal);
                 BOOST_TEST(body.cancellations == 2U);
                 BOOST_TEST(body.call.completions == 0);
@@ -278,42 +279,42 @@ enum class moment : unsigned char
 struct silent_releases
 {
     cancellable_call call;
-    virtual_fixture on{backend_kind::scripted};
+    virtual_fixture env{backend_kind::scripted};
 
     silent_releases()
     {
-        on.script->always(operation::release, step::hold());
-        on.script->always(operation::hand_over, step::hold());
+        env.script->always(operation::release, step::hold());
+        env.script->always(operation::hand_over, step::hold());
     }
 
     /// Runs a call, and cancels it. `body` is called when the cancellation may have arrived.
     template <class Body>
     void run(form called, moment when, Body body)
     {
-        call.start(on, called, {.ttl = 1h}, [when, body]() -> asio::awaitable<int> {
+        call.start(env, called, {.ttl = 1h}, [when, body]() -> asio::awaitable<int> {
             std::size_t cancellations = 0;
             if (when == moment::while_the_body_runs)
                 co_await survive(survival::resets_its_state, 1, cancellations);
             co_return body();
         });
-        on.ready();
+        env.ready();
         BOOST_TEST(call.completions == 0);
-        BOOST_TEST(on.script->count(operation::release) == (when == moment::while_it_is_released ? 1U : 0U));
+        BOOST_TEST(env.script->count(operation::release) == (when == moment::while_it_is_released ? 1U : 0U));
         call.cancel.emit(asio::cancellation_type::terminal);
-        on.ready();
-        BOOST_TEST(on.script->count(operation::release) == 1U);
+        env.ready();
+        BOOST_TEST(env.script->count(operation::release) == 1U);
     }
 
     /// Answers the release that continued in the background, and checks the result.
     void check_released()
     {
-        BOOST_TEST(on.stored().size() == 1U);
-        BOOST_TEST(on.locker->stats().settling == 1U);
-        on.script->reset();
-        BOOST_TEST(on.script->deliver());
-        on.ready();
-        on.check_clean();
-        BOOST_TEST(on.locker->stats().releases == 1U);
+        BOOST_TEST(env.stored().size() == 1U);
+        BOOST_TEST(env.locker->stats().settling == 1U);
+        env.script->reset();
+        BOOST_TEST(env.script->deliver());
+        env.ready();
+        env.check_clean();
+        BOOST_TEST(env.locker->stats().releases == 1U);
     }
 };
 
@@ -353,10 +354,10 @@ BOOST_AUTO_TEST_CASE(a_release_that_is_not_cancelled_is_waited_for_until_the_ope
 {
     for (const auto called : forms) {
         silent_releases backend;
-        backend.call.start(backend.on, called, {.ttl = 1h}, [] { return 7; });
-        backend.on.advance_by_steps(4s, 500ms);
+        backend.call.start(backend.env, called, {.ttl = 1h}, [] { return 7; });
+        backend.env.advance_by_steps(4s, 500ms);
         BOOST_TEST(backend.call.completions == 0);
-        backend.on.advance_by_steps(2s, 500ms);
+        backend.env.advance_by_steps(2s, 500ms);
         BOOST_TEST(backend.call.get() == 7);
         backend.check_released();
     }
@@ -366,26 +367,26 @@ BOOST_AUTO_TEST_CASE(other_releases_keep_a_deadline_and_continue)
 {
     for (const bool of_group : {false, true}) {
         silent_releases backend;
-        virtual_fixture& on = backend.on;
+        virtual_fixture& env = backend.env;
         asio::cancellation_signal cancel;
         int completions = 0;
         const auto release = [&]() -> asio::awaitable<void> {
             if (of_group) {
-                auto held = co_await on.locker->acquire_all({"k"}, {.ttl = 1h});
+                auto held = co_await env.locker->acquire_all({"k"}, {.ttl = 1h});
                 static_cast<void>(co_await held.release());
             } else {
-                auto held = co_await on.locker->acquire("k", {.ttl = 1h});
+                auto held = co_await env.locker->acquire("k", {.ttl = 1h});
                 co_await held.release();
             }
         };
-        asio::co_spawn(on.io(), release(), asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr why) {
+        asio::co_spawn(env.io(), release(), asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr why) {
             ++completions;
             COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(why));
         }));
-        on.ready();
+        env.ready();
         BOOST_TEST(completions == 0);
         cancel.emit(asio::cancellation_type::terminal);
-        on.ready();
+        env.ready();
         BOOST_TEST(completions == 1);
         backend.check_released();
     }

@@ -38,10 +38,10 @@ inline void check_is_rich(const std::exception_ptr& failure)
 
 /// The exception of a coroutine that fails.
 template <class Make>
-std::exception_ptr failure_of(virtual_fixture& on, Make make)
+std::exception_ptr failure_of(virtual_fixture& env, Make make)
 {
     try {
-        static_cast<void>(on.run(make()));
+        static_cast<void>(env.run(make()));
     } catch (...) {
         return std::current_exception();
     }

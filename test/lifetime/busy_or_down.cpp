@@ -19,10 +19,10 @@ BOOST_AUTO_TEST_SUITE(busy_or_down)
 namespace {
 
 /// The result of an acquire as text: a code, followed by a cause and a detail, if any.
-std::string result_of(virtual_fixture& on, running<lock>& acquiring)
+std::string result_of(virtual_fixture& env, running<lock>& acquiring)
 {
     try {
-        static_cast<void>(acquiring.get(on.io()));
+        static_cast<void>(acquiring.get(env.io()));
     } catch (const error& failed) {
         const bool typed = failed.code() == errc::retry_exhausted
                                ? dynamic_cast<const retry_error*>(&failed) != nullptr
@@ -66,15 +66,15 @@ BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
     for (const auto& each : cases) {
         BOOST_TEST_CONTEXT(each.name)
         {
-            virtual_fixture on(backend_kind::scripted);
-            on.script->always(operation::wait, step::hold());
+            virtual_fixture env(backend_kind::scripted);
+            env.script->always(operation::wait, step::hold());
             for (const auto& how : each.creates)
-                on.script->next(operation::create, how);
-            auto acquiring = on.start(on.locker->acquire("k", {.retry = each.policy}));
-            on.advance_by_steps(10s, 50ms);
+                env.script->next(operation::create, how);
+            auto acquiring = env.start(env.locker->acquire("k", {.retry = each.policy}));
+            env.advance_by_steps(10s, 50ms);
             BOOST_TEST_REQUIRE(acquiring.done());
-            BOOST_TEST(result_of(on, acquiring) == each.expected);
-            finish_cleanup(on);
+            BOOST_TEST(result_of(env, acquiring) == each.expected);
+            finish_cleanup(env);
         }
     }
 }
@@ -82,169 +82,169 @@ BOOST_AUTO_TEST_CASE(only_an_answer_makes_a_lock_busy)
 BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_cause)
 {
     for (const bool known : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
-        on.script->always(operation::create, step::hold());
-        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
-        on.ready();
+        virtual_fixture env(backend_kind::scripted);
+        env.script->always(operation::create, step::hold());
+        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        env.ready();
         if (known)
-            on.script->notify_unreachable(no_connection(), "here:1");
-        on.advance(2s);
+            env.script->notify_unreachable(no_connection(), "here:1");
+        env.advance(2s);
         BOOST_TEST(!acquiring.done());
-        on.advance(1s);
-        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(acquiring.get(on.io())); });
+        env.advance(1s);
+        const auto thrown = thrown_by<create_error>([&] { static_cast<void>(acquiring.get(env.io())); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST((thrown->code() == (known ? errc::unavailable : errc::outcome_unknown)));
         BOOST_TEST((thrown->cause() == (known ? connection_refused : error_code())));
         BOOST_TEST(thrown->attempts() == 1U);
         BOOST_TEST((thrown->elapsed() >= 3s));
-        finish_cleanup(on);
+        finish_cleanup(env);
     }
 }
 
 BOOST_AUTO_TEST_CASE(loss_and_return_of_a_connection_change_the_reported_error)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::create, step::hold());
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::create, step::hold());
     const auto end_of_one = [&] {
-        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
-        on.advance(4s);
-        auto result = result_of(on, acquiring);
-        while (on.script->discard())
-            on.ready();
+        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        env.advance(4s);
+        auto result = result_of(env, acquiring);
+        while (env.script->discard())
+            env.ready();
         return result;
     };
-    on.script->notify_suspended(connection_refused);
+    env.script->notify_suspended(connection_refused);
     BOOST_TEST(end_of_one() == "unavailable, refused: the connection was lost");
-    on.script->notify_reconnected();
+    env.script->notify_reconnected();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    on.script->notify_unreachable(no_connection(), "here:1");
+    env.script->notify_unreachable(no_connection(), "here:1");
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
-    on.script->notify_ready();
+    env.script->notify_ready();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    finish_cleanup(on);
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt)
 {
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     const auto listener = std::make_shared<event_recorder>();
-    on.script->attach(listener);
-    on.script->always(operation::create, step::hold());
+    env.script->attach(listener);
+    env.script->always(operation::create, step::hold());
     const auto end_of_one = [&] {
-        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
-        on.advance(4s);
-        auto result = result_of(on, acquiring);
-        while (on.script->discard())
-            on.ready();
+        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        env.advance(4s);
+        auto result = result_of(env, acquiring);
+        while (env.script->discard())
+            env.ready();
         return result;
     };
     const std::string not_connected = "unavailable: no connection to here:1 has been established yet";
-    on.script->notify_connecting("here:1");
+    env.script->notify_connecting("here:1");
     BOOST_TEST(end_of_one() == not_connected);
-    on.script->notify_ready();
+    env.script->notify_ready();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     // The connection was closed because it was unused, and is opened again.
-    on.script->notify_connecting("here:1");
+    env.script->notify_connecting("here:1");
     BOOST_TEST(end_of_one() == not_connected);
-    on.script->end_connecting();
+    env.script->end_connecting();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    on.script->notify_connecting("here:1");
-    on.script->notify_unreachable(no_connection(), "here:1");
+    env.script->notify_connecting("here:1");
+    env.script->notify_unreachable(no_connection(), "here:1");
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
-    on.script->notify_reconnected();
+    env.script->notify_reconnected();
     BOOST_TEST(end_of_one().starts_with("unknown"));
     BOOST_TEST((listener->take() == words{"ready", "refused by here:1", "reconnected"}));
-    finish_cleanup(on);
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(failed_attempts_are_repeated_when_contact_is_regained)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->next(operation::create, fails());
-    auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).times(1)}));
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create, fails());
+    auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1h).times(1)}));
     // The repeated attempt does not count: one attempt of the policy is left, even after it has failed.
-    on.script->next(operation::create, fails());
+    env.script->next(operation::create, fails());
     for (const auto attempts : {1U, 2U}) {
-        on.ready();
-        BOOST_TEST(on.script->count(operation::create) == attempts);
+        env.ready();
+        BOOST_TEST(env.script->count(operation::create) == attempts);
         BOOST_TEST(!acquiring.done());
-        on.script->notify_suspended(connection_refused);
-        on.script->notify_reconnected();
+        env.script->notify_suspended(connection_refused);
+        env.script->notify_reconnected();
     }
-    acquiring.get(on.io()) = {};
-    finish_cleanup(on);
+    acquiring.get(env.io()) = {};
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(request_under_way_is_not_repeated_when_contact_is_regained)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::wait, step::hold());
-    on.script->next(operation::create, fails());
-    on.script->next(operation::create, step::hold());
-    auto acquiring = on.start(on.locker->acquire("k", {.retry = every_second}));
-    on.advance_by_steps(2s, 100ms);
-    BOOST_TEST(on.script->count(operation::create) == 2U);
-    on.script->notify_suspended(connection_refused);
-    on.script->notify_reconnected();
-    on.ready();
-    BOOST_TEST(on.script->count(operation::create) == 2U);
-    on.locker.reset();
-    COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
-    finish_cleanup(on);
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::wait, step::hold());
+    env.script->next(operation::create, fails());
+    env.script->next(operation::create, step::hold());
+    auto acquiring = env.start(env.locker->acquire("k", {.retry = every_second}));
+    env.advance_by_steps(2s, 100ms);
+    BOOST_TEST(env.script->count(operation::create) == 2U);
+    env.script->notify_suspended(connection_refused);
+    env.script->notify_reconnected();
+    env.ready();
+    BOOST_TEST(env.script->count(operation::create) == 2U);
+    env.locker.reset();
+    COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(env.io()));
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless_the_backend_keeps_a_queue)
 {
     for (const bool fifo : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
-        auto can = on.script->capabilities();
+        virtual_fixture env(backend_kind::scripted);
+        auto can = env.script->capabilities();
         can.fifo = fifo;
-        on.script->set_capabilities(can);
-        on.locker.emplace(on.script);
-        on.script->always(operation::wait, step::hold());
-        on.script->next(operation::create, step::busy());
-        auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h)}));
-        on.ready();
-        on.script->notify_suspended(connection_refused);
-        on.script->notify_reconnected();
-        on.ready();
+        env.script->set_capabilities(can);
+        env.locker.emplace(env.script);
+        env.script->always(operation::wait, step::hold());
+        env.script->next(operation::create, step::busy());
+        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1h)}));
+        env.ready();
+        env.script->notify_suspended(connection_refused);
+        env.script->notify_reconnected();
+        env.ready();
         BOOST_TEST(acquiring.done() == !fifo);
-        on.locker.reset();
+        env.locker.reset();
         if (fifo)
-            COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(on.io()));
+            COLOCK_THROWS(create_error, errc::shutting_down, acquiring.get(env.io()));
         else
-            acquiring.get(on.io()) = {};
-        finish_cleanup(on);
+            acquiring.get(env.io()) = {};
+        finish_cleanup(env);
     }
 }
 
 BOOST_AUTO_TEST_CASE(every_one_of_many_waiters_asks_again_when_contact_is_regained)
 {
     constexpr unsigned number_of_keys = 3000;
-    virtual_fixture on(backend_kind::scripted);
-    auto can = on.script->capabilities();
+    virtual_fixture env(backend_kind::scripted);
+    auto can = env.script->capabilities();
     can.fifo = false;
-    on.script->set_capabilities(can);
-    on.locker.emplace(on.script);
-    on.script->always(operation::wait, step::hold());
-    on.script->always(operation::create, step::busy());
+    env.script->set_capabilities(can);
+    env.locker.emplace(env.script);
+    env.script->always(operation::wait, step::hold());
+    env.script->always(operation::create, step::busy());
     std::vector<running<lock>> acquiring;
     for (unsigned i = 0; i < number_of_keys; ++i)
-        acquiring.push_back(on.start(on.locker->acquire(std::to_string(i), {.retry = retry_policy::fixed(1h)})));
-    on.ready();
-    BOOST_TEST(on.script->count(operation::create) == number_of_keys);
+        acquiring.push_back(env.start(env.locker->acquire(std::to_string(i), {.retry = retry_policy::fixed(1h)})));
+    env.ready();
+    BOOST_TEST(env.script->count(operation::create) == number_of_keys);
     // Contact that is regained a second time, before the first wake-ups are over, loses none of them.
     for (int times = 0; times < 2; ++times) {
-        on.script->notify_suspended(connection_refused);
-        on.script->notify_reconnected();
+        env.script->notify_suspended(connection_refused);
+        env.script->notify_reconnected();
     }
-    on.ready();
-    BOOST_TEST(on.script->count(operation::create) >= 2 * number_of_keys);
-    BOOST_TEST(on.script->count(operation::create) <= 3 * number_of_keys);
-    on.locker.reset();
+    env.ready();
+    BOOST_TEST(env.script->count(operation::create) >= 2 * number_of_keys);
+    BOOST_TEST(env.script->count(operation::create) <= 3 * number_of_keys);
+    env.locker.reset();
     for (auto& each : acquiring)
-        COLOCK_THROWS(create_error, errc::shutting_down, each.get(on.io()));
-    finish_cleanup(on);
+        COLOCK_THROWS(create_error, errc::shutting_down, each.get(env.io()));
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
@@ -272,24 +272,24 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
         for (const auto how : {end::by_number, end::by_time}) {
             BOOST_TEST_CONTEXT(each.name << (how == end::by_time ? ", by time" : ", by number"))
             {
-                virtual_fixture on(backend_kind::scripted);
-                on.script->always(operation::wait, step::hold());
+                virtual_fixture env(backend_kind::scripted);
+                env.script->always(operation::wait, step::hold());
                 for (const auto& one : each.creates)
-                    on.script->next(operation::create, one);
-                auto head = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(24h)}));
-                on.ready();
-                auto behind_it = on.start(on.locker->acquire(
+                    env.script->next(operation::create, one);
+                auto head = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(24h)}));
+                env.ready();
+                auto behind_it = env.start(env.locker->acquire(
                     "k", {.retry = how == end::by_time ? retry_policy::forever().total_time(50s)
                                                        : retry_policy::fixed(15s).jitter(0).times(3)}));
-                on.ready();
+                env.ready();
                 if (each.trouble)
-                    on.script->notify_unreachable(each.trouble, "here:1");
-                on.advance_by_steps(70s, 1s);
+                    env.script->notify_unreachable(each.trouble, "here:1");
+                env.advance_by_steps(70s, 1s);
                 BOOST_TEST_REQUIRE(behind_it.done());
-                BOOST_TEST(result_of(on, behind_it) == each.expected);
-                on.locker.reset();
-                COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-                finish_cleanup(on);
+                BOOST_TEST(result_of(env, behind_it) == each.expected);
+                env.locker.reset();
+                COLOCK_THROWS(create_error, errc::shutting_down, head.get(env.io()));
+                finish_cleanup(env);
             }
         }
     }
@@ -297,11 +297,11 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
 
 BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::create, step::hold());
-    auto head = on.start(on.locker->acquire("k"));
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::create, step::hold());
+    auto head = env.start(env.locker->acquire("k"));
     const auto check = [&](acquire_options options) {
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(on.acquire("k", std::move(options))); });
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(env.acquire("k", std::move(options))); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST((thrown->code() == errc::retry_exhausted));
         BOOST_TEST(thrown->detail() == "another caller of this locker is first");
@@ -311,135 +311,135 @@ BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
     check({.retry = retry_policy::fixed(1ms).times(2)});
     check({.mode = lock_mode::shared, .retry = retry_policy::never()});
     COLOCK_THROWS(retry_error, errc::retry_exhausted,
-        on.run(on.locker->acquire_all({"k", "z"}, {.retry = retry_policy::never()})));
-    BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+        env.run(env.locker->acquire_all({"k", "z"}, {.retry = retry_policy::never()})));
+    BOOST_TEST(!env.run(env.locker->try_acquire("k")).has_value());
     // A known cause of failure is reported nevertheless.
-    on.script->notify_suspended(connection_refused);
-    COLOCK_THROWS(create_error, errc::unavailable, on.acquire("k", {.retry = retry_policy::never()}));
-    on.script->notify_reconnected();
-    on.script->reset();
-    while (on.script->deliver())
-        on.ready();
-    head.get(on.io()) = {};
-    finish_cleanup(on);
+    env.script->notify_suspended(connection_refused);
+    COLOCK_THROWS(create_error, errc::unavailable, env.acquire("k", {.retry = retry_policy::never()}));
+    env.script->notify_reconnected();
+    env.script->reset();
+    while (env.script->deliver())
+        env.ready();
+    head.get(env.io()) = {};
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(request_is_not_overdue_for_twice_the_longest_recent_answer_time)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::wait, step::hold());
-    const auto end_of_one = [&] { return on.start(on.locker->acquire("k", {.retry = retry_policy::never()})); };
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::wait, step::hold());
+    const auto end_of_one = [&] { return env.start(env.locker->acquire("k", {.retry = retry_policy::never()})); };
     const auto check = [&](lease_clock::duration young, lease_clock::duration old) {
-        on.script->next(operation::create, step::hold());
-        auto head = on.start(on.locker->acquire("k"));
-        on.advance(young);
+        env.script->next(operation::create, step::hold());
+        auto head = env.start(env.locker->acquire("k"));
+        env.advance(young);
         auto one = end_of_one();
-        on.ready();
+        env.ready();
         BOOST_TEST_REQUIRE(one.done());
-        BOOST_TEST(result_of(on, one) == "busy: another caller of this locker is first");
-        BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
-        on.advance(old - young);
+        BOOST_TEST(result_of(env, one) == "busy: another caller of this locker is first");
+        BOOST_TEST(!env.run(env.locker->try_acquire("k")).has_value());
+        env.advance(old - young);
         one = end_of_one();
-        on.ready();
+        env.ready();
         BOOST_TEST_REQUIRE(one.done());
-        BOOST_TEST(result_of(on, one) == "unavailable: the backend had not answered when the retry policy ended");
-        COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("k")));
-        on.script->discard();
-        on.advance(3s);
-        head.get(on.io()) = {};
-        on.ready();
+        BOOST_TEST(result_of(env, one) == "unavailable: the backend had not answered when the retry policy ended");
+        COLOCK_THROWS(create_error, errc::unavailable, env.run(env.locker->try_acquire("k")));
+        env.script->discard();
+        env.advance(3s);
+        head.get(env.io()) = {};
+        env.ready();
     };
     check(0ms, 1s);
-    on.script->next(operation::create, step::pass().delay(3s));
-    auto slow = on.start(on.locker->acquire("other"));
-    on.advance(3s);
-    slow.get(on.io()) = {};
-    on.ready();
+    env.script->next(operation::create, step::pass().delay(3s));
+    auto slow = env.start(env.locker->acquire("other"));
+    env.advance(3s);
+    slow.get(env.io()) = {};
+    env.ready();
     check(5s, 7s);
     // After sixteen more answers the slow one does not count any more.
     for (int n = 0; n < 16; ++n)
-        on.acquire("other") = {};
+        env.acquire("other") = {};
     check(0ms, 1s);
-    finish_cleanup(on);
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(waiter_behind_an_unanswered_head_does_not_report_busy)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::wait, step::hold());
-    on.script->next(operation::create, step::busy());
-    on.script->next(operation::create, step::hold());
-    auto head = on.start(on.locker->acquire("k", {.retry = every_second}));
-    auto behind_it = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
-    on.advance_by_steps(10s, 100ms);
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::wait, step::hold());
+    env.script->next(operation::create, step::busy());
+    env.script->next(operation::create, step::hold());
+    auto head = env.start(env.locker->acquire("k", {.retry = every_second}));
+    auto behind_it = env.start(env.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
+    env.advance_by_steps(10s, 100ms);
     BOOST_TEST_REQUIRE(behind_it.done());
-    BOOST_TEST(result_of(on, behind_it) == "unavailable: the backend had not answered when the retry policy ended");
-    on.locker.reset();
-    COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-    finish_cleanup(on);
+    BOOST_TEST(result_of(env, behind_it) == "unavailable: the backend had not answered when the retry policy ended");
+    env.locker.reset();
+    COLOCK_THROWS(create_error, errc::shutting_down, head.get(env.io()));
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(requests_that_the_policy_does_not_count_are_reported_separately)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::create, step::busy());
-    on.script->always(operation::wait, step::hold());
-    auto acquiring = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(1)}));
-    on.ready();
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::create, step::busy());
+    env.script->always(operation::wait, step::hold());
+    auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy(every_second).times(1)}));
+    env.ready();
     // The waiter is woken once between the two attempts that count.
-    on.script->deliver();
-    on.advance_by_steps(2s, 100ms);
+    env.script->deliver();
+    env.advance_by_steps(2s, 100ms);
     BOOST_TEST_REQUIRE(acquiring.done());
-    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(acquiring.get(on.io())); });
+    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(acquiring.get(env.io())); });
     BOOST_TEST_REQUIRE(thrown.has_value());
     BOOST_TEST(thrown->attempts() == 3U);
     BOOST_TEST(thrown->counted_attempts() == 2U);
     BOOST_TEST(std::string_view(thrown->what()).find("(3 requests, 2 attempts counted by the retry policy, ") !=
                std::string_view::npos);
-    finish_cleanup(on);
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(lock_held_by_the_same_locker_is_busy)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->next(operation::create, fails());
-    auto first = on.start(on.locker->acquire("k", {.retry = every_second}));
-    auto second = on.start(on.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
-    on.advance_by_steps(10s, 500ms);
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create, fails());
+    auto first = env.start(env.locker->acquire("k", {.retry = every_second}));
+    auto second = env.start(env.locker->acquire("k", {.retry = retry_policy(every_second).times(4)}));
+    env.advance_by_steps(10s, 500ms);
     BOOST_TEST_REQUIRE(first.done());
     BOOST_TEST_REQUIRE(second.done());
-    auto held = first.get(on.io());
-    BOOST_TEST(result_of(on, second).starts_with("busy"));
-    BOOST_TEST(!on.run(on.locker->try_acquire("k")).has_value());
+    auto held = first.get(env.io());
+    BOOST_TEST(result_of(env, second).starts_with("busy"));
+    BOOST_TEST(!env.run(env.locker->try_acquire("k")).has_value());
     held = {};
-    finish_cleanup(on);
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_CASE(try_behind_a_failing_head_is_not_reported_as_busy)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::wait, step::hold());
-    const auto try_it = [&] { return on.run(on.locker->try_acquire("k")).has_value() ? "granted" : "busy"; };
-    on.script->next(operation::create, step::hold());
-    auto head = on.start(on.locker->acquire("k", {.retry = every_second}));
-    on.ready();
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::wait, step::hold());
+    const auto try_it = [&] { return env.run(env.locker->try_acquire("k")).has_value() ? "granted" : "busy"; };
+    env.script->next(operation::create, step::hold());
+    auto head = env.start(env.locker->acquire("k", {.retry = every_second}));
+    env.ready();
     BOOST_TEST(try_it() == "busy");
-    on.script->notify_unreachable(no_connection(), "here:1");
+    env.script->notify_unreachable(no_connection(), "here:1");
     COLOCK_THROWS(create_error, errc::unavailable, try_it());
-    on.script->notify_ready();
-    on.script->always(operation::create, fails());
-    on.script->discard();
-    on.advance(5s);
+    env.script->notify_ready();
+    env.script->always(operation::create, fails());
+    env.script->discard();
+    env.advance(5s);
     const auto thrown = thrown_by<create_error>([&] { try_it(); });
     BOOST_TEST_REQUIRE(thrown.has_value());
     BOOST_TEST((thrown->code() == errc::unavailable));
     BOOST_TEST((thrown->cause() == connection_refused));
-    on.script->always(operation::create, step::busy());
-    on.advance(2s);
+    env.script->always(operation::create, step::busy());
+    env.advance(2s);
     BOOST_TEST(try_it() == "busy");
-    on.locker.reset();
-    COLOCK_THROWS(create_error, errc::shutting_down, head.get(on.io()));
-    finish_cleanup(on);
+    env.locker.reset();
+    COLOCK_THROWS(create_error, errc::shutting_down, head.get(env.io()));
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -26,22 +26,22 @@ lease_clock::time_point early_end_of(std::chrono::milliseconds ttl, lease_clock:
 BOOST_AUTO_TEST_CASE(every_kind_of_lease_is_shortened_by_the_lead)
 {
     for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        on.script->set_max_clock_lead(lead);
+        virtual_fixture env(kind);
+        env.script->set_max_clock_lead(lead);
         const auto start = lease_clock::now();
-        auto acquired = on.acquire("acquired", {.ttl = 30s});
+        auto acquired = env.acquire("acquired", {.ttl = 30s});
         BOOST_TEST(about(acquired.expires_at(), early_end_of(30s, start)));
-        const auto tried = on.run(on.locker->try_acquire("tried", {.ttl = 30s})).value();
+        const auto tried = env.run(env.locker->try_acquire("tried", {.ttl = 30s})).value();
         BOOST_TEST(about(tried.expires_at(), early_end_of(30s, start)));
-        const auto all = on.run(on.locker->acquire_all({"all/1", "all/2"}, {.ttl = 30s}));
+        const auto all = env.run(env.locker->acquire_all({"all/1", "all/2"}, {.ttl = 30s}));
         for (const auto& each : all.locks())
             BOOST_TEST(about(each.expires_at(), early_end_of(30s, start)));
-        auto waiting = on.start(on.locker->acquire("acquired", {.ttl = 1min}));
-        on.ready();
+        auto waiting = env.start(env.locker->acquire("acquired", {.ttl = 1min}));
+        env.ready();
         acquired = {};
-        auto handed_over = waiting.get(on.io());
+        auto handed_over = waiting.get(env.io());
         BOOST_TEST(about(handed_over.expires_at(), early_end_of(1min, start)));
-        const auto adopted = on.run(on.locker->adopt(on.run(handed_over.detach()), {.ttl = 2min}));
+        const auto adopted = env.run(env.locker->adopt(env.run(handed_over.detach()), {.ttl = 2min}));
         BOOST_TEST(about(adopted.expires_at(), early_end_of(2min, start)));
     }
 }
@@ -49,122 +49,122 @@ BOOST_AUTO_TEST_CASE(every_kind_of_lease_is_shortened_by_the_lead)
 BOOST_AUTO_TEST_CASE(an_extension_counts_the_lead_from_its_request_on)
 {
     for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        on.script->set_max_clock_lead(lead);
-        auto held = on.acquire("k", {.ttl = 30s});
+        virtual_fixture env(kind);
+        env.script->set_max_clock_lead(lead);
+        auto held = env.acquire("k", {.ttl = 30s});
         const auto sent = lease_clock::now();
         lease_clock::time_point meanwhile;
-        on.script->next(operation::extend, step::pass().before([&] { meanwhile = held.expires_at(); }));
-        on.run(held.extend(20s));
+        env.script->next(operation::extend, step::pass().before([&] { meanwhile = held.expires_at(); }));
+        env.run(held.extend(20s));
         BOOST_TEST(about(meanwhile, early_end_of(20s, sent)));
         BOOST_TEST(about(held.expires_at(), early_end_of(20s, sent)));
-        on.run(held.extend(1min));
+        env.run(held.extend(1min));
         BOOST_TEST(about(held.expires_at(), early_end_of(1min, sent)));
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_lead_that_appears_counts_from_the_next_renewal_on)
 {
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     const auto start = lease_clock::now();
-    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.script->set_max_clock_lead(lead);
+    const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.script->set_max_clock_lead(lead);
     BOOST_TEST(about(held.expires_at(), end_of(30s, start)));
-    on.advance(11s);
-    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
+    env.advance(11s);
+    BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 1U);
     BOOST_TEST(about(held.expires_at(), early_end_of(30s, start + 11s)));
-    on.script->set_max_clock_lead(0s);
-    on.advance(11s);
-    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 2U);
+    env.script->set_max_clock_lead(0s);
+    env.advance(11s);
+    BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 2U);
     BOOST_TEST(about(held.expires_at(), end_of(30s, start + 22s)));
 }
 
 BOOST_AUTO_TEST_CASE(lock_is_lost_earlier_by_the_clock_lead)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->set_max_clock_lead(lead);
-    auto held = on.acquire("k", {.ttl = 30s});
-    auto lost = on.start(held.lost());
-    on.advance_by_steps(24s, 1s);
+    virtual_fixture env(backend_kind::scripted);
+    env.script->set_max_clock_lead(lead);
+    auto held = env.acquire("k", {.ttl = 30s});
+    auto lost = env.start(held.lost());
+    env.advance_by_steps(24s, 1s);
     BOOST_TEST(held.held());
-    on.advance(1s);
+    env.advance(1s);
     BOOST_TEST(!held.held());
     BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
-    on.wind_down();
-    on.check_clean();
+    BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(grant_that_the_lead_makes_too_short_is_released)
 {
     for (const bool granted : {true, false}) {
-        virtual_fixture on(backend_kind::scripted);
-        on.script->set_max_clock_lead(lead);
+        virtual_fixture env(backend_kind::scripted);
+        env.script->set_max_clock_lead(lead);
         // The locker may use 24.7 s of 30 s, and a tenth must be left.
-        check_late_grant(on, granted ? 20s : 22s, granted);
+        check_late_grant(env, granted ? 20s : 22s, granted);
     }
 }
 
 BOOST_AUTO_TEST_CASE(body_stops_earlier_by_the_clock_lead)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->set_max_clock_lead(lead);
+    virtual_fixture env(backend_kind::scripted);
+    env.script->set_max_clock_lead(lead);
     const auto start = lease_clock::now();
     lease_clock::time_point stopped;
-    auto working = on.start(
-        on.locker->with_lock("k", {.ttl = 30s, .renewal = renewal::manual}, [&stopped]() -> asio::awaitable<void> {
+    auto working = env.start(
+        env.locker->with_lock("k", {.ttl = 30s, .renewal = renewal::manual}, [&stopped]() -> asio::awaitable<void> {
             try {
                 co_await sleep_for(1h);
             } catch (const boost::system::system_error&) {
                 stopped = lease_clock::now();
             }
         }));
-    on.advance_by_steps(26s, 50ms);
+    env.advance_by_steps(26s, 50ms);
     BOOST_TEST_REQUIRE(working.done());
-    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
     BOOST_TEST(about(stopped, early_end_of(30s, start) - 1s));
-    on.wind_down();
-    on.check_clean();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_ttl_below_four_leads_is_refused)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("held", {.ttl = 10s});
-    auto moved = on.acquire("moved", {.ttl = 19'999ms});
-    const auto ticket = on.run(moved.detach());
-    auto group = on.run(on.locker->acquire_all({"a", "b"}, {.ttl = 1min}));
-    on.script->set_max_clock_lead(lead);
-    const auto refused = [&](auto call) { COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(call())); };
-    refused([&] { return on.locker->acquire("k", {.ttl = 19'999ms}); });
-    refused([&] { return on.locker->try_acquire("k", {.ttl = 1s}); });
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("held", {.ttl = 10s});
+    auto moved = env.acquire("moved", {.ttl = 19'999ms});
+    const auto ticket = env.run(moved.detach());
+    auto group = env.run(env.locker->acquire_all({"a", "b"}, {.ttl = 1min}));
+    env.script->set_max_clock_lead(lead);
+    const auto refused = [&](auto call) { COLOCK_THROWS(validation_error, errc::invalid_ttl, env.run(call())); };
+    refused([&] { return env.locker->acquire("k", {.ttl = 19'999ms}); });
+    refused([&] { return env.locker->try_acquire("k", {.ttl = 1s}); });
     refused([&] { return held.extend(19'999ms); });
     refused([&] { return group.extend(1s); });
-    refused([&] { return on.locker->group(group.id()).extend(1s); });
-    refused([&] { return on.locker->adopt(ticket); });
-    BOOST_TEST(on.acquire("k", {.ttl = 20s}).held());
-    on.run(held.extend(20s));
-    COLOCK_THROWS(validation_error, errc::invalid_ttl, colock::locker(on.script, {.ttl = 19'999ms}));
-    colock::locker ample(on.script, {.ttl = 20s});
+    refused([&] { return env.locker->group(group.id()).extend(1s); });
+    refused([&] { return env.locker->adopt(ticket); });
+    BOOST_TEST(env.acquire("k", {.ttl = 20s}).held());
+    env.run(held.extend(20s));
+    COLOCK_THROWS(validation_error, errc::invalid_ttl, colock::locker(env.script, {.ttl = 19'999ms}));
+    colock::locker ample(env.script, {.ttl = 20s});
     // The locker may use 14.8 s of 20 s.
-    COLOCK_THROWS(
-        validation_error, errc::invalid_options, colock::locker(on.script, {.ttl = 20s, .minimum_validity = 14'798ms}));
-    colock::locker demanding(on.script, {.ttl = 20s, .minimum_validity = 14'797ms});
+    COLOCK_THROWS(validation_error, errc::invalid_options,
+        colock::locker(env.script, {.ttl = 20s, .minimum_validity = 14'798ms}));
+    colock::locker demanding(env.script, {.ttl = 20s, .minimum_validity = 14'797ms});
 }
 
 BOOST_AUTO_TEST_CASE(a_renewal_before_max_hold_asks_for_no_ttl_below_four_leads)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->set_max_clock_lead(lead);
+    virtual_fixture env(backend_kind::scripted);
+    env.script->set_max_clock_lead(lead);
     const auto start = lease_clock::now();
-    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
-    on.advance_by_steps(16s, 1s);
-    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
+    const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
+    env.advance_by_steps(16s, 1s);
+    BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 1U);
     const auto ends = held.expires_at();
     BOOST_TEST(about(ends, early_end_of(25s, start + 10s)));
     // At the next renewal, `max_hold` leaves 15 s. The clock lead would shorten such a lease too much.
-    on.advance_by_steps(10s, 1s);
-    BOOST_TEST(on.script->count(operation::extend) == 1U);
+    env.advance_by_steps(10s, 1s);
+    BOOST_TEST(env.script->count(operation::extend) == 1U);
     BOOST_TEST((held.expires_at() == ends));
 }
 

@@ -31,16 +31,16 @@ BOOST_AUTO_TEST_SUITE(counters)
 BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k");
-        BOOST_TEST(on.locker->stats().attempts == 1U);
+        virtual_fixture env(kind);
+        auto held = env.acquire("k");
+        BOOST_TEST(env.locker->stats().attempts == 1U);
         for (const auto wait : {9s, 3s}) {
-            auto waiting = on.start(on.locker->acquire("k", {.retry = rarely}));
-            on.advance(wait);
+            auto waiting = env.start(env.locker->acquire("k", {.retry = rarely}));
+            env.advance(wait);
             held = {};
-            held = waiting.get(on.io());
+            held = waiting.get(env.io());
         }
-        const auto stats = on.locker->stats();
+        const auto stats = env.locker->stats();
         BOOST_TEST(stats.grants == 3U);
         BOOST_TEST(stats.waits == 2U);
         BOOST_TEST((stats.waited_total >= 12s));
@@ -52,86 +52,86 @@ BOOST_AUTO_TEST_CASE(every_attempt_and_every_wait_is_counted)
 BOOST_AUTO_TEST_CASE(an_explicit_extension_is_no_renewal)
 {
     const auto counts = std::make_shared<counting_observer>();
-    virtual_fixture on(backend_kind::scripted, {.observer = counts});
-    auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
-    on.run(held.extend(1h));
-    on.script->next(operation::extend, step::fail(errc::unavailable));
-    COLOCK_THROWS(extend_error, errc::unavailable, on.run(held.extend(1h)));
-    BOOST_TEST(on.locker->stats().renewals == 0U);
-    BOOST_TEST(on.locker->stats().renewal_errors == 0U);
+    virtual_fixture env(backend_kind::scripted, {.observer = counts});
+    auto held = env.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
+    env.run(held.extend(1h));
+    env.script->next(operation::extend, step::fail(errc::unavailable));
+    COLOCK_THROWS(extend_error, errc::unavailable, env.run(held.extend(1h)));
+    BOOST_TEST(env.locker->stats().renewals == 0U);
+    BOOST_TEST(env.locker->stats().renewal_errors == 0U);
     BOOST_TEST(counts->renewals == 0);
 }
 
 BOOST_AUTO_TEST_CASE(expiry_detected_by_an_extension_is_a_loss)
 {
-    virtual_fixture on;
-    auto held = on.acquire("k", {.ttl = 10s});
-    on.clock.skip(20s);
-    COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
-    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
-    BOOST_TEST(on.locker->stats().held == 0U);
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 10s});
+    env.clock.skip(20s);
+    COLOCK_THROWS(extend_error, errc::not_held, env.run(held.extend(10s)));
+    BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
+    BOOST_TEST(env.locker->stats().held == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(expired_lock_is_not_counted_as_held)
 {
-    virtual_fixture on;
-    const auto expiring = on.acquire("k", {.ttl = 10s});
-    const auto endless = on.acquire("l", {.ttl = 0ms});
-    BOOST_TEST(on.locker->stats().held == 2U);
-    on.clock.skip(20s);
-    BOOST_TEST(on.locker->stats().held == 1U);
-    BOOST_TEST(on.locker->held_locks().size() == 1U);
+    virtual_fixture env;
+    const auto expiring = env.acquire("k", {.ttl = 10s});
+    const auto endless = env.acquire("l", {.ttl = 0ms});
+    BOOST_TEST(env.locker->stats().held == 2U);
+    env.clock.skip(20s);
+    BOOST_TEST(env.locker->stats().held == 1U);
+    BOOST_TEST(env.locker->held_locks().size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(expiry_of_a_renewed_lock_is_detected_without_a_waiting_coroutine)
 {
-    virtual_fixture on(backend_kind::scripted);
-    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.script->always(operation::extend, step::fail(errc::unavailable));
-    on.advance_by_steps(31s, 500ms);
-    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
-    BOOST_TEST(on.locker->stats().renewal_errors > 0U);
-    BOOST_TEST(on.script->count(operation::release) == 1U);
+    virtual_fixture env(backend_kind::scripted);
+    const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.script->always(operation::extend, step::fail(errc::unavailable));
+    env.advance_by_steps(31s, 500ms);
+    BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
+    BOOST_TEST(env.locker->stats().renewal_errors > 0U);
+    BOOST_TEST(env.script->count(operation::release) == 1U);
     // The renewal is tried again every second.
-    BOOST_TEST(on.script->count(operation::extend) >= 15U);
-    BOOST_TEST(on.script->count(operation::extend) <= 21U);
+    BOOST_TEST(env.script->count(operation::extend) >= 15U);
+    BOOST_TEST(env.script->count(operation::extend) <= 21U);
 }
 
 BOOST_AUTO_TEST_CASE(renewal_that_is_unanswered_when_the_lease_ends_is_counted_once)
 {
-    virtual_fixture on(backend_kind::scripted);
-    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.script->next(operation::extend, step::hold());
-    on.advance_by_steps(31s, 500ms);
-    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
-    BOOST_TEST(on.locker->stats().renewal_errors == 1U);
-    BOOST_TEST(on.script->deliver());
-    on.ready();
-    BOOST_TEST(on.locker->stats().renewal_errors == 1U);
-    BOOST_TEST(on.locker->stats().renewals == 0U);
+    virtual_fixture env(backend_kind::scripted);
+    const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.script->next(operation::extend, step::hold());
+    env.advance_by_steps(31s, 500ms);
+    BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
+    BOOST_TEST(env.locker->stats().renewal_errors == 1U);
+    BOOST_TEST(env.script->deliver());
+    env.ready();
+    BOOST_TEST(env.locker->stats().renewal_errors == 1U);
+    BOOST_TEST(env.locker->stats().renewals == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(renewal_that_is_unanswered_at_a_shutdown_is_no_error)
 {
-    virtual_fixture on(backend_kind::scripted);
-    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.script->next(operation::extend, step::hold());
-    on.advance_by_steps(11s, 500ms);
-    BOOST_TEST(on.script->count(operation::extend) == 1U);
-    auto closing = on.start(on.locker->shutdown());
-    on.ready();
-    BOOST_TEST(on.locker->stats().lost(lost_reason::shutting_down) == 1U);
-    BOOST_TEST(on.locker->stats().renewal_errors == 0U);
-    BOOST_TEST(on.script->deliver());
-    static_cast<void>(closing.get(on.io()));
+    virtual_fixture env(backend_kind::scripted);
+    const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.script->next(operation::extend, step::hold());
+    env.advance_by_steps(11s, 500ms);
+    BOOST_TEST(env.script->count(operation::extend) == 1U);
+    auto closing = env.start(env.locker->shutdown());
+    env.ready();
+    BOOST_TEST(env.locker->stats().lost(lost_reason::shutting_down) == 1U);
+    BOOST_TEST(env.locker->stats().renewal_errors == 0U);
+    BOOST_TEST(env.script->deliver());
+    static_cast<void>(closing.get(env.io()));
 }
 
 BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
 {
-    virtual_fixture on;
-    auto plain = on.acquire("p", {.ttl = 0ms, .renewal = renewal::automatic});
-    auto group = on.run(on.locker->acquire_all({"a", "b"}, {.ttl = 20s, .mode = lock_mode::shared}));
-    const auto held = on.locker->held_locks();
+    virtual_fixture env;
+    auto plain = env.acquire("p", {.ttl = 0ms, .renewal = renewal::automatic});
+    auto group = env.run(env.locker->acquire_all({"a", "b"}, {.ttl = 20s, .mode = lock_mode::shared}));
+    const auto held = env.locker->held_locks();
     BOOST_TEST_REQUIRE(held.size() == 3U);
     for (const auto& each : held) {
         const bool in_group = each.key != "p";
@@ -143,44 +143,44 @@ BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
     }
     BOOST_TEST(held[1].group == held[2].group);
     // The timer runs for the locks of the group only, because another process may have extended them by the group's id.
-    BOOST_TEST(!on.idle());
+    BOOST_TEST(!env.idle());
     group = {};
-    on.ready();
-    BOOST_TEST(on.idle());
+    env.ready();
+    BOOST_TEST(env.idle());
 }
 
 BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
 {
     for (const bool by_shutdown : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
-        std::optional<colock::locker> second(on.backend());
-        on.locker.reset();
-        on.ready();
-        BOOST_TEST(on.script->count(operation::close) == 0U);
+        virtual_fixture env(backend_kind::scripted);
+        std::optional<colock::locker> second(env.backend());
+        env.locker.reset();
+        env.ready();
+        BOOST_TEST(env.script->count(operation::close) == 0U);
         if (by_shutdown)
-            on.run(second->shutdown());
-        BOOST_TEST(on.script->count(operation::close) == (by_shutdown ? 1U : 0U));
+            env.run(second->shutdown());
+        BOOST_TEST(env.script->count(operation::close) == (by_shutdown ? 1U : 0U));
         second.reset();
-        on.ready();
-        BOOST_TEST(on.script->count(operation::close) == 1U);
+        env.ready();
+        BOOST_TEST(env.script->count(operation::close) == 1U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(unsettled_locks_of_a_shutdown_are_counted_as_unproven)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
-    on.script->next(operation::release, step::hold());
-    auto shutdown = on.start(on.locker->shutdown(1s));
-    on.advance(2s);
-    const auto report = shutdown.get(on.io());
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
+    env.script->next(operation::release, step::hold());
+    auto shutdown = env.start(env.locker->shutdown(1s));
+    env.advance(2s);
+    const auto report = shutdown.get(env.io());
     BOOST_TEST(report.unproven == 1U);
-    const auto stats = on.locker->stats();
+    const auto stats = env.locker->stats();
     BOOST_TEST(stats.settled == 1U);
     BOOST_TEST(stats.unproven == 1U);
     BOOST_TEST(stats.releases == 0U);
-    on.script->deliver();
-    on.ready();
+    env.script->deliver();
+    env.ready();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -189,60 +189,60 @@ BOOST_AUTO_TEST_SUITE(at_once)
 
 BOOST_AUTO_TEST_CASE(a_release_that_fails_at_once_is_settled)
 {
-    virtual_fixture on(backend_kind::immediate);
-    auto held = on.acquire("k");
-    on.script->next(operation::release, step::fail(errc::unavailable));
-    on.run(held.release());
-    BOOST_TEST(on.stored().size() == 1U);
-    BOOST_TEST(on.locker->stats().settling == 1U);
-    BOOST_TEST(on.locker->stats().releases == 0U);
+    virtual_fixture env(backend_kind::immediate);
+    auto held = env.acquire("k");
+    env.script->next(operation::release, step::fail(errc::unavailable));
+    env.run(held.release());
+    BOOST_TEST(env.stored().size() == 1U);
+    BOOST_TEST(env.locker->stats().settling == 1U);
+    BOOST_TEST(env.locker->stats().releases == 0U);
     held = {};
-    on.wind_down();
-    BOOST_TEST(on.locker->stats().settled == 1U);
-    BOOST_TEST(on.locker->stats().unproven == 0U);
-    on.check_clean();
+    env.wind_down();
+    BOOST_TEST(env.locker->stats().settled == 1U);
+    BOOST_TEST(env.locker->stats().unproven == 0U);
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_claim_in_doubt_is_abandoned)
 {
-    virtual_fixture on(backend_kind::immediate);
-    on.script->next(operation::create, step::lose_reply());
-    auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0)}));
-    on.advance(2s);
-    auto held = waiting.get(on.io());
+    virtual_fixture env(backend_kind::immediate);
+    env.script->next(operation::create, step::lose_reply());
+    auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1s).jitter(0)}));
+    env.advance(2s);
+    auto held = waiting.get(env.io());
     held = {};
-    on.ready();
-    BOOST_TEST(on.script->count(operation::release) == 0U);
-    BOOST_TEST(on.script->count(operation::abandon) == 1U);
-    on.check_clean();
+    env.ready();
+    BOOST_TEST(env.script->count(operation::release) == 0U);
+    BOOST_TEST(env.script->count(operation::abandon) == 1U);
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(lost_completes_when_the_lock_is_released)
 {
     for (const auto ttl : {0ms, 30'000ms}) {
-        virtual_fixture on;
-        auto held = on.acquire("k", {.ttl = ttl});
-        auto lost = on.start(held.lost());
-        on.ready();
-        on.run(held.release());
-        on.ready();
+        virtual_fixture env;
+        auto held = env.acquire("k", {.ttl = ttl});
+        auto lost = env.start(held.lost());
+        env.ready();
+        env.run(held.release());
+        env.ready();
         BOOST_TEST_REQUIRE(lost.done());
-        BOOST_TEST((lost.get(on.io()) == lost_reason::released));
-        BOOST_TEST((on.run(held.lost()) == lost_reason::released));
+        BOOST_TEST((lost.get(env.io()) == lost_reason::released));
+        BOOST_TEST((env.run(held.lost()) == lost_reason::released));
     }
-    virtual_fixture on;
-    auto held = on.acquire("k");
-    on.run(held.release());
-    BOOST_TEST((on.run(held.lost()) == lost_reason::released));
+    virtual_fixture env;
+    auto held = env.acquire("k");
+    env.run(held.release());
+    BOOST_TEST((env.run(held.lost()) == lost_reason::released));
 }
 
 BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 {
     const auto counts = std::make_shared<counting_observer>();
-    virtual_fixture on(backend_kind::memory, {.observer = counts});
-    auto held = on.acquire("k");
-    on.run(held.release());
-    held = on.acquire("k");
+    virtual_fixture env(backend_kind::memory, {.observer = counts});
+    auto held = env.acquire("k");
+    env.run(held.release());
+    held = env.acquire("k");
     held = {};
     BOOST_TEST(counts->releases == 2);
 }
@@ -250,15 +250,15 @@ BOOST_AUTO_TEST_CASE(plain_release_is_reported_to_the_observer)
 BOOST_AUTO_TEST_CASE(grant_removes_the_deadline_from_the_timers)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto first = on.acquire("k");
-        auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1h).total_time(2h)}));
-        on.ready();
+        virtual_fixture env(kind);
+        auto first = env.acquire("k");
+        auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1h).total_time(2h)}));
+        env.ready();
         first = {};
-        const auto held = waiting.get(on.io());
-        BOOST_TEST(on.idle());
-        const auto other = on.acquire("o", {.retry = retry_policy::fixed(1h).total_time(2h)});
-        BOOST_TEST(on.idle());
+        const auto held = waiting.get(env.io());
+        BOOST_TEST(env.idle());
+        const auto other = env.acquire("o", {.retry = retry_policy::fixed(1h).total_time(2h)});
+        BOOST_TEST(env.idle());
     }
 }
 

@@ -97,60 +97,60 @@ BOOST_AUTO_TEST_SUITE(crowded_shutdowns)
 BOOST_AUTO_TEST_CASE(waiters_are_notified_in_batches)
 {
     for (const std::size_t keys : {std::size_t(1), many}) {
-        many_waiters on(keys);
-        auto shutting = on.start(on.locker->shutdown(1min));
-        BOOST_TEST(max_between_handlers(on.io(), [&] { return on.notified; }) <= batch_size);
+        many_waiters env(keys);
+        auto shutting = env.start(env.locker->shutdown(1min));
+        BOOST_TEST(max_between_handlers(env.io(), [&] { return env.notified; }) <= batch_size);
         BOOST_TEST_REQUIRE(shutting.done());
-        BOOST_TEST(shutting.get(on.io()).clean());
-        on.check_all_notified();
+        BOOST_TEST(shutting.get(env.io()).clean());
+        env.check_all_notified();
     }
 }
 
 BOOST_AUTO_TEST_CASE(waiters_of_a_destroyed_locker_are_notified_in_batches)
 {
-    many_waiters on(many);
-    on.locker.reset();
-    BOOST_TEST(max_between_handlers(on.io(), [&] { return on.notified; }) <= batch_size);
-    on.check_all_notified();
+    many_waiters env(many);
+    env.locker.reset();
+    BOOST_TEST(max_between_handlers(env.io(), [&] { return env.notified; }) <= batch_size);
+    env.check_all_notified();
 }
 
 BOOST_AUTO_TEST_CASE(locks_are_released_in_batches)
 {
     for (const auto kind : {backend_kind::scripted, backend_kind::immediate}) {
-        many_holders on(kind);
-        auto shutting = on.start(on.locker->shutdown(1min));
-        BOOST_TEST(max_between_handlers(on.io(), [&] { return on.script->count(operation::release); }) <= batch_size);
+        many_holders env(kind);
+        auto shutting = env.start(env.locker->shutdown(1min));
+        BOOST_TEST(max_between_handlers(env.io(), [&] { return env.script->count(operation::release); }) <= batch_size);
         BOOST_TEST_REQUIRE(shutting.done());
-        BOOST_TEST(shutting.get(on.io()).clean());
-        on.check_clean();
+        BOOST_TEST(shutting.get(env.io()).clean());
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_stops_each_body_once_and_ends_the_locks_behind_it)
 {
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     std::vector<running<void>> bodies;
     std::vector<lock> held;
     for (std::size_t n = 0; n < many; ++n) {
         if (n % 2 == 0)
-            bodies.push_back(on.start(on.locker->with_lock(key_of(n), [] { return sleep_for(24h); })));
+            bodies.push_back(env.start(env.locker->with_lock(key_of(n), [] { return sleep_for(24h); })));
         else
-            held.push_back(on.acquire(key_of(n), {.ttl = 1h}));
+            held.push_back(env.acquire(key_of(n), {.ttl = 1h}));
     }
-    on.ready();
-    BOOST_TEST(on.run(on.locker->shutdown(1min)).clean());
-    on.ready();
+    env.ready();
+    BOOST_TEST(env.run(env.locker->shutdown(1min)).clean());
+    env.ready();
     for (auto& body : bodies)
-        COLOCK_THROWS(lost_error, errc::lost, body.get(on.io()));
+        COLOCK_THROWS(lost_error, errc::lost, body.get(env.io()));
     BOOST_TEST(std::none_of(held.begin(), held.end(), [](const lock& each) { return each.held(); }));
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(all_waiters_are_notified_if_the_deadline_has_passed)
 {
-    many_holders on(backend_kind::memory);
-    BOOST_TEST(on.run(on.locker->shutdown(0ms)).clean());
-    on.check_clean();
+    many_holders env(backend_kind::memory);
+    BOOST_TEST(env.run(env.locker->shutdown(0ms)).clean());
+    env.check_clean();
     many_waiters others(many, backend_kind::memory);
     static_cast<void>(others.run(others.locker->shutdown(0ms)));
     others.check_all_notified();
@@ -158,48 +158,48 @@ BOOST_AUTO_TEST_CASE(all_waiters_are_notified_if_the_deadline_has_passed)
 
 BOOST_AUTO_TEST_CASE(all_waiters_are_notified_after_the_shutdown_was_cancelled)
 {
-    many_waiters on(many);
+    many_waiters env(many);
     asio::cancellation_signal cancel;
     error_code result;
-    on.locker->async_shutdown(
+    env.locker->async_shutdown(
         1h, asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, shutdown_report) { result = code; }));
-    on.run_some();
+    env.run_some();
     cancel.emit(asio::cancellation_type::total);
-    on.check_all_notified();
+    env.check_all_notified();
     BOOST_TEST((result == asio::error::operation_aborted));
 }
 
 BOOST_AUTO_TEST_CASE(second_shutdown_waits_for_all_waiters)
 {
-    many_waiters on(many);
-    auto first = on.start(on.locker->shutdown(1min));
-    on.run_some();
-    BOOST_TEST(on.run(on.locker->shutdown(1min)).clean());
-    BOOST_TEST(on.notified == many);
-    BOOST_TEST(first.get(on.io()).clean());
-    on.check_all_notified();
+    many_waiters env(many);
+    auto first = env.start(env.locker->shutdown(1min));
+    env.run_some();
+    BOOST_TEST(env.run(env.locker->shutdown(1min)).clean());
+    BOOST_TEST(env.notified == many);
+    BOOST_TEST(first.get(env.io()).clean());
+    env.check_all_notified();
 }
 
 BOOST_AUTO_TEST_CASE(no_waiter_is_granted_during_a_shutdown)
 {
-    many_waiters on(many);
-    auto shutting = on.start(on.locker->shutdown(1min));
-    on.run_some();
+    many_waiters env(many);
+    auto shutting = env.start(env.locker->shutdown(1min));
+    env.run_some();
     // All keys are free, but no waiter of this locker may take one.
-    on.held.clear();
-    on.check_all_notified();
+    env.held.clear();
+    env.check_all_notified();
     BOOST_TEST(shutting.done());
-    BOOST_TEST(on.locker->stats().grants == 0U);
+    BOOST_TEST(env.locker->stats().grants == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_a_shutdown)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::other_context}) {
-        many_waiters on(many, kind);
-        auto mine = on.acquire("mine", {.ttl = 1h});
-        auto shutting = on.start(on.locker->shutdown(1min));
-        on.run_some();
-        on.context.reset();
+        many_waiters env(many, kind);
+        auto mine = env.acquire("mine", {.ttl = 1h});
+        auto shutting = env.start(env.locker->shutdown(1min));
+        env.run_some();
+        env.context.reset();
         BOOST_TEST(!shutting.done());
         asio::io_context living;
         BOOST_TEST((run_coro(living, mine.lost()) == lost_reason::shutting_down));
@@ -208,16 +208,16 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_a_shutdown)
 
 BOOST_AUTO_TEST_CASE(fork_during_a_shutdown_ends_the_notifications)
 {
-    many_waiters on(many);
-    auto mine = on.acquire("mine", {.ttl = 1h});
-    auto shutting = on.start(on.locker->shutdown(1min));
-    on.run_some();
-    on.io().notify_fork(asio::execution_context::fork_child);
-    on.ready();
+    many_waiters env(many);
+    auto mine = env.acquire("mine", {.ttl = 1h});
+    auto shutting = env.start(env.locker->shutdown(1min));
+    env.run_some();
+    env.io().notify_fork(asio::execution_context::fork_child);
+    env.ready();
     BOOST_TEST_REQUIRE(shutting.done());
-    BOOST_TEST(shutting.get(on.io()).clean());
-    BOOST_TEST((on.run(mine.lost()) == lost_reason::forked));
-    on.held.clear();
+    BOOST_TEST(shutting.get(env.io()).clean());
+    BOOST_TEST((env.run(mine.lost()) == lost_reason::forked));
+    env.held.clear();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

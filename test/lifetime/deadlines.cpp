@@ -14,35 +14,35 @@ BOOST_AUTO_TEST_SUITE(deadlines)
 
 BOOST_AUTO_TEST_CASE(diagnostics_inside_and_around_cancel_after_keep_the_error)
 {
-    busy_fixture on;
-    const auto& locker = *on.locker;
-    check_is_rich(failure_of(on, [&] { return awaited(locker.async_acquire("k", once, asio::cancel_after(2s))); }));
-    check_is_rich(failure_of(on, [&] {
+    busy_fixture env;
+    const auto& locker = *env.locker;
+    check_is_rich(failure_of(env, [&] { return awaited(locker.async_acquire("k", once, asio::cancel_after(2s))); }));
+    check_is_rich(failure_of(env, [&] {
         return awaited(locker.async_acquire("k", once, asio::cancel_after(2s, with_diagnostics(asio::deferred))));
     }));
-    check_is_rich(failure_of(on, [&] {
+    check_is_rich(failure_of(env, [&] {
         return awaited(locker.async_acquire("k", once, with_diagnostics(asio::cancel_after(2s, asio::deferred))));
     }));
 }
 
 BOOST_AUTO_TEST_CASE(deadline_throws_operation_aborted)
 {
-    busy_fixture on;
+    busy_fixture env;
     const auto failure =
-        failure_of(on, [&] { return awaited(on.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
+        failure_of(env, [&] { return awaited(env.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
     BOOST_TEST_REQUIRE((failure != nullptr));
     COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
 }
 
 BOOST_AUTO_TEST_CASE(deadline_is_kept_while_the_lock_is_released)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::release, step::hold());
-    lease_timer deadline(on.io());
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::release, step::hold());
+    lease_timer deadline(env.io());
     int value = 0;
     int completions = 0;
     const auto start = lease_clock::now();
-    on.locker->async_with_lock(
+    env.locker->async_with_lock(
         "k", {.ttl = 1h},
         []() -> asio::awaitable<int> {
             co_await sleep_for(600ms);
@@ -54,13 +54,13 @@ BOOST_AUTO_TEST_CASE(deadline_is_kept_while_the_lock_is_released)
             value = result;
             ++completions;
         }));
-    on.advance_by_steps(3s, 50ms);
+    env.advance_by_steps(3s, 50ms);
     BOOST_TEST(completions == 1);
     BOOST_TEST(value == 7);
-    on.script->reset();
-    BOOST_TEST(on.script->deliver());
-    on.ready();
-    on.check_clean();
+    env.script->reset();
+    BOOST_TEST(env.script->deliver());
+    env.ready();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -24,35 +24,35 @@ BOOST_AUTO_TEST_SUITE(with_diagnostics_token)
 
 BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
 {
-    busy_fixture on;
-    check_is_rich(failure_of(on, [&] { return on.locker->acquire("k", once); }));
-    check_is_rich(failure_of(on, [&] { return awaited(on.locker->async_acquire("k", once)); }));
-    check_is_rich(
-        failure_of(on, [&] { return awaited(on.locker->async_acquire("k", once, with_diagnostics(asio::deferred))); }));
+    busy_fixture env;
+    check_is_rich(failure_of(env, [&] { return env.locker->acquire("k", once); }));
+    check_is_rich(failure_of(env, [&] { return awaited(env.locker->async_acquire("k", once)); }));
+    check_is_rich(failure_of(
+        env, [&] { return awaited(env.locker->async_acquire("k", once, with_diagnostics(asio::deferred))); }));
 }
 
 BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
 {
-    busy_fixture on;
+    busy_fixture env;
     const auto job = [&]() -> asio::awaitable<void> {
-        const auto [code, none] = co_await on.locker->async_acquire("k", once, asio::as_tuple(asio::deferred));
+        const auto [code, none] = co_await env.locker->async_acquire("k", once, asio::as_tuple(asio::deferred));
         static_assert(std::is_same_v<decltype(code), const error_code>);
         BOOST_TEST((code == errc::retry_exhausted));
         BOOST_TEST(none.key().empty());
         const auto [failure, also_none] =
-            co_await on.locker->async_acquire("k", once, with_diagnostics(asio::as_tuple(asio::deferred)));
+            co_await env.locker->async_acquire("k", once, with_diagnostics(asio::as_tuple(asio::deferred)));
         check_is_rich(failure);
     };
-    on.run(job());
+    env.run(job());
 }
 
 BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
 {
-    busy_fixture on;
-    auto rich = on.locker->async_acquire("k", once, with_diagnostics(asio::use_future));
-    auto plain = on.locker->async_acquire("k", once, asio::use_future);
-    auto granted = on.locker->async_acquire("free", once, with_diagnostics(asio::use_future));
-    on.ready();
+    busy_fixture env;
+    auto rich = env.locker->async_acquire("k", once, with_diagnostics(asio::use_future));
+    auto plain = env.locker->async_acquire("k", once, asio::use_future);
+    auto granted = env.locker->async_acquire("free", once, with_diagnostics(asio::use_future));
+    env.ready();
     check_is_rich([&] {
         try {
             static_cast<void>(rich.get());
@@ -68,17 +68,17 @@ BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
 BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
 {
     for (const bool is_foreign : {false, true}) {
-        busy_fixture on;
+        busy_fixture env;
         asio::io_context theirs;
         diagnostics output;
         int calls = 0;
-        const auto executor = is_foreign ? theirs.get_executor() : on.io().get_executor();
+        const auto executor = is_foreign ? theirs.get_executor() : env.io().get_executor();
         const auto run_all = [&] {
-            on.ready();
+            env.ready();
             theirs.restart();
             static_cast<void>(theirs.poll());
         };
-        on.locker->async_acquire(
+        env.locker->async_acquire(
             "k", once, with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, const lock& none) {
                 ++calls;
                 BOOST_TEST((code == errc::retry_exhausted));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
         run_all();
         BOOST_TEST(calls == 1);
         lock held;
-        on.locker->async_acquire(
+        env.locker->async_acquire(
             "free", once, with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, lock granted) {
                 ++calls;
                 BOOST_TEST(!code);
@@ -103,29 +103,29 @@ BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
 
 BOOST_AUTO_TEST_CASE(lvalue_token_can_be_used_again)
 {
-    busy_fixture on;
+    busy_fixture env;
     diagnostics output;
     int calls = 0;
     auto token = with_diagnostics(output, [&calls, state = std::make_shared<int>(1)](error_code, const lock&) {
         BOOST_TEST((state != nullptr));
         ++calls;
     });
-    on.locker->async_acquire("k", once, token);
-    on.ready();
-    on.locker->async_acquire("k", once, token);
-    on.ready();
+    env.locker->async_acquire("k", once, token);
+    env.ready();
+    env.locker->async_acquire("k", once, token);
+    env.ready();
     BOOST_TEST(calls == 2);
     check_is_rich(output.failure);
 }
 
 BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)
 {
-    virtual_fixture on;
-    auto held = on.acquire("k", {.ttl = 1s});
-    on.advance(2s);
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 1s});
+    env.advance(2s);
     const auto job = [&]() -> asio::awaitable<void> { co_await held.async_release(on_failure::raise); };
     try {
-        on.run(job());
+        env.run(job());
         BOOST_ERROR("nothing thrown");
     } catch (const release_error& failed) {
         BOOST_TEST((failed.code() == errc::not_held));
@@ -135,15 +135,15 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)
 
 BOOST_AUTO_TEST_CASE(diagnostics_of_async_with_lock_have_the_exception_of_the_body)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     diagnostics output;
     int calls = 0;
     const auto run = [&](auto body) {
-        on.locker->async_with_lock("k", std::move(body), with_diagnostics(output, [&](std::exception_ptr failure) {
+        env.locker->async_with_lock("k", std::move(body), with_diagnostics(output, [&](std::exception_ptr failure) {
             ++calls;
             BOOST_TEST((failure == output.failure));
         }));
-        on.ready();
+        env.ready();
     };
     run([] { throw std::logic_error("broken"); });
     BOOST_CHECK_THROW(std::rethrow_exception(output.failure), std::logic_error);

@@ -49,18 +49,18 @@ BOOST_AUTO_TEST_CASE(loss_is_reported_before_it_is_settled)
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            virtual_fixture on(kind, {.observer = log});
-            auto expiring = on.acquire("k", {.ttl = 10s});
-            on.advance(11s);
-            on.wind_down();
+            virtual_fixture env(kind, {.observer = log});
+            auto expiring = env.acquire("k", {.ttl = 10s});
+            env.advance(11s);
+            env.wind_down();
             BOOST_TEST((log->recorded == events{"granted", "lost", "settled"}));
 
             log->recorded.clear();
-            auto broken = on.acquire("k", {.ttl = 10s});
-            on.run(on.locker->break_lock("k"));
-            on.wind_down();
+            auto broken = env.acquire("k", {.ttl = 10s});
+            env.run(env.locker->break_lock("k"));
+            env.wind_down();
             BOOST_TEST((log->recorded == events{"granted", "lost", "settled"}));
-            on.check_clean();
+            env.check_clean();
         }
     }
 }
@@ -72,23 +72,23 @@ BOOST_AUTO_TEST_CASE(release_is_reported_before_the_next_grant_of_the_key)
             BOOST_TEST_CONTEXT(kind << ", fifo: " << fifo)
             {
                 const auto log = std::make_shared<event_log>();
-                virtual_fixture on(kind, {.observer = log});
-                if (on.script)
-                    set_capabilities(on, fifo, false, {.observer = log});
-                auto held = on.acquire("k");
+                virtual_fixture env(kind, {.observer = log});
+                if (env.script)
+                    set_capabilities(env, fifo, false, {.observer = log});
+                auto held = env.acquire("k");
                 std::vector<running<lock>> waiting;
                 for (int n = 0; n < 3; ++n)
-                    waiting.push_back(on.start(on.locker->acquire("k")));
-                on.ready();
+                    waiting.push_back(env.start(env.locker->acquire("k")));
+                env.ready();
                 for (auto& next : waiting) {
                     held = {};
-                    held = next.get(on.io());
+                    held = next.get(env.io());
                 }
                 held = {};
-                on.ready();
+                env.ready();
                 BOOST_TEST((log->recorded == events{"granted", "released", "granted", "released", "granted", "released",
                                                  "granted", "released"}));
-                on.check_clean();
+                env.check_clean();
             }
         }
     }
@@ -100,9 +100,9 @@ BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_the_observer_
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            virtual_fixture on(kind, {.observer = log});
-            auto first = on.acquire("first");
-            auto second = on.acquire("second");
+            virtual_fixture env(kind, {.observer = log});
+            auto first = env.acquire("first");
+            auto second = env.acquire("second");
             log->recorded.clear();
             log->react = [&](std::string_view what) {
                 if (what == "released" && second) {
@@ -111,10 +111,10 @@ BOOST_AUTO_TEST_CASE(event_caused_by_an_observer_is_reported_after_the_observer_
                 }
             };
             first = {};
-            on.ready();
+            env.ready();
             BOOST_TEST((log->recorded == events{"released", "returned", "released"}));
             log->react = nullptr;
-            on.check_clean();
+            env.check_clean();
         }
     }
 }
@@ -125,13 +125,13 @@ BOOST_AUTO_TEST_CASE(failed_release_is_reported_as_settled)
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            virtual_fixture on(kind, {.observer = log});
-            auto held = on.acquire("k");
-            on.script->next(operation::release, step::fail(errc::unavailable));
+            virtual_fixture env(kind, {.observer = log});
+            auto held = env.acquire("k");
+            env.script->next(operation::release, step::fail(errc::unavailable));
             held = {};
-            on.wind_down();
+            env.wind_down();
             BOOST_TEST(log->recorded.back() == "settled");
-            on.check_clean();
+            env.check_clean();
         }
     }
 }

@@ -42,50 +42,50 @@ void run_both(asio::io_context& one, asio::io_context& two, Reached reached)
 BOOST_AUTO_TEST_CASE(a_verb_resumes_on_its_callers_executor)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         asio::io_context mine;
         bool done = false;
         const auto body = [&]() -> asio::awaitable<void> {
             const auto here = [&] { return mine.get_executor().running_in_this_thread(); };
-            auto first = co_await on.locker->acquire("k");
+            auto first = co_await env.locker->acquire("k");
             BOOST_TEST(here());
-            asio::post(on.io(), [&first] { first = {}; });
-            auto held = co_await on.locker->acquire("k");
+            asio::post(env.io(), [&first] { first = {}; });
+            auto held = co_await env.locker->acquire("k");
             BOOST_TEST(here());
             co_await held.extend(10s);
             BOOST_TEST(here());
             BOOST_TEST(co_await held.is_locked());
             BOOST_TEST(here());
-            BOOST_TEST(co_await on.locker->is_locked("k"));
+            BOOST_TEST(co_await env.locker->is_locked("k"));
             BOOST_TEST(here());
-            asio::post(on.io(), [&held] { held = {}; });
+            asio::post(env.io(), [&held] { held = {}; });
             static_cast<void>(co_await held.lost());
             BOOST_TEST(here());
-            co_await on.locker->with_lock("k", [&]() -> asio::awaitable<void> {
+            co_await env.locker->with_lock("k", [&]() -> asio::awaitable<void> {
                 BOOST_TEST(here());
                 co_await asio::post(asio::deferred);
                 BOOST_TEST(here());
             });
             BOOST_TEST(here());
-            auto group = co_await on.locker->acquire_all({"a", "b"});
+            auto group = co_await env.locker->acquire_all({"a", "b"});
             BOOST_TEST(here());
             static_cast<void>(co_await group.release());
             BOOST_TEST(here());
-            static_cast<void>(co_await on.locker->shutdown());
+            static_cast<void>(co_await env.locker->shutdown());
             BOOST_TEST(here());
         };
         asio::co_spawn(mine, body(), [&](std::exception_ptr failure) {
             BOOST_TEST(!failure);
             done = true;
         });
-        run_both(on.io(), mine, [&] { return done; });
+        run_both(env.io(), mine, [&] { return done; });
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         asio::io_context mine;
         int called = 0;
         const auto bound = [&](auto check) {
@@ -95,54 +95,54 @@ BOOST_AUTO_TEST_CASE(a_handler_runs_on_its_associated_executor)
                 ++called;
             });
         };
-        on.locker->async_acquire("k", bound([](const lock& held) { BOOST_TEST(held.held()); }));
-        run_both(on.io(), mine, [&] { return called == 1; });
-        on.locker->async_with_lock(
-            "k", [&] { return on.io().get_executor().running_in_this_thread(); },
+        env.locker->async_acquire("k", bound([](const lock& held) { BOOST_TEST(held.held()); }));
+        run_both(env.io(), mine, [&] { return called == 1; });
+        env.locker->async_with_lock(
+            "k", [&] { return env.io().get_executor().running_in_this_thread(); },
             bound([](bool inside) { BOOST_TEST(inside); }));
-        run_both(on.io(), mine, [&] { return called == 2; });
-        on.locker->async_is_locked("k", bound([](bool locked) { BOOST_TEST(!locked); }));
-        run_both(on.io(), mine, [&] { return called == 3; });
-        on.locker->async_shutdown(1s, bound([](const shutdown_report& report) { BOOST_TEST(report.clean()); }));
-        run_both(on.io(), mine, [&] { return called == 4; });
+        run_both(env.io(), mine, [&] { return called == 2; });
+        env.locker->async_is_locked("k", bound([](bool locked) { BOOST_TEST(!locked); }));
+        run_both(env.io(), mine, [&] { return called == 3; });
+        env.locker->async_shutdown(1s, bound([](const shutdown_report& report) { BOOST_TEST(report.clean()); }));
+        run_both(env.io(), mine, [&] { return called == 4; });
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_is_never_called_inside_the_call_that_starts_it)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     // The operations are started inside the context, where a dispatch would run the handler at once.
-    asio::post(on.io(), [&] {
+    asio::post(env.io(), [&] {
         bool returned = false;
-        on.locker->async_acquire("k", [&returned](error_code, lock) { BOOST_TEST(returned); });
-        on.locker->async_with_lock("w", [] {}, [&returned](std::exception_ptr) { BOOST_TEST(returned); });
-        on.locker->async_acquire("", [&returned](error_code code, lock) {
+        env.locker->async_acquire("k", [&returned](error_code, lock) { BOOST_TEST(returned); });
+        env.locker->async_with_lock("w", [] {}, [&returned](std::exception_ptr) { BOOST_TEST(returned); });
+        env.locker->async_acquire("", [&returned](error_code code, lock) {
             BOOST_TEST(returned);
             BOOST_TEST((code == errc::invalid_key));
         });
         returned = true;
-        on.ready();
+        env.ready();
     });
-    on.ready();
+    env.ready();
 }
 
 BOOST_AUTO_TEST_CASE(result_that_is_ready_uses_the_immediate_executor)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     bool called = false;
     // An immediate executor that calls the handler inside the function that starts the operation.
     const auto at_once = [](auto handler) {
         return asio::bind_immediate_executor(asio::system_executor(), std::move(handler));
     };
     lock held;
-    on.locker->async_acquire("k", at_once([&](error_code code, lock granted) {
+    env.locker->async_acquire("k", at_once([&](error_code code, lock granted) {
         BOOST_TEST(!code);
         held = std::move(granted);
         called = true;
     }));
     BOOST_TEST(std::exchange(called, false));
     // An operation that waits calls the handler on its own executor.
-    on.locker->async_acquire("k", at_once([&](error_code code, const lock& granted) {
+    env.locker->async_acquire("k", at_once([&](error_code code, const lock& granted) {
         BOOST_TEST(!code);
         BOOST_TEST(granted.held());
         called = true;
@@ -152,94 +152,94 @@ BOOST_AUTO_TEST_CASE(result_that_is_ready_uses_the_immediate_executor)
         BOOST_TEST(!called);
     }));
     BOOST_TEST(!called);
-    on.ready();
+    env.ready();
     BOOST_TEST(called);
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(waiting_handler_of_another_context_keeps_that_of_the_locker_at_work)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         asio::io_context mine;
-        lock held = on.acquire("k", {.ttl = 0ms});
-        BOOST_TEST(on.idle());
+        lock held = env.acquire("k", {.ttl = 0ms});
+        BOOST_TEST(env.idle());
         bool called = false;
-        on.locker->async_acquire(
+        env.locker->async_acquire(
             "k", asio::bind_executor(mine.get_executor(), [&](error_code code, const lock& granted) {
                 BOOST_TEST(!code);
                 BOOST_TEST(granted.held());
                 called = true;
             }));
-        BOOST_TEST(!on.idle());
+        BOOST_TEST(!env.idle());
         held = {};
-        run_both(on.io(), mine, [&] { return called; });
-        on.wind_down();
-        on.check_clean();
+        run_both(env.io(), mine, [&] { return called; });
+        env.wind_down();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(waiting_handler_keeps_its_context_at_work_though_no_timer_is_armed)
 {
     for (const bool is_foreign : {false, true}) {
-        virtual_fixture on;
+        virtual_fixture env;
         asio::io_context theirs;
-        lock held = on.acquire("k", {.ttl = 0ms});
-        BOOST_TEST(on.idle());
+        lock held = env.acquire("k", {.ttl = 0ms});
+        BOOST_TEST(env.idle());
         bool called = false;
         held.async_lost(asio::bind_executor(
-            is_foreign ? theirs.get_executor() : on.io().get_executor(), [&](error_code code, lost_reason reason) {
+            is_foreign ? theirs.get_executor() : env.io().get_executor(), [&](error_code code, lost_reason reason) {
                 BOOST_TEST(!code);
                 BOOST_TEST((reason == lost_reason::released));
                 called = true;
             }));
-        BOOST_TEST(!on.idle());
+        BOOST_TEST(!env.idle());
         static_cast<void>(theirs.poll());
         BOOST_TEST(theirs.stopped() != is_foreign);
         held = {};
-        run_both(on.io(), theirs, [&] { return called; });
-        on.check_clean();
+        run_both(env.io(), theirs, [&] { return called; });
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         // A held lock keeps nothing running if nobody waits for its end.
-        auto held = on.acquire("k");
-        BOOST_TEST(on.idle());
+        auto held = env.acquire("k");
+        BOOST_TEST(env.idle());
         // The same is true after a wait for its end was cancelled.
         asio::cancellation_signal cancel;
         held.async_lost(asio::bind_cancellation_slot(cancel.slot(), [](error_code, lost_reason) {}));
-        BOOST_TEST(!on.idle());
+        BOOST_TEST(!env.idle());
         cancel.emit(asio::cancellation_type::terminal);
-        BOOST_TEST(on.idle());
-        on.run(held.extend(20s));
-        BOOST_TEST(on.idle());
-        BOOST_TEST(on.run(held.is_locked()));
-        BOOST_TEST(on.idle());
+        BOOST_TEST(env.idle());
+        env.run(held.extend(20s));
+        BOOST_TEST(env.idle());
+        BOOST_TEST(env.run(held.is_locked()));
+        BOOST_TEST(env.idle());
         // An acquire that has ended by its policy, by cancellation or by a grant keeps nothing running, either.
-        auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
-        on.advance_by_steps(3s, 500ms);
+        auto timed = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
+        env.advance_by_steps(3s, 500ms);
         BOOST_TEST(timed.done());
-        BOOST_TEST(on.idle());
-        on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
-        BOOST_TEST(!on.idle());
+        BOOST_TEST(env.idle());
+        env.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+        BOOST_TEST(!env.idle());
         cancel.emit(asio::cancellation_type::terminal);
-        BOOST_TEST(on.idle());
-        on.run(on.locker->with_lock("other", [] {}));
-        BOOST_TEST(on.idle());
-        on.run(held.release());
-        BOOST_TEST(on.idle());
+        BOOST_TEST(env.idle());
+        env.run(env.locker->with_lock("other", [] {}));
+        BOOST_TEST(env.idle());
+        env.run(held.release());
+        BOOST_TEST(env.idle());
     }
 }
 
 BOOST_AUTO_TEST_CASE(handler_with_a_type_erased_executor_is_invoked_there)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     asio::io_context mine;
-    lock held = on.acquire("k");
+    lock held = env.acquire("k");
     int called = 0;
     const auto erased = [&](auto handler) {
         using signature = void(error_code, lock);
@@ -250,25 +250,26 @@ BOOST_AUTO_TEST_CASE(handler_with_a_type_erased_executor_is_invoked_there)
                 handler(code, granted);
             }));
     };
-    on.locker->async_acquire("k", erased([](error_code code, const lock& granted) {
+    env.locker->async_acquire("k", erased([](error_code code, const lock& granted) {
         BOOST_TEST(!code);
         BOOST_TEST(granted.held());
     }));
-    on.locker->async_acquire("", erased([](error_code code, const lock&) { BOOST_TEST((code == errc::invalid_key)); }));
+    env.locker->async_acquire(
+        "", erased([](error_code code, const lock&) { BOOST_TEST((code == errc::invalid_key)); }));
     held = {};
-    run_both(on.io(), mine, [&] { return called == 2; });
+    run_both(env.io(), mine, [&] { return called == 2; });
 }
 
 BOOST_AUTO_TEST_CASE(handler_may_be_movable_only)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     bool called = false;
-    on.locker->async_acquire("k", [&called, owned = std::make_unique<int>(1)](error_code code, const lock& granted) {
+    env.locker->async_acquire("k", [&called, owned = std::make_unique<int>(1)](error_code code, const lock& granted) {
         BOOST_TEST(!code);
         BOOST_TEST(granted.held());
         called = *owned == 1;
     });
-    on.ready();
+    env.ready();
     BOOST_TEST(called);
 }
 
@@ -282,14 +283,14 @@ BOOST_AUTO_TEST_CASE(cancellation_inside_the_function_that_starts_an_operation_e
     };
     const auto observed = std::make_shared<canceller>();
     observed->signal = &cancel;
-    virtual_fixture on(backend_kind::memory, {.observer = observed});
-    lock held = on.acquire("k");
+    virtual_fixture env(backend_kind::memory, {.observer = observed});
+    lock held = env.acquire("k");
     bool called = false;
-    on.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) {
+    env.locker->async_acquire("k", asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) {
         BOOST_TEST((code == asio::error::operation_aborted));
         called = true;
     }));
-    on.ready();
+    env.ready();
     BOOST_TEST(called);
 }
 
@@ -336,23 +337,23 @@ BOOST_AUTO_TEST_CASE(the_handlers_allocator_is_used)
 {
     tally counts;
     {
-        virtual_fixture on(backend_kind::scripted);
+        virtual_fixture env(backend_kind::scripted);
         bool called = false;
-        on.locker->async_acquire(
+        env.locker->async_acquire(
             "k", asio::bind_allocator(counting_allocator<char>(counts), [&](error_code, lock) { called = true; }));
-        on.ready();
+        env.ready();
         BOOST_TEST(called);
         BOOST_TEST(counts.allocated > 0U);
         BOOST_TEST(counts.live == 0U);
         const auto before = counts.allocated;
-        on.locker->async_with_lock(
+        env.locker->async_with_lock(
             "k", [] { return 1; },
             asio::bind_allocator(counting_allocator<char>(counts), [](std::exception_ptr, int) {}));
-        on.ready();
+        env.ready();
         BOOST_TEST(counts.allocated > before);
-        on.script->always(operation::create, step::hold());
-        on.locker->async_acquire("k", asio::bind_allocator(counting_allocator<char>(counts), [](error_code, lock) {}));
-        on.ready();
+        env.script->always(operation::create, step::hold());
+        env.locker->async_acquire("k", asio::bind_allocator(counting_allocator<char>(counts), [](error_code, lock) {}));
+        env.ready();
     }
     BOOST_TEST(counts.live == 0U);
 }
@@ -360,30 +361,30 @@ BOOST_AUTO_TEST_CASE(the_handlers_allocator_is_used)
 BOOST_AUTO_TEST_CASE(immediate_grants_let_others_run)
 {
     const auto starve = [](auto operation) {
-        virtual_fixture on;
+        virtual_fixture env;
         int in_a_row = 0;
         int longest = 0;
         bool done = false;
         std::function<void()> others = [&] {
             longest = std::max(longest, std::exchange(in_a_row, 0));
             if (!done)
-                asio::post(on.io(), others);
+                asio::post(env.io(), others);
         };
-        asio::post(on.io(), others);
+        asio::post(env.io(), others);
         asio::co_spawn(
-            on.io(),
+            env.io(),
             [&]() -> asio::awaitable<void> {
                 for (int n = 0; n < 1000; ++n) {
                     ++in_a_row;
-                    co_await operation(*on.locker);
+                    co_await operation(*env.locker);
                 }
                 done = true;
             },
             asio::detached);
-        on.ready();
+        env.ready();
         BOOST_TEST(done);
         BOOST_TEST(longest <= 64);
-        on.check_clean();
+        env.check_clean();
     };
     starve([](locker by) -> asio::awaitable<void> {
         auto held = co_await by.acquire("k");

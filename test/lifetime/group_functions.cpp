@@ -27,9 +27,9 @@ namespace {
 
 constexpr backend_kind all_kinds[] = {backend_kind::memory, backend_kind::scripted, backend_kind::immediate};
 
-lock_group acquire_group(virtual_fixture& on, std::vector<std::string> keys, acquire_options options = {})
+lock_group acquire_group(virtual_fixture& env, std::vector<std::string> keys, acquire_options options = {})
 {
-    return on.run(on.locker->acquire_all(std::move(keys), std::move(options)));
+    return env.run(env.locker->acquire_all(std::move(keys), std::move(options)));
 }
 
 } // namespace
@@ -39,17 +39,17 @@ BOOST_AUTO_TEST_SUITE(group_functions)
 BOOST_AUTO_TEST_CASE(every_function_of_a_group_takes_a_completion_token)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        auto group = acquire_group(on, {"a", "b"});
+        virtual_fixture env(kind);
+        auto group = acquire_group(env, {"a", "b"});
         std::optional<error_code> acquired;
         group.async_acquire("c", [&](error_code why) { acquired = why; });
         BOOST_TEST(!acquired.has_value());
-        on.ready();
+        env.ready();
         BOOST_TEST((acquired == error_code()));
         BOOST_TEST(group.size() == 3U);
 
         auto extended = group.async_extend(1h, asio::use_future);
-        on.ready();
+        env.ready();
         BOOST_TEST(extended.get().size() == 3U);
         for (const auto& each : group.locks())
             BOOST_TEST((each.ttl() == 1h));
@@ -64,23 +64,23 @@ BOOST_AUTO_TEST_CASE(every_function_of_a_group_takes_a_completion_token)
             BOOST_TEST(!why);
             reports = std::move(all);
         });
-        on.ready();
+        env.ready();
         BOOST_TEST(reports.size() == 3U);
         BOOST_TEST_REQUIRE(lost.has_value());
         BOOST_TEST((lost->reason == lost_reason::released));
-        on.check_clean();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(acquire_of_a_key_that_the_group_holds_is_rejected)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        auto group = acquire_group(on, {"a", "b"});
-        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(group.acquire("a")));
+        virtual_fixture env(kind);
+        auto group = acquire_group(env, {"a", "b"});
+        COLOCK_THROWS(validation_error, errc::invalid_options, env.run(group.acquire("a")));
         std::optional<error_code> result;
         group.async_acquire("a", [&](error_code why) { result = why; });
-        on.ready();
+        env.ready();
         BOOST_TEST((result == error_code(errc::invalid_options)));
         BOOST_TEST(group.size() == 2U);
     }
@@ -88,96 +88,96 @@ BOOST_AUTO_TEST_CASE(acquire_of_a_key_that_the_group_holds_is_rejected)
 
 BOOST_AUTO_TEST_CASE(group_without_locks_rejects_to_wait_for_a_loss)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     const lock_group none;
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(none.lost()));
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(none.lost()));
     BOOST_CHECK_THROW(none.async_lost([](error_code, lost_lock) {}), validation_error);
     lock_group moved_from;
     BOOST_CHECK_THROW(moved_from.async_release([](error_code, std::vector<lock_report>) {}), validation_error);
-    const auto made = on.locker->group();
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(made.lost()));
+    const auto made = env.locker->group();
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(made.lost()));
 }
 
 BOOST_AUTO_TEST_CASE(handler_of_a_destroyed_context_leaves_no_lock_in_the_group)
 {
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     std::optional<asio::io_context> callers(std::in_place);
-    auto group = acquire_group(on, {"a"});
-    on.script->next(operation::create, step::hold());
+    auto group = acquire_group(env, {"a"});
+    env.script->next(operation::create, step::hold());
     group.async_acquire("b", asio::bind_executor(*callers, [](error_code) { BOOST_ERROR("invoked"); }));
-    on.ready();
+    env.ready();
     // The group may be destroyed with the context of its user, although the acquire has not been answered.
     group = {};
     callers.reset();
-    on.script->deliver();
-    on.wind_down();
-    BOOST_TEST(on.stored().empty());
-    on.check_clean();
+    env.script->deliver();
+    env.wind_down();
+    BOOST_TEST(env.stored().empty());
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(first_loss_names_the_key_and_the_reason)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        auto group = acquire_group(on, {"a", "b", "c"}, {.ttl = 1h});
-        auto first = on.start(group.lost());
-        auto second = on.start(group.lost());
-        on.ready();
+        virtual_fixture env(kind);
+        auto group = acquire_group(env, {"a", "b", "c"}, {.ttl = 1h});
+        auto first = env.start(group.lost());
+        auto second = env.start(group.lost());
+        env.ready();
         BOOST_TEST(!first.done());
-        on.run(on.locker->break_lock("b"));
-        on.ready();
+        env.run(env.locker->break_lock("b"));
+        env.ready();
         for (auto* each : {&first, &second}) {
-            const auto lost = each->get(on.io());
+            const auto lost = each->get(env.io());
             BOOST_TEST(lost.key == "b");
             BOOST_TEST((lost.reason == lost_reason::broken));
         }
         // A loss in the past is reported at once.
-        BOOST_TEST(on.run(group.lost()).key == "b");
+        BOOST_TEST(env.run(group.lost()).key == "b");
         group = {};
-        on.wind_down();
+        env.wind_down();
     }
 }
 
 BOOST_AUTO_TEST_CASE(expiry_is_a_loss_even_if_nobody_else_waits_for_it)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        auto group = acquire_group(on, {"a", "b"}, {.ttl = 10s});
-        auto waiting = on.start(group.lost());
-        on.advance_by_steps(11s, 1s);
+        virtual_fixture env(kind);
+        auto group = acquire_group(env, {"a", "b"}, {.ttl = 10s});
+        auto waiting = env.start(group.lost());
+        env.advance_by_steps(11s, 1s);
         BOOST_TEST_REQUIRE(waiting.done());
-        BOOST_TEST((waiting.get(on.io()).reason == lost_reason::expired));
+        BOOST_TEST((waiting.get(env.io()).reason == lost_reason::expired));
         group = {};
-        on.wind_down();
+        env.wind_down();
     }
 }
 
 BOOST_AUTO_TEST_CASE(release_of_one_lock_without_ttl_ends_the_wait)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        auto group = acquire_group(on, {"a", "b"}, {.ttl = 0ms});
-        auto waiting = on.start(group.lost());
-        on.ready();
+        virtual_fixture env(kind);
+        auto group = acquire_group(env, {"a", "b"}, {.ttl = 0ms});
+        auto waiting = env.start(group.lost());
+        env.ready();
         static_cast<void>(group.take("b"));
-        on.ready();
+        env.ready();
         BOOST_TEST_REQUIRE(waiting.done());
-        BOOST_TEST(waiting.get(on.io()).key == "b");
-        on.wind_down();
+        BOOST_TEST(waiting.get(env.io()).key == "b");
+        env.wind_down();
     }
 }
 
 BOOST_AUTO_TEST_CASE(cancelled_wait_for_a_loss_ends_promptly)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        auto group = acquire_group(on, {"a", "b"});
+        virtual_fixture env(kind);
+        auto group = acquire_group(env, {"a", "b"});
         asio::cancellation_signal cancel;
         std::optional<error_code> result;
         group.async_lost(asio::bind_cancellation_slot(cancel.slot(), [&](error_code why, lost_lock) { result = why; }));
-        on.ready();
+        env.ready();
         cancel.emit(asio::cancellation_type::terminal);
-        on.ready();
+        env.ready();
         BOOST_TEST((result == error_code(asio::error::operation_aborted)));
         BOOST_TEST(group.held());
     }
@@ -186,38 +186,38 @@ BOOST_AUTO_TEST_CASE(cancelled_wait_for_a_loss_ends_promptly)
 BOOST_AUTO_TEST_CASE(with_lock_passes_the_group_to_its_body_and_releases_it)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        const auto sum = on.run(on.locker->with_lock({"a", {"b", lock_mode::shared}}, [&](lock_group& held) {
+        virtual_fixture env(kind);
+        const auto sum = env.run(env.locker->with_lock({"a", {"b", lock_mode::shared}}, [&](lock_group& held) {
             BOOST_TEST(held.held());
             BOOST_TEST((held.locks()[1].mode() == lock_mode::shared));
             return static_cast<int>(held.size());
         }));
         BOOST_TEST(sum == 2);
-        BOOST_TEST(on.stored().empty());
-        on.run(on.locker->with_lock(std::vector<std::string>{"a", "b"}, {.ttl = 5s}, []() -> asio::awaitable<void> {
+        BOOST_TEST(env.stored().empty());
+        env.run(env.locker->with_lock(std::vector<std::string>{"a", "b"}, {.ttl = 5s}, []() -> asio::awaitable<void> {
             // The leases are renewed.
             co_await sleep_for(0s);
         }));
         std::exception_ptr thrown;
-        on.locker->async_with_lock(
+        env.locker->async_with_lock(
             {"a", "b"}, [](lock_group&) { throw std::runtime_error("no"); },
             [&](std::exception_ptr failure) { thrown = std::move(failure); });
-        on.ready();
+        env.ready();
         BOOST_CHECK_THROW(std::rethrow_exception(thrown), std::runtime_error);
-        on.check_clean();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(with_lock_renews_all_leases)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
-        auto working = on.start(on.locker->with_lock({"a", "b"}, {.ttl = 3s}, [] { return sleep_for(1min); }));
-        on.advance_by_steps(61s, 500ms);
+        virtual_fixture env(kind);
+        auto working = env.start(env.locker->with_lock({"a", "b"}, {.ttl = 3s}, [] { return sleep_for(1min); }));
+        env.advance_by_steps(61s, 500ms);
         BOOST_TEST_REQUIRE(working.done());
-        working.get(on.io());
-        BOOST_TEST(on.locker->stats().renewals > 80U);
-        on.check_clean();
+        working.get(env.io());
+        BOOST_TEST(env.locker->stats().renewals > 80U);
+        env.check_clean();
     }
 }
 
@@ -225,10 +225,10 @@ BOOST_AUTO_TEST_CASE(loss_of_any_lock_cancels_the_body_and_is_named)
 {
     for (const auto kind : all_kinds) {
         for (const std::string lost_key : {"a", "b", "c"}) {
-            virtual_fixture on(kind);
+            virtual_fixture env(kind);
             int cancellations = 0;
-            auto working =
-                on.start(on.locker->with_lock({"a", "b", "c"}, {.ttl = 1h}, [&](lock_group&) -> asio::awaitable<void> {
+            auto working = env.start(
+                env.locker->with_lock({"a", "b", "c"}, {.ttl = 1h}, [&](lock_group&) -> asio::awaitable<void> {
                     try {
                         co_await sleep_for(30min);
                     } catch (const boost::system::system_error&) {
@@ -236,16 +236,16 @@ BOOST_AUTO_TEST_CASE(loss_of_any_lock_cancels_the_body_and_is_named)
                         throw;
                     }
                 }));
-            on.ready();
-            on.run(on.locker->break_lock(lost_key));
-            on.wind_down();
+            env.ready();
+            env.run(env.locker->break_lock(lost_key));
+            env.wind_down();
             BOOST_TEST_REQUIRE(working.done());
-            const auto thrown = thrown_by<lost_error>([&] { working.get(on.io()); });
+            const auto thrown = thrown_by<lost_error>([&] { working.get(env.io()); });
             BOOST_TEST_REQUIRE(thrown.has_value());
             BOOST_TEST(thrown->key() == lost_key);
             BOOST_TEST(cancellations == 1);
-            BOOST_TEST(on.stored().empty());
-            on.check_clean();
+            BOOST_TEST(env.stored().empty());
+            env.check_clean();
         }
     }
 }
@@ -253,11 +253,11 @@ BOOST_AUTO_TEST_CASE(loss_of_any_lock_cancels_the_body_and_is_named)
 BOOST_AUTO_TEST_CASE(each_reason_cancels_the_body_of_several_locks_once)
 {
     for (const auto kind : all_kinds) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         int cancellations = 0;
         const acquire_options options{.ttl = 10s, .renewal = renewal::manual};
         auto working =
-            on.start(on.locker->with_lock({"a", "b", "c"}, options, [&](lock_group& held) -> asio::awaitable<void> {
+            env.start(env.locker->with_lock({"a", "b", "c"}, options, [&](lock_group& held) -> asio::awaitable<void> {
                 // The stop margins and the ends of these leases are reached at different times.
                 auto later = held.take("b");
                 co_await later.extend(20s);
@@ -269,12 +269,12 @@ BOOST_AUTO_TEST_CASE(each_reason_cancels_the_body_of_several_locks_once)
                     cancellations += why ? 1 : 0;
                 }
             }));
-        on.advance_by_steps(31s, 100ms);
+        env.advance_by_steps(31s, 100ms);
         BOOST_TEST_REQUIRE(working.done());
-        COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+        COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
         // For the stop margin and for the loss.
         BOOST_TEST(cancellations == 2);
-        on.wind_down();
+        env.wind_down();
     }
 }
 

@@ -19,25 +19,25 @@ BOOST_AUTO_TEST_CASE(next_waiter_becomes_head_when_a_hand_over_is_sent)
         for (const auto& [behind, expected_creates] : {std::pair{std::vector{x, x}, 1U},
                  std::pair{std::vector{s, s, x}, 2U}, std::pair{std::vector{s, x, s}, 1U}})
         {
-            two_lockers on(fifo);
-            auto held = on.acquire("k");
-            auto next = on.wait_for("k");
+            two_lockers env(fifo);
+            auto held = env.acquire("k");
+            auto next = env.wait_for("k");
             std::vector<running<lock>> waiters;
             for (const auto mode : behind)
-                waiters.push_back(on.wait_for("k", {.mode = mode}));
-            on.script->forget_calls();
-            on.script->next(operation::hand_over, step::hold());
+                waiters.push_back(env.wait_for("k", {.mode = mode}));
+            env.script->forget_calls();
+            env.script->next(operation::hand_over, step::hold());
             held = {};
-            on.ready();
+            env.ready();
             // The create is sent in the same handler as the hand-over, so that both can be sent together.
-            BOOST_TEST(on.count(operation::hand_over) == 1U);
-            BOOST_TEST(on.count(operation::create) == (fifo ? expected_creates : 0U));
-            on.script->deliver();
-            BOOST_TEST(next.get(on.io()).held());
+            BOOST_TEST(env.count(operation::hand_over) == 1U);
+            BOOST_TEST(env.count(operation::create) == (fifo ? expected_creates : 0U));
+            env.script->deliver();
+            BOOST_TEST(next.get(env.io()).held());
             for (auto& each : waiters)
-                BOOST_TEST(each.get(on.io()).held());
-            on.ready();
-            on.check_clean();
+                BOOST_TEST(each.get(env.io()).held());
+            env.ready();
+            env.check_clean();
         }
     }
 }
@@ -45,117 +45,117 @@ BOOST_AUTO_TEST_CASE(next_waiter_becomes_head_when_a_hand_over_is_sent)
 BOOST_AUTO_TEST_CASE(failed_hand_over_keeps_the_order_of_the_queue)
 {
     for (const auto& failing : {step::lose_request(), step::lose_reply(), step::busy()}) {
-        two_lockers on(true);
-        auto held = on.acquire("k");
-        auto next = on.wait_for("k", {.retry = retry_policy::fixed(10ms)});
-        auto following = on.wait_for("k");
-        auto last = on.wait_for("k");
-        on.script->next(operation::hand_over, failing);
+        two_lockers env(true);
+        auto held = env.acquire("k");
+        auto next = env.wait_for("k", {.retry = retry_policy::fixed(10ms)});
+        auto following = env.wait_for("k");
+        auto last = env.wait_for("k");
+        env.script->next(operation::hand_over, failing);
         held = {};
-        on.ready();
-        on.advance_by_steps(10s, 10ms);
+        env.ready();
+        env.advance_by_steps(10s, 10ms);
         BOOST_TEST(next.done());
         BOOST_TEST(!following.done());
-        held = next.get(on.io());
+        held = next.get(env.io());
         held = {};
-        on.advance_by_steps(10s, 10ms);
+        env.advance_by_steps(10s, 10ms);
         BOOST_TEST(following.done());
         BOOST_TEST(!last.done());
-        held = following.get(on.io());
+        held = following.get(env.io());
         held = {};
-        BOOST_TEST(last.get(on.io()).held());
-        on.ready();
-        on.check_clean();
+        BOOST_TEST(last.get(env.io()).held());
+        env.ready();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(next_waiter_may_be_cancelled_during_a_hand_over)
 {
-    two_lockers on(true);
-    auto held = on.acquire("k");
-    auto next = on.wait_for("k");
-    auto& following = on.add_waiter("k");
-    auto last = on.wait_for("k");
-    on.script->next(operation::hand_over, step::hold());
+    two_lockers env(true);
+    auto held = env.acquire("k");
+    auto next = env.wait_for("k");
+    auto& following = env.add_waiter("k");
+    auto last = env.wait_for("k");
+    env.script->next(operation::hand_over, step::hold());
     held = {};
-    on.ready();
-    on.stop(following);
-    on.script->deliver();
-    on.ready();
-    held = next.get(on.io());
+    env.ready();
+    env.stop(following);
+    env.script->deliver();
+    env.ready();
+    held = next.get(env.io());
     held = {};
-    BOOST_TEST(last.get(on.io()).held());
-    on.ready();
-    on.check_clean();
+    BOOST_TEST(last.get(env.io()).held());
+    env.ready();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(next_waiter_sends_no_request_after_a_hand_over)
 {
-    two_lockers on(false);
-    auto held = on.acquire("k");
-    auto first = on.wait_for("k");
-    auto second = on.wait_for("k");
-    on.script->forget_calls();
+    two_lockers env(false);
+    auto held = env.acquire("k");
+    auto first = env.wait_for("k");
+    auto second = env.wait_for("k");
+    env.script->forget_calls();
     held = {};
-    held = first.get(on.io());
-    on.ready();
-    BOOST_TEST(on.count(operation::hand_over) == 1U);
-    BOOST_TEST(on.count(operation::create) == 0U);
+    held = first.get(env.io());
+    env.ready();
+    BOOST_TEST(env.count(operation::hand_over) == 1U);
+    BOOST_TEST(env.count(operation::create) == 0U);
     held = {};
-    BOOST_TEST(second.get(on.io()).held());
-    BOOST_TEST(on.count(operation::hand_over) == 2U);
-    BOOST_TEST(on.count(operation::create) == 0U);
+    BOOST_TEST(second.get(env.io()).held());
+    BOOST_TEST(env.count(operation::hand_over) == 2U);
+    BOOST_TEST(env.count(operation::create) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(hand_over_that_finds_the_key_taken_does_not_count_as_an_attempt)
 {
-    two_lockers on(false);
-    auto held = on.run(on.other_locker.acquire("k", endless));
-    auto first = on.wait_for("k");
+    two_lockers env(false);
+    auto held = env.run(env.other_locker.acquire("k", endless));
+    auto first = env.wait_for("k");
     // The waiter's only retry is counted when it enters the queue behind the head.
-    auto second = on.wait_for("k", {.retry = retry_policy::fixed(24h).jitter(0).times(1)});
+    auto second = env.wait_for("k", {.retry = retry_policy::fixed(24h).jitter(0).times(1)});
     held = {};
-    held = first.get(on.io());
-    on.ready();
-    on.script->forget_calls();
-    on.script->always(operation::wait, step::hold());
-    on.script->next(operation::hand_over, step::busy());
-    on.script->next(operation::create, step::busy());
+    held = first.get(env.io());
+    env.ready();
+    env.script->forget_calls();
+    env.script->always(operation::wait, step::hold());
+    env.script->next(operation::hand_over, step::busy());
+    env.script->next(operation::create, step::busy());
     held = {};
-    on.ready();
-    BOOST_TEST(on.count(operation::hand_over) == 1U);
+    env.ready();
+    BOOST_TEST(env.count(operation::hand_over) == 1U);
     // The release woke the waiter, which sent a create. The retry policy counts neither the hand-over nor this create.
     // After its first request, the waiter listens for events.
-    BOOST_TEST(on.count(operation::create) == 1U);
-    BOOST_TEST(on.count(operation::wait) == 1U);
+    BOOST_TEST(env.count(operation::create) == 1U);
+    BOOST_TEST(env.count(operation::wait) == 1U);
     BOOST_TEST(!second.done());
-    on.script->deliver();
-    BOOST_TEST(second.get(on.io()).held());
+    env.script->deliver();
+    BOOST_TEST(second.get(env.io()).held());
 }
 
 BOOST_AUTO_TEST_CASE(each_queue_counts_its_own_hand_overs)
 {
-    two_lockers on(false);
+    two_lockers env(false);
     // Returns how many consecutive hand-overs are made.
     const auto pass_on = [&](const std::string& key, int waiters) {
-        on.script->forget_calls();
-        auto held = on.acquire(key);
+        env.script->forget_calls();
+        auto held = env.acquire(key);
         std::vector<running<lock>> waiting;
         for (int n = 0; n < waiters; ++n)
-            waiting.push_back(on.wait_for(key));
+            waiting.push_back(env.wait_for(key));
         for (auto& each : waiting) {
             held = {};
-            held = each.get(on.io());
+            held = each.get(env.io());
         }
         held = {};
-        on.ready();
-        return on.count(operation::hand_over);
+        env.ready();
+        return env.count(operation::hand_over);
     };
     BOOST_TEST(pass_on("a", 10) == 10U);
     BOOST_TEST(pass_on("b", 16) == 16U);
     // Every seventeenth release gives other lockers a chance.
     BOOST_TEST(pass_on("c", 40) == 38U);
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive_claim)
@@ -172,14 +172,14 @@ BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive
         for (const auto& [from, to, handed_over] :
             {row{x, {x}, true}, row{x, {s}, false}, row{x, {s, s}, false}, row{s, {x}, false}})
         {
-            two_lockers on(fifo);
-            auto held = on.acquire("k", {.mode = from});
+            two_lockers env(fifo);
+            auto held = env.acquire("k", {.mode = from});
             std::vector<running<lock>> waiters;
             for (const auto mode : to)
-                waiters.push_back(on.wait_for("k", {.mode = mode}));
+                waiters.push_back(env.wait_for("k", {.mode = mode}));
             held = {};
-            on.ready();
-            BOOST_TEST(on.count(operation::hand_over) == (handed_over ? 1U : 0U));
+            env.ready();
+            BOOST_TEST(env.count(operation::hand_over) == (handed_over ? 1U : 0U));
             for (auto& each : waiters)
                 BOOST_TEST(each.done());
         }
@@ -189,33 +189,33 @@ BOOST_AUTO_TEST_CASE(only_an_exclusive_lock_is_handed_over_to_a_single_exclusive
 BOOST_AUTO_TEST_CASE(nothing_is_handed_over_to_a_claim_in_doubt_nor_by_one_that_was_lost_or_never_granted)
 {
     {
-        two_lockers on(false);
-        auto held = on.acquire("k");
-        on.script->next(operation::create, step::lose_request());
-        auto doubtful = on.wait_for("k");
+        two_lockers env(false);
+        auto held = env.acquire("k");
+        env.script->next(operation::create, step::lose_request());
+        auto doubtful = env.wait_for("k");
         held = {};
-        on.ready();
-        BOOST_TEST(on.count(operation::hand_over) == 0U);
-        BOOST_TEST(on.count(operation::release) == 1U);
+        env.ready();
+        BOOST_TEST(env.count(operation::hand_over) == 0U);
+        BOOST_TEST(env.count(operation::release) == 1U);
     }
     {
-        two_lockers on(false);
-        on.script->open_session(lease_clock::now() + 1h);
-        auto held = on.acquire("k");
-        auto waiting = on.wait_for("k");
-        on.script->end_session();
-        on.ready();
-        BOOST_TEST(on.count(operation::hand_over) == 0U);
+        two_lockers env(false);
+        env.script->open_session(lease_clock::now() + 1h);
+        auto held = env.acquire("k");
+        auto waiting = env.wait_for("k");
+        env.script->end_session();
+        env.ready();
+        BOOST_TEST(env.count(operation::hand_over) == 0U);
         BOOST_TEST(waiting.done());
     }
     {
-        two_lockers on(true);
-        auto held = on.run(on.other_locker.acquire("k", endless));
-        auto& head = on.add_waiter("k");
-        auto waiting = on.wait_for("k");
-        on.stop(head);
-        BOOST_TEST(on.count(operation::hand_over) == 0U);
-        BOOST_TEST(on.count(operation::abandon) == 1U);
+        two_lockers env(true);
+        auto held = env.run(env.other_locker.acquire("k", endless));
+        auto& head = env.add_waiter("k");
+        auto waiting = env.wait_for("k");
+        env.stop(head);
+        BOOST_TEST(env.count(operation::hand_over) == 0U);
+        BOOST_TEST(env.count(operation::abandon) == 1U);
         BOOST_TEST(!waiting.done());
     }
 }

@@ -22,18 +22,18 @@ using namespace std::chrono_literals;
 }
 
 /// Checks whether a grant of 30 s is kept if its answer arrives after `late`.
-inline void check_late_grant(virtual_fixture& on, lease_clock::duration late, bool is_kept)
+inline void check_late_grant(virtual_fixture& env, lease_clock::duration late, bool is_kept)
 {
-    on.script->next(operation::create, step::pass().after([&on, late] { on.clock.skip(late); }));
-    auto acquiring = on.start(on.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));
-    on.ready();
+    env.script->next(operation::create, step::pass().after([&env, late] { env.clock.skip(late); }));
+    auto acquiring = env.start(env.locker->acquire("k", {.ttl = 30s, .retry = retry_policy::never()}));
+    env.ready();
     BOOST_TEST_REQUIRE(acquiring.done());
     if (is_kept)
-        BOOST_TEST(acquiring.get(on.io()).held());
+        BOOST_TEST(acquiring.get(env.io()).held());
     else
-        COLOCK_THROWS(create_error, errc::unavailable, acquiring.get(on.io()));
-    on.wind_down();
-    on.check_clean();
+        COLOCK_THROWS(create_error, errc::unavailable, acquiring.get(env.io()));
+    env.wind_down();
+    env.check_clean();
 }
 
 } // namespace colock::testing

@@ -13,11 +13,11 @@ BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
 {
     for (const bool tries : {false, true}) {
         for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-            virtual_fixture on(kind);
-            on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
+            virtual_fixture env(kind);
+            env.script->next(operation::create, step::pass().after([&] { env.clock.skip(8s); }));
             const auto sent = lease_clock::now();
-            const auto held = tries ? on.run(on.locker->try_acquire("k", {.ttl = 30s})).value()
-                                    : on.run(on.locker->acquire("k", {.ttl = 30s}));
+            const auto held = tries ? env.run(env.locker->try_acquire("k", {.ttl = 30s})).value()
+                                    : env.run(env.locker->acquire("k", {.ttl = 30s}));
             BOOST_TEST(about(held.expires_at(), end_of(30s, sent)));
         }
     }
@@ -26,30 +26,30 @@ BOOST_AUTO_TEST_CASE(grant_counts_from_its_request)
 BOOST_AUTO_TEST_CASE(grant_after_a_wait_counts_from_the_successful_attempt)
 {
     for (const bool handed_over : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
-        colock::locker other_locker(on.memory);
-        auto holder = on.run((handed_over ? *on.locker : other_locker).acquire("k", {.ttl = 1h}));
-        auto waiting = on.start(on.locker->acquire("k", {.ttl = 30s}));
-        on.advance(20s);
-        on.script->next(
-            handed_over ? operation::hand_over : operation::create, step::pass().after([&] { on.clock.skip(8s); }));
+        virtual_fixture env(backend_kind::scripted);
+        colock::locker other_locker(env.memory);
+        auto holder = env.run((handed_over ? *env.locker : other_locker).acquire("k", {.ttl = 1h}));
+        auto waiting = env.start(env.locker->acquire("k", {.ttl = 30s}));
+        env.advance(20s);
+        env.script->next(
+            handed_over ? operation::hand_over : operation::create, step::pass().after([&] { env.clock.skip(8s); }));
         const auto sent = lease_clock::now();
         holder = {};
-        const auto held = waiting.get(on.io());
+        const auto held = waiting.get(env.io());
         BOOST_TEST(about(held.expires_at(), end_of(30s, sent)));
-        BOOST_TEST(on.script->unused() == 0U);
+        BOOST_TEST(env.script->unused() == 0U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
 {
     for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k", {.ttl = 30s});
-        on.advance(5s);
-        on.script->next(operation::extend, step::pass().after([&] { on.clock.skip(8s); }));
+        virtual_fixture env(kind);
+        auto held = env.acquire("k", {.ttl = 30s});
+        env.advance(5s);
+        env.script->next(operation::extend, step::pass().after([&] { env.clock.skip(8s); }));
         const auto sent = lease_clock::now();
-        on.run(held.extend(60s));
+        env.run(held.extend(60s));
         BOOST_TEST(about(held.expires_at(), end_of(60s, sent)));
         BOOST_TEST(held.ttl() == 60s);
     }
@@ -58,48 +58,48 @@ BOOST_AUTO_TEST_CASE(extension_counts_from_its_request)
 BOOST_AUTO_TEST_CASE(renewal_counts_from_its_request)
 {
     for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        virtual_fixture env(kind);
+        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         lease_clock::time_point sent;
-        on.script->next(operation::extend,
-            step::pass().before([&] { sent = lease_clock::now(); }).after([&] { on.clock.skip(8s); }));
-        on.advance(11s);
-        BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
+        env.script->next(operation::extend,
+            step::pass().before([&] { sent = lease_clock::now(); }).after([&] { env.clock.skip(8s); }));
+        env.advance(11s);
+        BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 1U);
         BOOST_TEST((held.expires_at() <= end_of(30s, sent)));
         BOOST_TEST((held.expires_at() > end_of(30s, sent) - 900ms));
         // The next renewal is due a third of the TTL after this one was requested, not after its answer.
-        on.advance(1s);
-        BOOST_TEST(on.script->count(operation::extend) == 1U);
-        on.advance(2s);
-        BOOST_TEST(on.script->count(operation::extend) == 2U);
+        env.advance(1s);
+        BOOST_TEST(env.script->count(operation::extend) == 1U);
+        env.advance(2s);
+        BOOST_TEST(env.script->count(operation::extend) == 2U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(the_first_renewal_is_due_a_third_of_the_ttl_after_the_request)
 {
     for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        on.script->next(operation::create, step::pass().after([&] { on.clock.skip(8s); }));
-        const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        on.advance(1s);
-        BOOST_TEST(on.script->count(operation::extend) == 0U);
-        on.advance(2s);
-        BOOST_TEST(on.script->count(operation::extend) == 1U);
+        virtual_fixture env(kind);
+        env.script->next(operation::create, step::pass().after([&] { env.clock.skip(8s); }));
+        const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        env.advance(1s);
+        BOOST_TEST(env.script->count(operation::extend) == 0U);
+        env.advance(2s);
+        BOOST_TEST(env.script->count(operation::extend) == 1U);
         BOOST_TEST(held.held());
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_renewed_lock_keeps_the_ttl_of_its_last_extension)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.run(held.extend(90s));
-    on.script->forget_calls();
-    on.advance_by_steps(29s, 1s);
-    BOOST_TEST(on.script->count(operation::extend) == 0U);
-    on.advance_by_steps(2s, 1s);
-    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
-    BOOST_TEST(on.script->calls().back().ttl == 90s);
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.run(held.extend(90s));
+    env.script->forget_calls();
+    env.advance_by_steps(29s, 1s);
+    BOOST_TEST(env.script->count(operation::extend) == 0U);
+    env.advance_by_steps(2s, 1s);
+    BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 1U);
+    BOOST_TEST(env.script->calls().back().ttl == 90s);
     BOOST_TEST(held.ttl() == 90s);
 }
 
@@ -107,40 +107,40 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_an_explicit_extension)
 {
     for (const auto mode : {renewal::automatic, renewal::manual}) {
         for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-            virtual_fixture on(kind);
+            virtual_fixture env(kind);
             const auto start = lease_clock::now();
-            auto held = on.acquire("k", {.ttl = 10s, .renewal = mode, .max_hold = 25s});
-            auto lost = on.start(held.lost());
-            on.advance(5s);
-            on.run(held.extend(1min));
+            auto held = env.acquire("k", {.ttl = 10s, .renewal = mode, .max_hold = 25s});
+            auto lost = env.start(held.lost());
+            env.advance(5s);
+            env.run(held.extend(1min));
             BOOST_TEST(about(held.expires_at(), start + 25s));
-            on.advance_by_steps(19s, 1s);
+            env.advance_by_steps(19s, 1s);
             BOOST_TEST(held.held());
-            on.advance(2s);
+            env.advance(2s);
             BOOST_TEST(!held.held());
             BOOST_TEST_REQUIRE(lost.done());
-            BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
-            on.wind_down();
-            on.check_clean();
+            BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
+            env.wind_down();
+            env.check_clean();
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(max_hold_bounds_a_grant_with_a_longer_ttl)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     const auto start = lease_clock::now();
-    const auto held = on.acquire("k", {.ttl = 1min, .max_hold = 25s});
+    const auto held = env.acquire("k", {.ttl = 1min, .max_hold = 25s});
     BOOST_TEST(about(held.expires_at(), start + 25s));
 }
 
 BOOST_AUTO_TEST_CASE(renewal_does_not_exceed_max_hold)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
-    on.advance_by_steps(11s, 1s);
-    BOOST_TEST_REQUIRE(on.script->count(operation::extend) == 1U);
-    const auto asked = on.script->calls().back().ttl;
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic, .max_hold = 35s});
+    env.advance_by_steps(11s, 1s);
+    BOOST_TEST_REQUIRE(env.script->count(operation::extend) == 1U);
+    const auto asked = env.script->calls().back().ttl;
     BOOST_TEST((asked > 24s));
     BOOST_TEST((asked <= 25s));
     BOOST_TEST(held.ttl() == 30s);

@@ -12,52 +12,52 @@ BOOST_AUTO_TEST_SUITE(leases)
 BOOST_AUTO_TEST_CASE(renewed_lock_stays_and_leaves_no_timer_after_its_release)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        on.advance_by_steps(5min, 1s);
+        virtual_fixture env(kind);
+        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        env.advance_by_steps(5min, 1s);
         BOOST_TEST(held.held());
-        BOOST_TEST(on.locker->stats().renewals >= 28U);
-        BOOST_TEST(on.locker->stats().renewals <= 31U);
-        BOOST_TEST(on.stored().size() == 1U);
-        BOOST_TEST(!on.idle());
+        BOOST_TEST(env.locker->stats().renewals >= 28U);
+        BOOST_TEST(env.locker->stats().renewals <= 31U);
+        BOOST_TEST(env.stored().size() == 1U);
+        BOOST_TEST(!env.idle());
         held = {};
-        on.check_clean();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(the_time_to_connect_is_not_taken_from_the_ttl)
 {
     for (const bool tries : {true, false}) {
-        virtual_fixture on(backend_kind::scripted);
-        on.script->next(operation::create, step::hold());
+        virtual_fixture env(backend_kind::scripted);
+        env.script->next(operation::create, step::hold());
         std::optional<running<std::optional<lock>>> trying;
         std::optional<running<lock>> acquiring;
         if (tries)
-            trying = on.start(on.locker->try_acquire("k", {.ttl = 5s}));
+            trying = env.start(env.locker->try_acquire("k", {.ttl = 5s}));
         else
-            acquiring = on.start(on.locker->acquire("k", {.ttl = 5s}));
-        on.advance(20s);
-        on.script->notify_ready(lease_clock::now());
+            acquiring = env.start(env.locker->acquire("k", {.ttl = 5s}));
+        env.advance(20s);
+        env.script->notify_ready(lease_clock::now());
         const auto connected = lease_clock::now();
-        on.advance(1s);
-        on.script->deliver();
-        on.ready();
-        lock held = tries ? trying->get(on.io()).value_or(lock()) : acquiring->get(on.io());
+        env.advance(1s);
+        env.script->deliver();
+        env.ready();
+        lock held = tries ? trying->get(env.io()).value_or(lock()) : acquiring->get(env.io());
         BOOST_TEST(held.held());
         BOOST_TEST((held.expires_at() <= connected + 5s));
         BOOST_TEST((held.expires_at() > connected + 4900ms));
         // For a later connection, it is unknown which requests were sent before.
-        on.script->notify_suspended(errc::unavailable);
-        on.script->next(operation::create, step::hold());
-        auto late = on.start(on.locker->try_acquire("late", {.ttl = 5s}));
-        on.advance(20s);
-        on.script->notify_reconnected();
-        on.script->notify_ready(lease_clock::now());
-        on.script->deliver();
-        COLOCK_THROWS(create_error, errc::unavailable, late.get(on.io()));
+        env.script->notify_suspended(errc::unavailable);
+        env.script->next(operation::create, step::hold());
+        auto late = env.start(env.locker->try_acquire("late", {.ttl = 5s}));
+        env.advance(20s);
+        env.script->notify_reconnected();
+        env.script->notify_ready(lease_clock::now());
+        env.script->deliver();
+        COLOCK_THROWS(create_error, errc::unavailable, late.get(env.io()));
         held = {};
-        on.wind_down();
-        on.check_clean();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -66,106 +66,106 @@ BOOST_AUTO_TEST_CASE(renewal_survives_single_errors)
     for (const auto& how : {step::lose_request(), step::lose_reply(), step::fail(errc::unavailable),
              step::fail(errc::access_denied), step::pass().delay(4s)})
     {
-        cancellable_acquire on;
-        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        on.script->next(operation::extend, how);
-        on.advance_by_steps(2min, 500ms);
+        cancellable_acquire env;
+        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        env.script->next(operation::extend, how);
+        env.advance_by_steps(2min, 500ms);
         BOOST_TEST(held.held());
-        BOOST_TEST(on.script->unused() == 0U);
-        BOOST_TEST(on.locker->stats().renewals > 8U);
+        BOOST_TEST(env.script->unused() == 0U);
+        BOOST_TEST(env.locker->stats().renewals > 8U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(lease_that_cannot_be_renewed_is_lost_before_it_expires_in_the_backend)
 {
     for (const auto& how : {step::fail(errc::unavailable), step::lose_request(), step::hold()}) {
-        cancellable_acquire on;
+        cancellable_acquire env;
         const auto start = lease_clock::now();
-        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        on.script->always(operation::extend, how);
-        auto lost = on.start(held.lost());
-        on.advance_by_steps(29s, 500ms);
+        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        env.script->always(operation::extend, how);
+        auto lost = env.start(held.lost());
+        env.advance_by_steps(29s, 500ms);
         BOOST_TEST(!lost.done());
         BOOST_TEST(held.held());
-        on.advance_by_steps(800ms, 100ms);
+        env.advance_by_steps(800ms, 100ms);
         BOOST_TEST((lease_clock::now() - start < 30s));
         BOOST_TEST_REQUIRE(lost.done());
-        BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
+        BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
         BOOST_TEST(!held.held());
-        BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
-        on.script->reset();
-        while (on.script->deliver()) {
+        BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
+        env.script->reset();
+        while (env.script->deliver()) {
         }
-        on.wind_down();
-        BOOST_TEST(on.locker->stats().settled == 1U);
-        on.check_clean();
+        env.wind_down();
+        BOOST_TEST(env.locker->stats().settled == 1U);
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(loss_is_detected_by_a_local_timer_only_while_a_coroutine_waits_for_it)
 {
-    virtual_fixture on;
-    auto held = on.acquire("k", {.ttl = 10s});
-    BOOST_TEST(on.idle());
-    auto lost = on.start(held.lost());
-    BOOST_TEST(!on.idle());
-    on.advance(11s);
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 10s});
+    BOOST_TEST(env.idle());
+    auto lost = env.start(held.lost());
+    BOOST_TEST(!env.idle());
+    env.advance(11s);
     BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
-    on.check_clean();
+    BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_is_sticky)
 {
-    cancellable_acquire on;
-    auto held = on.acquire("k", {.ttl = 10s});
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(1h));
-    on.ready();
+    cancellable_acquire env;
+    auto held = env.acquire("k", {.ttl = 10s});
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(1h));
+    env.ready();
     // Nobody waits for the end, and the answer is late. The lock was not held for a moment, so it stays lost.
-    on.clock.skip(9950ms);
+    env.clock.skip(9950ms);
     BOOST_TEST(!held.held());
-    on.script->deliver();
-    on.ready();
+    env.script->deliver();
+    env.ready();
     BOOST_TEST(!held.held());
-    COLOCK_THROWS(extend_error, errc::not_held, extending.get(on.io()));
-    on.wind_down();
-    on.check_clean();
+    COLOCK_THROWS(extend_error, errc::not_held, extending.get(env.io()));
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(errors_of_a_held_lock_count_from_their_own_call)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 1h});
-    on.clock.skip(10min);
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 1h});
+    env.clock.skip(10min);
 
-    on.script->next(operation::extend, step::fail(errc::unavailable));
-    const auto extend = thrown_by<extend_error>([&] { on.run(held.extend(1h)); });
+    env.script->next(operation::extend, step::fail(errc::unavailable));
+    const auto extend = thrown_by<extend_error>([&] { env.run(held.extend(1h)); });
     BOOST_TEST_REQUIRE(extend.has_value());
     BOOST_TEST(extend->attempts() == 1U);
     BOOST_TEST((extend->elapsed() < 1s));
 
-    on.script->next(operation::is_valid, step::hold());
-    auto valid = on.start(held.is_locked());
-    on.advance_by_steps(6s, 1s);
-    const auto unanswered = thrown_by<colock::error>([&] { static_cast<void>(valid.get(on.io())); });
+    env.script->next(operation::is_valid, step::hold());
+    auto valid = env.start(held.is_locked());
+    env.advance_by_steps(6s, 1s);
+    const auto unanswered = thrown_by<colock::error>([&] { static_cast<void>(valid.get(env.io())); });
     BOOST_TEST_REQUIRE(unanswered.has_value());
     BOOST_TEST(unanswered->attempts() == 1U);
     BOOST_TEST((unanswered->elapsed() >= 5s));
     BOOST_TEST((unanswered->elapsed() <= 6s));
-    BOOST_TEST(on.script->deliver());
-    on.ready();
+    BOOST_TEST(env.script->deliver());
+    env.ready();
 
-    on.script->next(operation::release, step::not_held());
-    const auto release = thrown_by<release_error>([&] { on.run(held.release(on_failure::raise)); });
+    env.script->next(operation::release, step::not_held());
+    const auto release = thrown_by<release_error>([&] { env.run(held.release(on_failure::raise)); });
     BOOST_TEST_REQUIRE(release.has_value());
     BOOST_TEST(release->attempts() == 1U);
     BOOST_TEST((release->elapsed() < 1s));
 
     // Nothing is sent for a lock that has ended.
-    auto expired = on.acquire("l", {.ttl = 10s});
-    on.clock.skip(20s);
-    const auto detach = thrown_by<colock::error>([&] { static_cast<void>(on.run(expired.detach())); });
+    auto expired = env.acquire("l", {.ttl = 10s});
+    env.clock.skip(20s);
+    const auto detach = thrown_by<colock::error>([&] { static_cast<void>(env.run(expired.detach())); });
     BOOST_TEST_REQUIRE(detach.has_value());
     BOOST_TEST(detach->attempts() == 0U);
     BOOST_TEST((detach->elapsed() < 1s));
@@ -174,62 +174,62 @@ BOOST_AUTO_TEST_CASE(errors_of_a_held_lock_count_from_their_own_call)
 BOOST_AUTO_TEST_CASE(a_renewal_is_awaited_before_the_release_is_sent)
 {
     for (const bool by_verb : {true, false}) {
-        cancellable_acquire on;
-        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        on.script->next(operation::extend, step::hold());
-        on.advance(11s);
-        BOOST_TEST_REQUIRE(on.count(operation::extend) == 1U);
+        cancellable_acquire env;
+        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        env.script->next(operation::extend, step::hold());
+        env.advance(11s);
+        BOOST_TEST_REQUIRE(env.count(operation::extend) == 1U);
         std::optional<running<void>> releasing;
         if (by_verb)
-            releasing = on.start(held.release());
+            releasing = env.start(held.release());
         else
             held = {};
-        on.ready();
+        env.ready();
         BOOST_TEST(!held.held());
-        BOOST_TEST(on.count(operation::release) == 0U);
-        BOOST_TEST(on.count(operation::abandon) == 0U);
-        on.advance(1s);
-        BOOST_TEST(on.count(operation::release) == 0U);
-        on.script->deliver();
-        on.ready();
-        BOOST_TEST(on.count(operation::release) == 1U);
-        BOOST_TEST(on.count(operation::extend) == 1U);
+        BOOST_TEST(env.count(operation::release) == 0U);
+        BOOST_TEST(env.count(operation::abandon) == 0U);
+        env.advance(1s);
+        BOOST_TEST(env.count(operation::release) == 0U);
+        env.script->deliver();
+        env.ready();
+        BOOST_TEST(env.count(operation::release) == 1U);
+        BOOST_TEST(env.count(operation::extend) == 1U);
         if (releasing)
-            releasing->get(on.io());
-        on.check_clean();
+            releasing->get(env.io());
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(an_extend_waits_for_a_renewal)
 {
-    cancellable_acquire on;
-    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.script->next(operation::extend, step::hold());
-    on.advance(11s);
-    auto extending = on.start(held.extend(60s));
-    on.ready();
-    BOOST_TEST(on.count(operation::extend) == 1U);
-    on.script->deliver();
-    extending.get(on.io());
-    BOOST_TEST(on.count(operation::extend) == 2U);
+    cancellable_acquire env;
+    auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.script->next(operation::extend, step::hold());
+    env.advance(11s);
+    auto extending = env.start(held.extend(60s));
+    env.ready();
+    BOOST_TEST(env.count(operation::extend) == 1U);
+    env.script->deliver();
+    extending.get(env.io());
+    BOOST_TEST(env.count(operation::extend) == 2U);
     BOOST_TEST(held.ttl() == 60s);
 }
 
 BOOST_AUTO_TEST_CASE(a_renewal_that_finds_another_holder_is_a_loss)
 {
-    cancellable_acquire on;
-    auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    auto lost = on.start(held.lost());
-    colock::locker other_locker(on.memory);
-    on.run(other_locker.break_lock("k"));
-    auto thief = on.run(other_locker.acquire("k"));
-    on.advance(11s);
+    cancellable_acquire env;
+    auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    auto lost = env.start(held.lost());
+    colock::locker other_locker(env.memory);
+    env.run(other_locker.break_lock("k"));
+    auto thief = env.run(other_locker.acquire("k"));
+    env.advance(11s);
     BOOST_TEST_REQUIRE(lost.done());
     // The memory store reports the break itself. A remote backend reports it only in the answer to the renewal.
-    BOOST_TEST((lost.get(on.io()) != lost_reason::released));
-    on.wind_down();
+    BOOST_TEST((lost.get(env.io()) != lost_reason::released));
+    env.wind_down();
     BOOST_TEST(thief.held());
-    BOOST_TEST(on.run(thief.is_locked()));
+    BOOST_TEST(env.run(thief.is_locked()));
 
     cancellable_acquire other;
     auto mine = other.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
@@ -245,31 +245,31 @@ BOOST_AUTO_TEST_CASE(a_renewal_that_finds_another_holder_is_a_loss)
 
 BOOST_AUTO_TEST_CASE(max_hold_ends_a_renewed_lock)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     const auto start = lease_clock::now();
-    auto held = on.acquire("k", {.ttl = 10s, .renewal = renewal::automatic, .max_hold = 25s});
-    auto lost = on.start(held.lost());
-    on.advance_by_steps(24s, 500ms);
+    auto held = env.acquire("k", {.ttl = 10s, .renewal = renewal::automatic, .max_hold = 25s});
+    auto lost = env.start(held.lost());
+    env.advance_by_steps(24s, 500ms);
     BOOST_TEST(!lost.done());
-    on.advance_by_steps(2s, 500ms);
+    env.advance_by_steps(2s, 500ms);
     BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(on.io()) == lost_reason::expired));
+    BOOST_TEST((lost.get(env.io()) == lost_reason::expired));
     BOOST_TEST((lease_clock::now() - start < 30s));
-    on.wind_down();
-    on.check_clean();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(adapter_may_report_a_loss_or_a_shorter_session)
 {
-    cancellable_acquire on;
-    auto held = on.acquire("k", {.ttl = 1h});
-    auto lost = on.start(held.lost());
-    on.ready();
-    const auto end = on.run(colock::locker(on.memory).break_lock("k"));
+    cancellable_acquire env;
+    auto held = env.acquire("k", {.ttl = 1h});
+    auto lost = env.start(held.lost());
+    env.ready();
+    const auto end = env.run(colock::locker(env.memory).break_lock("k"));
     BOOST_TEST(end.size() == 1U);
-    on.ready();
+    env.ready();
     BOOST_TEST_REQUIRE(lost.done());
-    BOOST_TEST((lost.get(on.io()) == lost_reason::broken));
+    BOOST_TEST((lost.get(env.io()) == lost_reason::broken));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -291,107 +291,107 @@ BOOST_AUTO_TEST_CASE(quiet_release_never_throws_and_raising_release_does)
     };
     for (const auto& row : table) {
         for (const auto report : {on_failure::quiet, on_failure::raise}) {
-            cancellable_acquire on;
-            auto held = on.acquire("k");
-            on.script->next(operation::release, row.how);
+            cancellable_acquire env;
+            auto held = env.acquire("k");
+            env.script->next(operation::release, row.how);
             if (report == on_failure::quiet)
-                BOOST_CHECK_NO_THROW(on.run(held.release()));
+                BOOST_CHECK_NO_THROW(env.run(held.release()));
             else
-                COLOCK_THROWS(release_error, row.code, on.run(held.release(report)));
+                COLOCK_THROWS(release_error, row.code, env.run(held.release(report)));
             BOOST_TEST(!held.held());
-            on.wind_down();
-            BOOST_TEST(on.locker->stats().settled == 1U);
-            on.check_clean();
+            env.wind_down();
+            BOOST_TEST(env.locker->stats().settled == 1U);
+            env.check_clean();
         }
     }
-    cancellable_acquire on;
-    auto held = on.acquire("k");
-    on.script->next(operation::release, step::not_held());
-    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
-    BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
+    cancellable_acquire env;
+    auto held = env.acquire("k");
+    env.script->next(operation::release, step::not_held());
+    COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
+    BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
 }
 
 BOOST_AUTO_TEST_CASE(a_release_that_is_not_answered_ends_after_the_operation_timeout)
 {
     for (const auto report : {on_failure::quiet, on_failure::raise}) {
-        cancellable_acquire on({.operation_timeout = 2s});
-        auto held = on.acquire("k");
-        on.script->next(operation::release, step::hold());
-        auto releasing = on.start(held.release(report));
-        on.advance_by_steps(1900ms, 100ms);
+        cancellable_acquire env({.operation_timeout = 2s});
+        auto held = env.acquire("k");
+        env.script->next(operation::release, step::hold());
+        auto releasing = env.start(held.release(report));
+        env.advance_by_steps(1900ms, 100ms);
         BOOST_TEST(!releasing.done());
-        on.advance(200ms);
+        env.advance(200ms);
         BOOST_TEST_REQUIRE(releasing.done());
         if (report == on_failure::quiet)
-            BOOST_CHECK_NO_THROW(releasing.get(on.io()));
+            BOOST_CHECK_NO_THROW(releasing.get(env.io()));
         else
-            COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(on.io()));
-        BOOST_TEST(on.locker->stats().settling == 1U);
-        on.script->deliver();
-        on.ready();
-        on.check_clean();
+            COLOCK_THROWS(release_error, errc::outcome_unknown, releasing.get(env.io()));
+        BOOST_TEST(env.locker->stats().settling == 1U);
+        env.script->deliver();
+        env.ready();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_retried_release_never_removes_a_newer_lock)
 {
-    cancellable_acquire on;
-    auto held = on.acquire("k");
-    on.script->next(operation::release, step::lose_reply());
+    cancellable_acquire env;
+    auto held = env.acquire("k");
+    env.script->next(operation::release, step::lose_reply());
     held = {};
-    on.ready();
-    colock::locker other_locker(on.memory);
-    auto newer = on.run(other_locker.acquire("k"));
-    on.wind_down();
-    BOOST_TEST(on.count(operation::release) > 1U);
-    BOOST_TEST(on.run(newer.is_locked()));
-    BOOST_TEST(on.locker->stats().settling == 0U);
+    env.ready();
+    colock::locker other_locker(env.memory);
+    auto newer = env.run(other_locker.acquire("k"));
+    env.wind_down();
+    BOOST_TEST(env.count(operation::release) > 1U);
+    BOOST_TEST(env.run(newer.is_locked()));
+    BOOST_TEST(env.locker->stats().settling == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(an_expired_lock_is_released_without_touching_its_successor)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto expired = on.acquire("k", {.ttl = 1s});
-        on.clock.skip(2s);
-        auto next = on.acquire("k");
-        on.run(expired.release());
+        virtual_fixture env(kind);
+        auto expired = env.acquire("k", {.ttl = 1s});
+        env.clock.skip(2s);
+        auto next = env.acquire("k");
+        env.run(expired.release());
         BOOST_TEST(next.held());
-        BOOST_TEST(on.run(next.is_locked()));
+        BOOST_TEST(env.run(next.is_locked()));
         expired = {};
-        on.ready();
-        BOOST_TEST(on.stored().size() == 1U);
+        env.ready();
+        BOOST_TEST(env.stored().size() == 1U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(unanswered_query_or_extend_ends_after_the_operation_timeout)
 {
-    cancellable_acquire on({.operation_timeout = 2s});
-    auto held = on.acquire("k", {.ttl = 1h});
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(1h));
-    on.advance(3s);
+    cancellable_acquire env({.operation_timeout = 2s});
+    auto held = env.acquire("k", {.ttl = 1h});
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(1h));
+    env.advance(3s);
     BOOST_TEST_REQUIRE(extending.done());
-    COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(on.io()));
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, extending.get(env.io()));
     BOOST_TEST(held.held());
-    on.script->deliver();
-    on.ready();
-    on.script->next(operation::is_valid, step::hold());
-    auto asking = on.start(held.is_locked());
-    on.advance(3s);
+    env.script->deliver();
+    env.ready();
+    env.script->next(operation::is_valid, step::hold());
+    auto asking = env.start(held.is_locked());
+    env.advance(3s);
     BOOST_TEST_REQUIRE(asking.done());
-    COLOCK_THROWS(error, errc::unavailable, asking.get(on.io()));
-    on.script->deliver();
-    on.ready();
-    on.script->next(operation::inspect, step::hold());
-    auto looking = on.start(on.locker->is_locked("k"));
-    on.advance(3s);
+    COLOCK_THROWS(error, errc::unavailable, asking.get(env.io()));
+    env.script->deliver();
+    env.ready();
+    env.script->next(operation::inspect, step::hold());
+    auto looking = env.start(env.locker->is_locked("k"));
+    env.advance(3s);
     BOOST_TEST(looking.done());
     if (looking.done())
-        COLOCK_THROWS(error, errc::unavailable, looking.get(on.io()));
-    on.script->deliver();
-    on.ready();
-    BOOST_TEST(on.idle());
+        COLOCK_THROWS(error, errc::unavailable, looking.get(env.io()));
+    env.script->deliver();
+    env.ready();
+    BOOST_TEST(env.idle());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

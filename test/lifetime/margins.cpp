@@ -21,106 +21,106 @@ BOOST_AUTO_TEST_SUITE(margins)
 
 BOOST_AUTO_TEST_CASE(a_body_may_shorten_its_lease)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::extend, step::pass().delay(500ms));
-    auto body = on.start(on.locker->with_lock("k", {.ttl = 1h}, [](lock& held) -> asio::awaitable<bool> {
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::extend, step::pass().delay(500ms));
+    auto body = env.start(env.locker->with_lock("k", {.ttl = 1h}, [](lock& held) -> asio::awaitable<bool> {
         // The default margin for an hour is a second, which would be all of this lease.
         co_await held.extend(1s);
         co_return held.held() && held.ttl() == 1s;
     }));
-    on.ready();
-    on.advance(600ms);
-    BOOST_TEST(body.get(on.io()));
-    on.check_clean();
+    env.ready();
+    env.advance(600ms);
+    BOOST_TEST(body.get(env.io()));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_body_may_use_most_of_a_short_max_hold)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         // The default margin for a long TTL is a second, which would be all of this max_hold.
         const acquire_options options{.ttl = 30s, .max_hold = 1s};
-        auto body = on.start(on.locker->with_lock("k", options, []() -> asio::awaitable<int> {
+        auto body = env.start(env.locker->with_lock("k", options, []() -> asio::awaitable<int> {
             co_await sleep_for(500ms);
             co_return 7;
         }));
-        on.ready();
-        on.advance(600ms);
-        BOOST_TEST(body.get(on.io()) == 7);
-        on.check_clean();
+        env.ready();
+        env.advance(600ms);
+        BOOST_TEST(body.get(env.io()) == 7);
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(lock_is_released_after_max_hold)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind, {.max_hold = 1min});
-        auto manual = on.acquire("manual", {.ttl = 1h});
-        auto renewed = on.acquire("renewed", {.ttl = 30s, .renewal = renewal::automatic});
-        auto endless = on.acquire("endless", {.ttl = 0ms});
+        virtual_fixture env(kind, {.max_hold = 1min});
+        auto manual = env.acquire("manual", {.ttl = 1h});
+        auto renewed = env.acquire("renewed", {.ttl = 30s, .renewal = renewal::automatic});
+        auto endless = env.acquire("endless", {.ttl = 0ms});
         BOOST_TEST((endless.expires_at() == lease_clock::time_point::max()));
-        on.advance_by_steps(61s, 5s);
+        env.advance_by_steps(61s, 5s);
         BOOST_TEST(!manual.held());
         BOOST_TEST(!renewed.held());
-        BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 2U);
+        BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 2U);
         // A lock without a TTL is held until it is released.
         BOOST_TEST(endless.held());
-        BOOST_TEST(on.stored().size() == 1U);
+        BOOST_TEST(env.stored().size() == 1U);
         endless = {};
-        on.check_clean();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(renewal_after_a_failed_extension_comes_before_the_shorter_lease_ends)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
-    on.script->next(operation::extend, step::fail(errc::unavailable));
-    COLOCK_THROWS(extend_error, errc::unavailable, on.run(held.extend(500ms)));
-    on.advance(60ms);
-    BOOST_TEST(on.script->count(operation::extend) == 2U);
-    on.advance(30s);
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 1h, .renewal = renewal::automatic});
+    env.script->next(operation::extend, step::fail(errc::unavailable));
+    COLOCK_THROWS(extend_error, errc::unavailable, env.run(held.extend(500ms)));
+    env.advance(60ms);
+    BOOST_TEST(env.script->count(operation::extend) == 2U);
+    env.advance(30s);
     BOOST_TEST(held.held());
     held = {};
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto able = on.memory->capabilities();
+    virtual_fixture env(backend_kind::scripted);
+    auto able = env.memory->capabilities();
     able.events = false;
     able.fifo = false;
     able.immediate = false;
-    on.script->set_capabilities(able);
-    colock::locker by(on.script);
-    auto held = on.run(by.acquire("k", {.ttl = 6h, .mode = lock_mode::shared}));
-    on.script->next(operation::create, step::busy(6h).delay(20s));
-    auto waiting = on.start(by.acquire("k", {.retry = retry_policy::fixed(24h)}));
-    on.ready();
+    env.script->set_capabilities(able);
+    colock::locker by(env.script);
+    auto held = env.run(by.acquire("k", {.ttl = 6h, .mode = lock_mode::shared}));
+    env.script->next(operation::create, step::busy(6h).delay(20s));
+    auto waiting = env.start(by.acquire("k", {.retry = retry_policy::fixed(24h)}));
+    env.ready();
     // The answer in flight says that the key is busy for six hours, and the lease is shortened meanwhile.
-    on.run(held.extend(1min));
-    on.advance(21s);
+    env.run(held.extend(1min));
+    env.advance(21s);
     BOOST_TEST(!waiting.done());
-    on.advance(1min);
+    env.advance(1min);
     BOOST_TEST_REQUIRE(waiting.done());
-    static_cast<void>(waiting.get(on.io()));
+    static_cast<void>(waiting.get(env.io()));
     held = {};
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_try_that_is_granted_too_late_is_an_error)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->next(operation::create, step::pass().after([&] { on.clock.skip(59s); }));
-    COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("k", {.ttl = 1min})));
-    on.wind_down();
-    on.check_clean();
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create, step::pass().after([&] { env.clock.skip(59s); }));
+    COLOCK_THROWS(create_error, errc::unavailable, env.run(env.locker->try_acquire("k", {.ttl = 1min})));
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(no_body_begins_after_a_cancellation_that_was_only_recorded)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     bool begun = false;
     asio::cancellation_signal cancel;
     error_code result;
@@ -128,16 +128,16 @@ BOOST_AUTO_TEST_CASE(no_body_begins_after_a_cancellation_that_was_only_recorded)
         co_await asio::this_coro::throw_if_cancelled(false);
         cancel.emit(asio::cancellation_type::terminal);
         try {
-            co_await on.locker->with_lock("k", [&] { begun = true; });
+            co_await env.locker->with_lock("k", [&] { begun = true; });
         } catch (const boost::system::system_error& stopped) {
             result = stopped.code();
         }
     };
-    asio::co_spawn(on.io(), caller(), asio::bind_cancellation_slot(cancel.slot(), [](std::exception_ptr) {}));
-    on.ready();
+    asio::co_spawn(env.io(), caller(), asio::bind_cancellation_slot(cancel.slot(), [](std::exception_ptr) {}));
+    env.ready();
     BOOST_TEST(!begun);
     BOOST_TEST((result == asio::error::operation_aborted));
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
@@ -152,16 +152,16 @@ BOOST_AUTO_TEST_CASE(configured_minimum_validity_decides_about_a_late_grant)
     for (const auto& [min_validity, late_by, granted] : {row{{}, 20s, true}, row{{}, 27s, false}, row{10s, 18s, true},
              row{10s, 20s, false}, row{0ms, 28s, true}, row{0ms, 31s, false}})
     {
-        virtual_fixture on(backend_kind::scripted, {.minimum_validity = min_validity});
-        check_late_grant(on, late_by, granted);
+        virtual_fixture env(backend_kind::scripted, {.minimum_validity = min_validity});
+        check_late_grant(env, late_by, granted);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_grant_without_ttl_never_comes_too_late)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->next(operation::create, step::pass().after([&] { on.clock.skip(24h); }));
-    const auto held = on.acquire("k", {.ttl = 0ms, .retry = retry_policy::never()});
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create, step::pass().after([&] { env.clock.skip(24h); }));
+    const auto held = env.acquire("k", {.ttl = 0ms, .retry = retry_policy::never()});
     BOOST_TEST(held.held());
     BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
 }
@@ -178,23 +178,23 @@ BOOST_AUTO_TEST_CASE(configured_stop_margin_decides_when_a_body_stops)
     for (const auto& [margin, ttl, stops] :
         {row{{}, 30s, 28698ms}, row{{}, 5s, 4448ms}, row{8s, 30s, 21698ms}, row{0ms, 30s, 29698ms}})
     {
-        virtual_fixture on(backend_kind::memory, {.stop_margin = margin});
+        virtual_fixture env(backend_kind::memory, {.stop_margin = margin});
         const auto start = lease_clock::now();
         lease_clock::time_point stopped;
-        auto working = on.start(
-            on.locker->with_lock("k", {.ttl = ttl, .renewal = renewal::manual}, [&stopped]() -> asio::awaitable<void> {
+        auto working = env.start(
+            env.locker->with_lock("k", {.ttl = ttl, .renewal = renewal::manual}, [&stopped]() -> asio::awaitable<void> {
                 try {
                     co_await sleep_for(1h);
                 } catch (const boost::system::system_error&) {
                     stopped = lease_clock::now();
                 }
             }));
-        on.advance_by_steps(31s, 50ms);
+        env.advance_by_steps(31s, 50ms);
         BOOST_TEST_REQUIRE(working.done());
-        COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+        COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
         BOOST_TEST(about(stopped, start + stops));
-        on.wind_down();
-        on.check_clean();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -204,45 +204,45 @@ BOOST_AUTO_TEST_SUITE(group_ends)
 
 BOOST_AUTO_TEST_CASE(release_of_a_group_does_not_extend_its_total_time)
 {
-    virtual_fixture on(backend_kind::scripted);
-    take_one_by_one(on, true, {.operation_timeout = 20s});
-    colock::locker other(on.memory);
-    auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
-    on.script->always(operation::release, step::hold());
+    virtual_fixture env(backend_kind::scripted);
+    take_one_by_one(env, true, {.operation_timeout = 20s});
+    colock::locker other(env.memory);
+    auto busy = env.run(other.acquire("z", {.ttl = 0ms}));
+    env.script->always(operation::release, step::hold());
     const acquire_options options{.retry = retry_policy::fixed(1s).total_time(10s)};
-    auto group = on.start(on.locker->acquire_all({"a", "b", "c", "z"}, options));
-    on.ready();
-    on.advance(11s);
+    auto group = env.start(env.locker->acquire_all({"a", "b", "c", "z"}, options));
+    env.ready();
+    env.advance(11s);
     BOOST_TEST_REQUIRE(group.done());
-    BOOST_CHECK_THROW(static_cast<void>(group.get(on.io())), error);
-    on.script->reset();
-    while (on.script->deliver())
-        on.ready();
+    BOOST_CHECK_THROW(static_cast<void>(group.get(env.io())), error);
+    env.script->reset();
+    while (env.script->deliver())
+        env.ready();
     busy = {};
-    on.wind_down();
-    on.check_clean();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_a_group_holding_nothing)
 {
-    virtual_fixture on(backend_kind::scripted);
-    take_one_by_one(on);
-    colock::locker other(on.memory);
-    auto busy = on.run(other.acquire("z", {.ttl = 0ms}));
-    on.script->always(operation::release, step::pass().delay(1s));
-    on.script->always(operation::abandon, step::pass().delay(1s));
+    virtual_fixture env(backend_kind::scripted);
+    take_one_by_one(env);
+    colock::locker other(env.memory);
+    auto busy = env.run(other.acquire("z", {.ttl = 0ms}));
+    env.script->always(operation::release, step::pass().delay(1s));
+    env.script->always(operation::abandon, step::pass().delay(1s));
     const auto policy =
         retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::runtime_error("no"); });
-    auto group = on.start(on.locker->acquire_all({"a", "b", "z"}, {.retry = policy}));
-    on.ready();
+    auto group = env.start(env.locker->acquire_all({"a", "b", "z"}, {.retry = policy}));
+    env.ready();
     // The group does not wait for the releases.
     BOOST_TEST_REQUIRE(group.done());
-    BOOST_CHECK_THROW(static_cast<void>(group.get(on.io())), std::runtime_error);
-    on.advance(2s);
-    BOOST_TEST(on.stored().size() == 1U);
-    on.script->reset();
+    BOOST_CHECK_THROW(static_cast<void>(group.get(env.io())), std::runtime_error);
+    env.advance(2s);
+    BOOST_TEST(env.stored().size() == 1U);
+    env.script->reset();
     busy = {};
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -252,10 +252,10 @@ BOOST_AUTO_TEST_SUITE(after_the_context)
 BOOST_AUTO_TEST_CASE(operations_of_a_lock_end_on_another_context)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted, backend_kind::other_context}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k");
+        virtual_fixture env(kind);
+        auto held = env.acquire("k");
         asio::io_context living;
-        on.context.reset();
+        env.context.reset();
         BOOST_TEST((run_coro(living, held.lost()) == lost_reason::shutting_down));
         if (kind != backend_kind::memory) {
             COLOCK_THROWS(extend_error, errc::shutting_down, run_coro(living, held.extend(1min)));

@@ -82,53 +82,53 @@ BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         const auto observed = std::make_shared<recorder>();
-        virtual_fixture on(kind, {.observer = observed});
-        observed->subject = *on.locker;
-        auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-        auto waiting = on.start(on.locker->acquire("k"));
-        on.ready();
+        virtual_fixture env(kind, {.observer = observed});
+        observed->subject = *env.locker;
+        auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+        auto waiting = env.start(env.locker->acquire("k"));
+        env.ready();
         BOOST_TEST(observed->count("granted k") == 1);
         BOOST_TEST(observed->count("waiting k") == 1);
-        on.advance_by_steps(25s, 1s);
+        env.advance_by_steps(25s, 1s);
         BOOST_TEST(observed->count("renewed k") == 2);
         held = {};
-        auto next = waiting.get(on.io());
+        auto next = waiting.get(env.io());
         BOOST_TEST(observed->count("released k") == 1);
         BOOST_TEST(observed->count("granted k") == 2);
-        on.run(on.locker->break_lock("k"));
-        on.wind_down();
+        env.run(env.locker->break_lock("k"));
+        env.wind_down();
         BOOST_TEST(observed->count("lost k broken") == 1);
         BOOST_TEST(observed->count("settled k") == 1);
         // With an observer, the end of the lease must be detected: a local timer finds the expiry.
-        auto expiring = on.acquire("e", {.ttl = 10s});
-        on.advance(11s);
+        auto expiring = env.acquire("e", {.ttl = 10s});
+        env.advance(11s);
         BOOST_TEST(observed->count("lost e expired") == 1);
-        on.wind_down();
-        if (on.script) {
-            on.script->notify_ready();
-            on.script->notify_suspended(errc::unavailable);
-            on.script->notify_reconnected();
-            on.script->notify_warning("look here");
+        env.wind_down();
+        if (env.script) {
+            env.script->notify_ready();
+            env.script->notify_suspended(errc::unavailable);
+            env.script->notify_reconnected();
+            env.script->notify_warning("look here");
             for (const auto* event : {"ready", "suspended", "reconnected", "warning"})
                 BOOST_TEST(observed->count(event) == 1);
-            BOOST_TEST(on.locker->stats().reconnects == 1U);
-            auto risky = on.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
-            on.script->next(operation::extend, step::fail(errc::unavailable));
-            on.advance_by_steps(11s, 1s);
+            BOOST_TEST(env.locker->stats().reconnects == 1U);
+            auto risky = env.acquire("r", {.ttl = 30s, .renewal = renewal::automatic});
+            env.script->next(operation::extend, step::fail(errc::unavailable));
+            env.advance_by_steps(11s, 1s);
             BOOST_TEST(observed->count("at_risk r") == 1);
             risky = {};
-            on.ready();
+            env.ready();
             asio::cancellation_signal cancel;
-            on.script->next(operation::create, step::hold());
-            on.locker->async_acquire("s", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
-            on.ready();
+            env.script->next(operation::create, step::hold());
+            env.locker->async_acquire("s", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) {}));
+            env.ready();
             cancel.emit(asio::cancellation_type::terminal);
-            on.ready();
-            on.script->deliver();
-            on.ready();
+            env.ready();
+            env.script->deliver();
+            env.ready();
             BOOST_TEST(observed->count("settled s") == 1);
         }
-        on.check_clean();
+        env.check_clean();
         // The locker must not keep itself alive through its observer.
         observed->subject.reset();
     }
@@ -137,12 +137,12 @@ BOOST_AUTO_TEST_CASE(every_event_is_reported_without_a_mutex)
 BOOST_AUTO_TEST_CASE(release_that_is_unanswered_when_its_context_ends_is_settled_without_proof)
 {
     const auto observed = std::make_shared<recorder>();
-    virtual_fixture on(backend_kind::scripted, {.observer = observed});
-    auto held = on.acquire("k");
-    on.script->next(operation::release, step::hold());
+    virtual_fixture env(backend_kind::scripted, {.observer = observed});
+    auto held = env.acquire("k");
+    env.script->next(operation::release, step::hold());
     held = {};
-    on.ready();
-    on.context.reset();
+    env.ready();
+    env.context.reset();
     BOOST_TEST(observed->count("settled k without proof") == 1);
     BOOST_TEST(observed->count("released k") == 0);
 }

@@ -166,9 +166,9 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails_leaves_nothing)
     have_had_threads();
     for (long n = 0, failed = 1; failed != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
+        virtual_fixture env(backend_kind::memory);
         failed = 0;
-        on.run([](virtual_fixture& by, long at, long& count) -> asio::awaitable<void> {
+        env.run([](virtual_fixture& by, long at, long& count) -> asio::awaitable<void> {
             // Counts only allocations while the operation is made and awaited.
             lock held;
             allocations_left = at;
@@ -180,8 +180,8 @@ BOOST_AUTO_TEST_CASE(an_acquire_that_fails_leaves_nothing)
             }
             allocations_left = -1;
             BOOST_TEST(held.held() == (count == 0));
-        }(on, n, failed));
-        on.check_clean();
+        }(env, n, failed));
+        env.check_clean();
     }
 }
 
@@ -190,9 +190,9 @@ BOOST_AUTO_TEST_CASE(async_function_that_fails_reports_the_error_and_leaves_noth
     have_had_threads();
     for (long n = 0, failed = 1; failed != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
+        virtual_fixture env(backend_kind::memory);
         failed = 0;
-        lock first = on.acquire("a key that is too long to be stored in place");
+        lock first = env.acquire("a key that is too long to be stored in place");
         const auto note = [&failed](error_code code, const lock& granted) {
             if (code) {
                 BOOST_TEST((code == boost::system::errc::not_enough_memory), code.message());
@@ -202,15 +202,15 @@ BOOST_AUTO_TEST_CASE(async_function_that_fails_reports_the_error_and_leaves_noth
         };
         allocations_left = n;
         try {
-            on.locker->async_acquire("another key that is too long to be stored in place", note);
-            on.locker->async_acquire("a key that is too long to be stored in place", note);
+            env.locker->async_acquire("another key that is too long to be stored in place", note);
+            env.locker->async_acquire("a key that is too long to be stored in place", note);
         } catch (const std::bad_alloc&) {
             ++failed;
         }
         allocations_left = -1;
         first = {};
-        on.ready();
-        on.check_clean();
+        env.ready();
+        env.check_clean();
     }
 }
 
@@ -220,40 +220,40 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
     using operation = std::function<void(adapter&, const claim_ptr&)>;
     constexpr auto ignore = [](auto&&) {};
     const operation operations[] = {
-        [&](adapter& on, const claim_ptr& held) { on.start_release(held, ignore); },
-        [&](adapter& on, const claim_ptr& held) { on.start_extend(held, 1s, ignore); },
-        [&](adapter& on, const claim_ptr&) { on.start_break("k", ignore); },
-        [&](adapter& on, const claim_ptr&) { on.start_purge(0, {}, ignore); },
-        [&](adapter& on, const claim_ptr&) { on.start_list({}, {}, ignore); },
+        [&](adapter& env, const claim_ptr& held) { env.start_release(held, ignore); },
+        [&](adapter& env, const claim_ptr& held) { env.start_extend(held, 1s, ignore); },
+        [&](adapter& env, const claim_ptr&) { env.start_break("k", ignore); },
+        [&](adapter& env, const claim_ptr&) { env.start_purge(0, {}, ignore); },
+        [&](adapter& env, const claim_ptr&) { env.start_list({}, {}, ignore); },
     };
     for (const auto& operate : operations) {
         for (long n = 0, failed = 1; failed != 0; ++n) {
             BOOST_TEST_REQUIRE(n < 1000);
             virtual_clock clock;
             asio::io_context io;
-            driver on(io, memory::make_adapter(io.get_executor()));
+            driver env(io, memory::make_adapter(io.get_executor()));
             // A driver that does not record events, because recording would allocate, too.
             const auto held = sent_now(claim_ptr(new claim({.key = "k", .ttl = 2s})));
-            on.grant(held);
+            env.grant(held);
             int woken_readers = 0;
             std::vector<plain_claim_ptr> readers;
             for (int reader = 0; reader < 3; ++reader) {
                 readers.push_back(driver::shared("k"));
-                on.refuse(readers.back());
-                on.backend().start_wait(
+                env.refuse(readers.back());
+                env.backend().start_wait(
                     readers.back(), lease_clock::time_point::max(), [&](woken) { ++woken_readers; });
             }
             if (&operate == &operations[3])
                 clock.skip(3s);
-            failed = fails_at(n, [&] { operate(on.backend(), held); }) ? 1 : 0;
+            failed = fails_at(n, [&] { operate(env.backend(), held); }) ? 1 : 0;
             // What the failure has prevented can be done now.
-            static_cast<void>(on.abandon(sent_now(held)));
+            static_cast<void>(env.abandon(sent_now(held)));
             for (const auto& reader : readers) {
-                BOOST_TEST((on.create(sent_now(reader)).status == create_status::granted));
-                static_cast<void>(on.abandon(sent_now(reader)));
+                BOOST_TEST((env.create(sent_now(reader)).status == create_status::granted));
+                static_cast<void>(env.abandon(sent_now(reader)));
             }
             BOOST_TEST(woken_readers == 3);
-            BOOST_TEST(on.list().empty());
+            BOOST_TEST(env.list().empty());
         }
     }
 }
@@ -263,23 +263,23 @@ BOOST_AUTO_TEST_CASE(wait_that_runs_out_of_memory_ends_and_leaves_nothing)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
-        lock first = on.acquire("a key that is too long to be stored in place");
+        virtual_fixture env(backend_kind::memory);
+        lock first = env.acquire("a key that is too long to be stored in place");
         bool failed = false;
-        auto waiting = on.start(with_failing_allocation(
-            n, [&] { return on.locker->acquire("a key that is too long to be stored in place"); }, failed));
-        on.io().restart();
-        static_cast<void>(on.io().poll());
+        auto waiting = env.start(with_failing_allocation(
+            n, [&] { return env.locker->acquire("a key that is too long to be stored in place"); }, failed));
+        env.io().restart();
+        static_cast<void>(env.io().poll());
         is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
         first = {};
         // A request that could not be sent is tried again under the policy.
-        on.advance(10s);
+        env.advance(10s);
         BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
-        lock second = waiting.get(on.io());
+        lock second = waiting.get(env.io());
         BOOST_TEST(second.held() == !failed);
         second = {};
-        on.wind_down();
-        on.check_clean();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -288,21 +288,21 @@ BOOST_AUTO_TEST_CASE(acquire_all_that_runs_out_of_memory_ends_and_leaves_nothing
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
+        virtual_fixture env(backend_kind::memory);
         bool failed = false;
-        auto acquiring = on.start(with_failing_allocation(
-            n, [&] { return on.locker->acquire_all({"a", "b", "c"}, {.renewal = renewal::automatic}); }, failed));
-        on.io().restart();
-        static_cast<void>(on.io().poll());
+        auto acquiring = env.start(with_failing_allocation(
+            n, [&] { return env.locker->acquire_all({"a", "b", "c"}, {.renewal = renewal::automatic}); }, failed));
+        env.io().restart();
+        static_cast<void>(env.io().poll());
         is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
-        on.advance(10s);
+        env.advance(10s);
         BOOST_TEST_REQUIRE(acquiring.done(), "allocation " << n);
         {
-            const lock_group all = acquiring.get(on.io());
+            const lock_group all = acquiring.get(env.io());
             BOOST_TEST(all.held() == !failed);
         }
-        on.wind_down();
-        on.check_clean();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -311,18 +311,18 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_after_a_release_that_runs_out_of_memory)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
-        lock first = on.acquire("a key that is too long to be stored in place");
-        auto waiting = on.start(on.locker->acquire("a key that is too long to be stored in place"));
-        on.ready();
+        virtual_fixture env(backend_kind::memory);
+        lock first = env.acquire("a key that is too long to be stored in place");
+        auto waiting = env.start(env.locker->acquire("a key that is too long to be stored in place"));
+        env.ready();
         allocations_left = n;
         first = {};
         is_hit = std::exchange(allocations_left, -1) < 0 ? 1 : 0;
-        on.advance(30s);
+        env.advance(30s);
         BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
-        static_cast<void>(waiting.get(on.io()));
-        on.wind_down();
-        on.check_clean();
+        static_cast<void>(waiting.get(env.io()));
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -331,17 +331,17 @@ BOOST_AUTO_TEST_CASE(renewals_without_memory_are_tried_again)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
+        virtual_fixture env(backend_kind::memory);
         std::vector<lock> held;
         // More locks than requests that are collected without an allocation.
         for (const char* const key : {"a", "b", "c", "d"})
-            held.push_back(on.acquire(key, {.ttl = 3s, .renewal = renewal::automatic}));
-        is_hit = fails_at(n, [&] { on.advance(1500ms); }) ? 1 : 0;
-        on.advance_by_steps(10s, 500ms);
+            held.push_back(env.acquire(key, {.ttl = 3s, .renewal = renewal::automatic}));
+        is_hit = fails_at(n, [&] { env.advance(1500ms); }) ? 1 : 0;
+        env.advance_by_steps(10s, 500ms);
         for (const lock& each : held)
             BOOST_TEST(each.held(), each.key() << ", allocation " << n);
         held.clear();
-        on.check_clean();
+        env.check_clean();
     }
 }
 
@@ -350,28 +350,28 @@ BOOST_AUTO_TEST_CASE(locks_stay_usable_after_a_check_that_runs_out_of_memory)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::scripted);
-        on.script = std::make_shared<checking_adapter>(on.memory, on.io().get_executor());
-        on.locker.emplace(on.script);
+        virtual_fixture env(backend_kind::scripted);
+        env.script = std::make_shared<checking_adapter>(env.memory, env.io().get_executor());
+        env.locker.emplace(env.script);
         std::vector<lock> held;
         // More locks than requests that are collected without an allocation.
         for (int i = 0; i < 4; ++i)
-            held.push_back(on.acquire("k", {.ttl = 1h, .mode = lock_mode::shared}));
+            held.push_back(env.acquire("k", {.ttl = 1h, .mode = lock_mode::shared}));
         // The outcome of the break is unknown, so each holder is checked.
-        on.script->next(operation::break_key, step::lose_request());
-        auto breaking = on.start(on.locker->break_lock("k"));
+        env.script->next(operation::break_key, step::lose_request());
+        auto breaking = env.start(env.locker->break_lock("k"));
         const long failed_before = failed_allocations;
-        static_cast<void>(fails_at(n, [&] { on.ready(); }));
+        static_cast<void>(fails_at(n, [&] { env.ready(); }));
         is_hit = failed_allocations - failed_before;
-        on.advance_by_steps(1min, 1s);
+        env.advance_by_steps(1min, 1s);
         if (is_hit == 0)
-            BOOST_TEST(on.script->count(operation::is_valid) == held.size());
+            BOOST_TEST(env.script->count(operation::is_valid) == held.size());
         for (lock& each : held) {
-            BOOST_CHECK_NO_THROW(on.run(each.extend(2h)));
-            BOOST_CHECK_NO_THROW(on.run(each.release(on_failure::raise)));
+            BOOST_CHECK_NO_THROW(env.run(each.extend(2h)));
+            BOOST_CHECK_NO_THROW(env.run(each.release(on_failure::raise)));
         }
-        on.wind_down();
-        on.check_clean();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -380,19 +380,19 @@ BOOST_AUTO_TEST_CASE(lease_is_renewed_after_the_timer_could_not_be_armed)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
+        virtual_fixture env(backend_kind::memory);
         lock first;
-        is_hit = fails_at(n, [&] { first = on.acquire("a", {.ttl = 3s, .renewal = renewal::automatic}); }) ? 1 : 0;
+        is_hit = fails_at(n, [&] { first = env.acquire("a", {.ttl = 3s, .renewal = renewal::automatic}); }) ? 1 : 0;
         const bool was_granted = first.held();
         // The operation needs the timer, too.
-        lock second = on.acquire("b", {.ttl = 3s, .renewal = renewal::automatic});
-        on.advance_by_steps(10s, 500ms);
+        lock second = env.acquire("b", {.ttl = 3s, .renewal = renewal::automatic});
+        env.advance_by_steps(10s, 500ms);
         BOOST_TEST(first.held() == was_granted, "allocation " << n);
         BOOST_TEST(second.held());
         first = {};
         second = {};
-        on.wind_down();
-        on.check_clean();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -401,19 +401,19 @@ BOOST_AUTO_TEST_CASE(shutdown_that_runs_out_of_memory_leaves_nothing)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 1000);
-        virtual_fixture on(backend_kind::memory);
+        virtual_fixture env(backend_kind::memory);
         std::vector<lock> held;
         for (const char* const key : {"a", "b", "c", "d"})
-            held.push_back(on.acquire(key, {.ttl = 1h}));
-        auto waiting = on.start(on.locker->acquire("a"));
-        on.ready();
-        auto closing = on.start(on.locker->shutdown(1min));
-        is_hit = fails_at(n, [&] { on.ready(); }) ? 1 : 0;
-        on.wind_down();
-        BOOST_TEST(on.stored().empty(), "allocation " << n);
+            held.push_back(env.acquire(key, {.ttl = 1h}));
+        auto waiting = env.start(env.locker->acquire("a"));
+        env.ready();
+        auto closing = env.start(env.locker->shutdown(1min));
+        is_hit = fails_at(n, [&] { env.ready(); }) ? 1 : 0;
+        env.wind_down();
+        BOOST_TEST(env.stored().empty(), "allocation " << n);
         BOOST_TEST(waiting.done());
         BOOST_TEST(closing.done());
-        on.check_clean();
+        env.check_clean();
     }
 }
 
@@ -422,21 +422,21 @@ BOOST_AUTO_TEST_CASE(wake_up_without_memory_is_posted_later)
     have_had_threads();
     for (long n = 0, is_hit = 1; is_hit != 0; ++n) {
         BOOST_TEST_REQUIRE(n < 100);
-        virtual_fixture on(backend_kind::memory);
-        lock first = on.acquire("k");
-        auto waiting = on.start(on.locker->acquire("k"));
-        on.ready();
+        virtual_fixture env(backend_kind::memory);
+        lock first = env.acquire("k");
+        auto waiting = env.start(env.locker->acquire("k"));
+        env.ready();
         aligned_allocations_left = n;
         first = {};
         is_hit = std::exchange(aligned_allocations_left, -1) < 0 ? 1 : 0;
         // The first allocation is that of the post, without which nothing else would have to be done.
         BOOST_TEST((n > 0 || is_hit == 1));
-        on.ready();
+        env.ready();
         BOOST_TEST_REQUIRE(waiting.done(), "allocation " << n);
-        lock second = waiting.get(on.io());
+        lock second = waiting.get(env.io());
         BOOST_TEST(second.held());
         second = {};
-        on.check_clean();
+        env.check_clean();
     }
 }
 

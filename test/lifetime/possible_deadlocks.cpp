@@ -42,10 +42,10 @@ struct report_recorder : observer
 struct debug_fixture
 {
     std::shared_ptr<report_recorder> recorder = std::make_shared<report_recorder>();
-    virtual_fixture on;
+    virtual_fixture env;
 
     explicit debug_fixture(backend_kind kind, bool debug = true)
-        : on(kind, {.ttl = 0ms, .observer = recorder, .debug = debug})
+        : env(kind, {.ttl = 0ms, .observer = recorder, .debug = debug})
     {
     }
 
@@ -69,19 +69,19 @@ BOOST_AUTO_TEST_CASE(waiter_for_a_lock_of_its_locker_is_reported_once_after_a_se
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind);
-        auto& on = fixture.on;
-        auto other = on.run(on.locker->acquire("l"));
+        auto& env = fixture.env;
+        auto other = env.run(env.locker->acquire("l"));
         constexpr unsigned line = __LINE__ + 1;
-        auto held = on.run(on.locker->acquire("k"));
-        auto waiting = on.start(on.locker->acquire("k"));
-        on.advance_by_steps(900ms, 100ms);
+        auto held = env.run(env.locker->acquire("k"));
+        auto waiting = env.start(env.locker->acquire("k"));
+        env.advance_by_steps(900ms, 100ms);
         BOOST_TEST(fixture.recorder->reports.empty());
-        on.advance_by_steps(300ms, 100ms);
+        env.advance_by_steps(300ms, 100ms);
         fixture.check_report(line);
-        on.advance_by_steps(5s, 500ms);
+        env.advance_by_steps(5s, 500ms);
         BOOST_TEST(fixture.recorder->reports.size() == 1U);
-        on.run(held.release());
-        BOOST_TEST(waiting.get(on.io()).held());
+        env.run(held.release());
+        BOOST_TEST(waiting.get(env.io()).held());
     }
 }
 
@@ -89,14 +89,14 @@ BOOST_AUTO_TEST_CASE(acquire_with_a_policy_reports_a_key_held_by_its_locker)
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind);
-        auto& on = fixture.on;
+        auto& env = fixture.env;
         constexpr unsigned line = __LINE__ + 1;
-        const auto held = on.run(on.locker->acquire("k", {.comment = "outer"}));
-        auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(10s).total_time(30s)}));
-        on.advance_by_steps(1500ms, 100ms);
+        const auto held = env.run(env.locker->acquire("k", {.comment = "outer"}));
+        auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(10s).total_time(30s)}));
+        env.advance_by_steps(1500ms, 100ms);
         fixture.check_report(line);
-        on.advance_by_steps(30s, 1s);
-        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(on.io()));
+        env.advance_by_steps(30s, 1s);
+        COLOCK_THROWS(retry_error, errc::retry_exhausted, waiting.get(env.io()));
         BOOST_TEST(fixture.recorder->reports.size() == 1U);
     }
 }
@@ -105,14 +105,14 @@ BOOST_AUTO_TEST_CASE(acquire_all_reports_a_key_held_by_its_locker)
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind);
-        auto& on = fixture.on;
+        auto& env = fixture.env;
         constexpr unsigned line = __LINE__ + 1;
-        auto held = on.run(on.locker->acquire("k"));
-        auto waiting = on.start(on.locker->acquire_all({"a", "k"}));
-        on.advance_by_steps(1500ms, 100ms);
+        auto held = env.run(env.locker->acquire("k"));
+        auto waiting = env.start(env.locker->acquire_all({"a", "k"}));
+        env.advance_by_steps(1500ms, 100ms);
         fixture.check_report(line);
-        on.run(held.release());
-        static_cast<void>(waiting.get(on.io()));
+        env.run(held.release());
+        static_cast<void>(waiting.get(env.io()));
     }
 }
 
@@ -120,22 +120,22 @@ BOOST_AUTO_TEST_CASE(waiter_is_reported_one_second_after_its_locker_gets_the_loc
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind);
-        auto& on = fixture.on;
-        const colock::locker elsewhere(on.backend(), {.ttl = 0ms});
-        auto foreign = on.run(elsewhere.acquire("k"));
+        auto& env = fixture.env;
+        const colock::locker elsewhere(env.backend(), {.ttl = 0ms});
+        auto foreign = env.run(elsewhere.acquire("k"));
         constexpr unsigned line = __LINE__ + 1;
-        auto first = on.start(on.locker->acquire("k"));
-        auto second = on.start(on.locker->acquire("k"));
-        on.advance_by_steps(3500ms, 100ms);
+        auto first = env.start(env.locker->acquire("k"));
+        auto second = env.start(env.locker->acquire("k"));
+        env.advance_by_steps(3500ms, 100ms);
         BOOST_TEST(fixture.recorder->reports.empty());
-        on.run(foreign.release());
-        auto held = first.get(on.io());
-        on.advance_by_steps(900ms, 100ms);
+        env.run(foreign.release());
+        auto held = first.get(env.io());
+        env.advance_by_steps(900ms, 100ms);
         BOOST_TEST(fixture.recorder->reports.empty());
-        on.advance_by_steps(1200ms, 100ms);
+        env.advance_by_steps(1200ms, 100ms);
         fixture.check_report(line);
-        on.run(held.release());
-        static_cast<void>(second.get(on.io()));
+        env.run(held.release());
+        static_cast<void>(second.get(env.io()));
     }
 }
 
@@ -143,26 +143,26 @@ BOOST_AUTO_TEST_CASE(nothing_is_reported_without_debugging)
 {
     for (const auto kind : all_kinds) {
         debug_fixture fixture(kind, false);
-        auto& on = fixture.on;
-        auto held = on.acquire("k");
-        auto waiting = on.start(on.locker->acquire("k"));
-        on.advance_by_steps(5s, 500ms);
+        auto& env = fixture.env;
+        auto held = env.acquire("k");
+        auto waiting = env.start(env.locker->acquire("k"));
+        env.advance_by_steps(5s, 500ms);
         BOOST_TEST(fixture.recorder->reports.empty());
-        on.run(held.release());
-        static_cast<void>(waiting.get(on.io()));
+        env.run(held.release());
+        static_cast<void>(waiting.get(env.io()));
     }
 }
 
 BOOST_AUTO_TEST_CASE(report_of_an_async_acquire_names_the_line_of_its_options)
 {
     debug_fixture fixture(backend_kind::memory);
-    auto& on = fixture.on;
+    auto& env = fixture.env;
     constexpr unsigned line = __LINE__ + 1;
-    on.locker->async_acquire("k", {},
-        [&](error_code, lock held) { on.locker->async_acquire("k", [kept = std::move(held)](error_code, lock) {}); });
-    on.advance_by_steps(1500ms, 100ms);
+    env.locker->async_acquire("k", {},
+        [&](error_code, lock held) { env.locker->async_acquire("k", [kept = std::move(held)](error_code, lock) {}); });
+    env.advance_by_steps(1500ms, 100ms);
     fixture.check_report(line);
-    on.run(on.locker->shutdown());
+    env.run(env.locker->shutdown());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,44 +13,44 @@ BOOST_AUTO_TEST_SUITE(turns)
 
 BOOST_AUTO_TEST_CASE(only_heads_ask_a_backend_that_answers_at_once)
 {
-    virtual_fixture on(backend_kind::immediate);
-    colock::locker other_locker(on.memory);
-    auto held = on.run(other_locker.acquire("k", endless));
+    virtual_fixture env(backend_kind::immediate);
+    colock::locker other_locker(env.memory);
+    auto held = env.run(other_locker.acquire("k", endless));
     std::vector<running<lock>> waiting;
     for (int n = 0; n < 5; ++n) {
-        waiting.push_back(on.start(on.locker->acquire("k", {.retry = rarely})));
-        on.ready();
-        BOOST_TEST(on.script->count(operation::create) == 1U);
-        BOOST_TEST(on.script->count(operation::wait) == 1U);
+        waiting.push_back(env.start(env.locker->acquire("k", {.retry = rarely})));
+        env.ready();
+        BOOST_TEST(env.script->count(operation::create) == 1U);
+        BOOST_TEST(env.script->count(operation::wait) == 1U);
     }
     held = {};
     for (auto& each : waiting)
-        static_cast<void>(each.get(on.io()));
-    on.check_clean();
+        static_cast<void>(each.get(env.io()));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(head_behind_a_local_holder_asks_only_a_backend_with_a_queue)
 {
     for (const bool fifo : {true, false}) {
-        two_lockers on(fifo);
-        auto held = on.run(on.other_locker.acquire("k", endless));
-        auto first = on.wait_for("k", {.ttl = 10s});
-        auto second = on.wait_for("k");
-        on.script->forget_calls();
+        two_lockers env(fifo);
+        auto held = env.run(env.other_locker.acquire("k", endless));
+        auto first = env.wait_for("k", {.ttl = 10s});
+        auto second = env.wait_for("k");
+        env.script->forget_calls();
         held = {};
-        const auto holder = first.get(on.io());
-        on.ready();
+        const auto holder = first.get(env.io());
+        env.ready();
         // One create of the first waiter, and one of the second, which has a place in the backend's queue.
-        BOOST_TEST(on.count(operation::create) == (fifo ? 2U : 1U));
-        BOOST_TEST(on.count(operation::wait) == (fifo ? 1U : 0U));
+        BOOST_TEST(env.count(operation::create) == (fifo ? 2U : 1U));
+        BOOST_TEST(env.count(operation::wait) == (fifo ? 1U : 0U));
         if (fifo)
             continue;
-        on.advance_by_steps(9s, 1s);
-        BOOST_TEST(on.count(operation::create) == 1U);
+        env.advance_by_steps(9s, 1s);
+        BOOST_TEST(env.count(operation::create) == 1U);
         // An expiry wakes nobody.
-        on.advance_by_steps(2s, 100ms);
+        env.advance_by_steps(2s, 100ms);
         BOOST_TEST(second.done());
-        for (const auto& made : on.script->calls()) {
+        for (const auto& made : env.script->calls()) {
             if (made.what == operation::create && made.sent > holder.expires_at() - 9s)
                 BOOST_TEST((made.sent >= holder.expires_at()));
         }
@@ -63,84 +63,84 @@ BOOST_AUTO_TEST_CASE(late_head_does_not_disturb_the_heads_in_front)
 {
     for (const bool with_rival : {false, true}) {
         for (const std::size_t more : {0U, 1U, 2U, 3U}) {
-            virtual_fixture on(backend_kind::immediate);
-            colock::locker other_locker(on.memory);
+            virtual_fixture env(backend_kind::immediate);
+            colock::locker other_locker(env.memory);
             std::size_t granted = 0;
             const auto pass_on = [&](colock::locker& by) {
                 by.async_acquire("k", {.retry = rarely}, [&granted](error_code failed, lock) {
                     if (!failed)
                         ++granted;
                 });
-                on.ready();
+                env.ready();
             };
-            auto held = on.acquire("k");
-            on.script->next(operation::create, step::pass().before([&] {
+            auto held = env.acquire("k");
+            env.script->next(operation::create, step::pass().before([&] {
                 for (std::size_t n = 0; n < 2 + more; ++n)
-                    pass_on(*on.locker);
+                    pass_on(*env.locker);
             }));
-            pass_on(*on.locker);
+            pass_on(*env.locker);
             if (with_rival)
                 pass_on(other_locker);
             held = {};
-            on.ready();
+            env.ready();
             BOOST_TEST(granted == 3 + more + (with_rival ? 1 : 0));
             // Nothing of this queue affects the next one.
-            held = on.acquire("k");
+            held = env.acquire("k");
             for (int n = 0; n < 2; ++n)
-                pass_on(*on.locker);
+                pass_on(*env.locker);
             held = {};
-            on.ready();
+            env.ready();
             BOOST_TEST(granted == 5 + more + (with_rival ? 1 : 0));
-            on.check_clean();
+            env.check_clean();
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(recycled_queue_has_no_data_of_its_former_key)
 {
-    two_lockers on(false);
-    auto held = on.run(on.other_locker.acquire("a", endless));
-    auto first = on.wait_for("a");
-    auto& second = on.add_waiter("a");
+    two_lockers env(false);
+    auto held = env.run(env.other_locker.acquire("a", endless));
+    auto first = env.wait_for("a");
+    auto& second = env.add_waiter("a");
     held = {};
-    const auto holder = first.get(on.io());
-    on.stop(second);
+    const auto holder = first.get(env.io());
+    env.stop(second);
     // Nobody waits for the first key any more, but it is held.
-    auto other = on.wait_for("b");
+    auto other = env.wait_for("b");
     BOOST_TEST_REQUIRE(other.done());
-    BOOST_TEST(other.get(on.io()).held());
+    BOOST_TEST(other.get(env.io()).held());
     BOOST_TEST(holder.held());
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_behind_a_writer_is_no_head)
 {
-    two_lockers on(true);
-    auto held = on.run(on.other_locker.acquire("k", endless));
-    auto writer = on.wait_for("k");
-    auto reader = on.wait_for("k", shared);
-    BOOST_TEST(on.count(operation::create) == 1U);
+    two_lockers env(true);
+    auto held = env.run(env.other_locker.acquire("k", endless));
+    auto writer = env.wait_for("k");
+    auto reader = env.wait_for("k", shared);
+    BOOST_TEST(env.count(operation::create) == 1U);
     held = {};
-    held = writer.get(on.io());
+    held = writer.get(env.io());
     BOOST_TEST(!reader.done());
     held = {};
-    BOOST_TEST(reader.get(on.io()).held());
+    BOOST_TEST(reader.get(env.io()).held());
 }
 
 BOOST_AUTO_TEST_CASE(waiter_leaving_the_middle_of_the_queue_promotes_nobody)
 {
-    two_lockers on(true);
-    auto held = on.run(on.other_locker.acquire("k", endless));
-    auto reader = on.wait_for("k", shared);
-    auto& writer = on.add_waiter("k");
-    auto next_writer = on.wait_for("k");
-    auto last = on.wait_for("k", shared);
-    on.stop(writer);
-    BOOST_TEST(on.count(operation::create) == 1U);
+    two_lockers env(true);
+    auto held = env.run(env.other_locker.acquire("k", endless));
+    auto reader = env.wait_for("k", shared);
+    auto& writer = env.add_waiter("k");
+    auto next_writer = env.wait_for("k");
+    auto last = env.wait_for("k", shared);
+    env.stop(writer);
+    BOOST_TEST(env.count(operation::create) == 1U);
     held = {};
-    held = reader.get(on.io());
+    held = reader.get(env.io());
     BOOST_TEST(!next_writer.done());
     held = {};
-    held = next_writer.get(on.io());
+    held = next_writer.get(env.io());
     BOOST_TEST(!last.done());
 }
 
@@ -154,19 +154,19 @@ BOOST_AUTO_TEST_CASE(next_writer_or_all_readers_in_front_ask_after_a_granted_wri
     constexpr auto x = lock_mode::exclusive;
     constexpr auto s = lock_mode::shared;
     for (const auto& [behind, ask] : {row{{x, s}, 1}, row{{x, x}, 1}, row{{s, s, x}, 2}, row{{s, x, s}, 1}}) {
-        two_lockers on(true);
-        auto held = on.run(on.other_locker.acquire("k", endless));
-        auto first = on.wait_for("k");
+        two_lockers env(true);
+        auto held = env.run(env.other_locker.acquire("k", endless));
+        auto first = env.wait_for("k");
         std::vector<running<lock>> line;
         for (const auto mode : behind)
-            line.push_back(on.wait_for("k", {.mode = mode}));
-        on.script->forget_calls();
+            line.push_back(env.wait_for("k", {.mode = mode}));
+        env.script->forget_calls();
         held = {};
-        held = first.get(on.io());
-        on.ready();
-        BOOST_TEST(on.count(operation::create) == 1 + ask);
+        held = first.get(env.io());
+        env.ready();
+        BOOST_TEST(env.count(operation::create) == 1 + ask);
         held = {};
-        on.ready();
+        env.ready();
         for (std::size_t n = 0; n < line.size(); ++n)
             BOOST_TEST(line[n].done() == (n < ask));
     }
@@ -174,41 +174,41 @@ BOOST_AUTO_TEST_CASE(next_writer_or_all_readers_in_front_ask_after_a_granted_wri
 
 BOOST_AUTO_TEST_CASE(a_local_release_wakes_every_reader_in_front)
 {
-    two_lockers on(false);
-    on.script->always(operation::wait, step::hold());
-    auto held = on.acquire("k");
-    auto first = on.wait_for("k", shared);
-    auto second = on.wait_for("k", shared);
+    two_lockers env(false);
+    env.script->always(operation::wait, step::hold());
+    auto held = env.acquire("k");
+    auto first = env.wait_for("k", shared);
+    auto second = env.wait_for("k", shared);
     held = {};
-    on.ready();
+    env.ready();
     BOOST_TEST(first.done());
     BOOST_TEST(second.done());
 }
 
 BOOST_AUTO_TEST_CASE(release_in_doubt_makes_waiters_ask_the_backend)
 {
-    two_lockers on(false);
-    on.script->always(operation::wait, step::hold());
-    auto held = on.acquire("k");
-    auto reader = on.wait_for("k", shared);
-    on.script->next(operation::release, step::lose_reply());
+    two_lockers env(false);
+    env.script->always(operation::wait, step::hold());
+    auto held = env.acquire("k");
+    auto reader = env.wait_for("k", shared);
+    env.script->next(operation::release, step::lose_reply());
     held = {};
-    on.ready();
+    env.ready();
     BOOST_TEST(reader.done());
 }
 
 BOOST_AUTO_TEST_CASE(loss_makes_waiters_ask_the_backend)
 {
-    two_lockers on(false);
-    on.script->open_session(lease_clock::now() + 1h);
-    on.script->always(operation::wait, step::hold());
-    auto held = on.acquire("k");
-    auto waiting = on.wait_for("k");
-    on.script->always(operation::release, step::hold());
-    on.script->forget_calls();
-    on.script->end_session();
-    on.ready();
-    BOOST_TEST(on.count(operation::create) == 1U);
+    two_lockers env(false);
+    env.script->open_session(lease_clock::now() + 1h);
+    env.script->always(operation::wait, step::hold());
+    auto held = env.acquire("k");
+    auto waiting = env.wait_for("k");
+    env.script->always(operation::release, step::hold());
+    env.script->forget_calls();
+    env.script->end_session();
+    env.ready();
+    BOOST_TEST(env.count(operation::create) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
@@ -220,22 +220,22 @@ BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
     };
     // The local waiter waits for twice the duration of the release, within bounds.
     for (const auto& [took, at_least] : {row{0ms, 500us}, row{500ms, 20ms}}) {
-        two_lockers on(false);
-        on.script->always(operation::wait, step::hold());
-        auto held = on.acquire("k");
-        auto reader = on.wait_for("k", shared);
-        on.script->forget_calls();
+        two_lockers env(false);
+        env.script->always(operation::wait, step::hold());
+        auto held = env.acquire("k");
+        auto reader = env.wait_for("k", shared);
+        env.script->forget_calls();
         lease_clock::time_point answered;
-        on.script->next(operation::release, step::pass().others_wait().after([&, skipped = took] {
-            on.clock.skip(skipped);
+        env.script->next(operation::release, step::pass().others_wait().after([&, skipped = took] {
+            env.clock.skip(skipped);
             answered = lease_clock::now();
         }));
         held = {};
-        on.ready();
+        env.ready();
         // This exceeds the upper bound of the wait, however long the machine took meanwhile.
-        on.advance(25ms);
+        env.advance(25ms);
         BOOST_TEST_REQUIRE(reader.done());
-        const auto calls = on.script->calls();
+        const auto calls = env.script->calls();
         const auto create = std::ranges::find(calls, operation::create, &call::what);
         BOOST_TEST_REQUIRE((create != calls.end()));
         BOOST_TEST((create->sent - answered >= at_least));
@@ -244,20 +244,20 @@ BOOST_AUTO_TEST_CASE(local_waiters_yield_to_waiters_of_other_lockers)
 
 BOOST_AUTO_TEST_CASE(becoming_head_does_not_count_as_an_attempt)
 {
-    two_lockers on(true);
-    auto held = on.run(on.other_locker.acquire("k", endless));
-    auto& head = on.add_waiter("k");
+    two_lockers env(true);
+    auto held = env.run(env.other_locker.acquire("k", endless));
+    auto& head = env.add_waiter("k");
     // Attempts counted at 0 s and 10 s by its own delays.
-    auto counted = on.wait_for("k", {.retry = retry_policy::fixed(10s).jitter(0).times(3)});
-    on.advance_by_steps(15s, 1s);
-    on.stop(head);
-    BOOST_TEST(on.count(operation::create) == 2U);
+    auto counted = env.wait_for("k", {.retry = retry_policy::fixed(10s).jitter(0).times(3)});
+    env.advance_by_steps(15s, 1s);
+    env.stop(head);
+    BOOST_TEST(env.count(operation::create) == 2U);
     // At 20 s and 30 s the waiter sends requests.
-    on.advance_by_steps(13s, 1s);
+    env.advance_by_steps(13s, 1s);
     BOOST_TEST(!counted.done());
-    on.advance_by_steps(4s, 1s);
+    env.advance_by_steps(4s, 1s);
     BOOST_TEST_REQUIRE(counted.done());
-    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(counted.get(on.io())); });
+    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(counted.get(env.io())); });
     BOOST_TEST_REQUIRE(thrown.has_value());
     BOOST_TEST(thrown->counted_attempts() == 4U);
     // One request when it became the head, and two after that.
@@ -266,23 +266,23 @@ BOOST_AUTO_TEST_CASE(becoming_head_does_not_count_as_an_attempt)
 
 BOOST_AUTO_TEST_CASE(waits_that_end_at_once_are_followed_by_growing_delays)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto can = on.script->capabilities();
+    virtual_fixture env(backend_kind::scripted);
+    auto can = env.script->capabilities();
     can.fifo = false;
-    on.script->set_capabilities(can);
-    colock::locker by(on.script);
-    colock::locker other_locker(on.memory);
-    on.script->always(operation::wait, step::fail(errc::unavailable));
-    auto held = on.run(other_locker.acquire("k", {.ttl = 0ms}));
-    auto waiting = on.start(by.acquire("k", {.ttl = 0ms}));
-    on.ready();
-    on.advance_by_steps(1s, 1ms);
-    BOOST_TEST(on.script->count(operation::create) < 1000U);
+    env.script->set_capabilities(can);
+    colock::locker by(env.script);
+    colock::locker other_locker(env.memory);
+    env.script->always(operation::wait, step::fail(errc::unavailable));
+    auto held = env.run(other_locker.acquire("k", {.ttl = 0ms}));
+    auto waiting = env.start(by.acquire("k", {.ttl = 0ms}));
+    env.ready();
+    env.advance_by_steps(1s, 1ms);
+    BOOST_TEST(env.script->count(operation::create) < 1000U);
     held = {};
-    on.advance_by_steps(200ms, 10ms);
+    env.advance_by_steps(200ms, 10ms);
     BOOST_TEST_REQUIRE(waiting.done());
-    static_cast<void>(waiting.get(on.io()));
-    on.check_clean();
+    static_cast<void>(waiting.get(env.io()));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

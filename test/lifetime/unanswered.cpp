@@ -20,68 +20,68 @@ BOOST_AUTO_TEST_SUITE(one_at_a_time)
 
 BOOST_AUTO_TEST_CASE(renewal_waits_for_a_query_in_flight)
 {
-    virtual_fixture on(backend_kind::scripted);
-    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.advance(9s);
-    on.script->next(operation::is_valid, step::hold());
-    auto asking = on.start(held.is_locked());
-    on.advance(2s);
-    BOOST_TEST(on.script->count(operation::extend) == 0U);
-    on.script->deliver();
-    BOOST_TEST(asking.get(on.io()));
-    on.ready();
-    BOOST_TEST(on.script->count(operation::extend) == 1U);
+    virtual_fixture env(backend_kind::scripted);
+    const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.advance(9s);
+    env.script->next(operation::is_valid, step::hold());
+    auto asking = env.start(held.is_locked());
+    env.advance(2s);
+    BOOST_TEST(env.script->count(operation::extend) == 0U);
+    env.script->deliver();
+    BOOST_TEST(asking.get(env.io()));
+    env.ready();
+    BOOST_TEST(env.script->count(operation::extend) == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(query_waits_for_a_renewal_and_for_another_query)
 {
-    virtual_fixture on(backend_kind::scripted);
-    const auto held = on.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
-    on.script->next(operation::extend, step::hold());
-    on.advance(11s);
-    on.script->next(operation::is_valid, step::hold());
-    auto first = on.start(held.is_locked());
-    auto second = on.start(held.is_locked());
-    on.ready();
-    BOOST_TEST(on.script->count(operation::is_valid) == 0U);
-    on.script->deliver();
-    on.ready();
-    BOOST_TEST(on.script->count(operation::is_valid) == 1U);
-    on.script->deliver();
-    BOOST_TEST(first.get(on.io()));
-    BOOST_TEST(second.get(on.io()));
+    virtual_fixture env(backend_kind::scripted);
+    const auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
+    env.script->next(operation::extend, step::hold());
+    env.advance(11s);
+    env.script->next(operation::is_valid, step::hold());
+    auto first = env.start(held.is_locked());
+    auto second = env.start(held.is_locked());
+    env.ready();
+    BOOST_TEST(env.script->count(operation::is_valid) == 0U);
+    env.script->deliver();
+    env.ready();
+    BOOST_TEST(env.script->count(operation::is_valid) == 1U);
+    env.script->deliver();
+    BOOST_TEST(first.get(env.io()));
+    BOOST_TEST(second.get(env.io()));
 }
 
 BOOST_AUTO_TEST_CASE(release_follows_the_query_in_flight)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
-    on.script->next(operation::is_valid, step::hold());
-    auto asking = on.start(held.is_locked());
-    on.ready();
-    auto releasing = on.start(held.release());
-    on.ready();
-    BOOST_TEST(on.script->count(operation::release) == 0U);
-    on.script->deliver();
-    releasing.get(on.io());
-    BOOST_TEST(on.script->count(operation::release) == 1U);
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
+    env.script->next(operation::is_valid, step::hold());
+    auto asking = env.start(held.is_locked());
+    env.ready();
+    auto releasing = env.start(held.release());
+    env.ready();
+    BOOST_TEST(env.script->count(operation::release) == 0U);
+    env.script->deliver();
+    releasing.get(env.io());
+    BOOST_TEST(env.script->count(operation::release) == 1U);
     // The answer was true when it was made, but is not true any more.
-    BOOST_TEST(!asking.get(on.io()));
-    on.check_clean();
+    BOOST_TEST(!asking.get(env.io()));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(extensions_follow_one_another)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
-    on.script->next(operation::extend, step::hold());
-    auto first = on.start(held.extend(40s));
-    auto second = on.start(held.extend(50s));
-    on.ready();
-    BOOST_TEST(on.script->count(operation::extend) == 1U);
-    on.script->deliver();
-    first.get(on.io());
-    second.get(on.io());
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
+    env.script->next(operation::extend, step::hold());
+    auto first = env.start(held.extend(40s));
+    auto second = env.start(held.extend(50s));
+    env.ready();
+    BOOST_TEST(env.script->count(operation::extend) == 1U);
+    env.script->deliver();
+    first.get(env.io());
+    second.get(env.io());
     BOOST_TEST(held.ttl() == 50s);
 }
 
@@ -91,80 +91,80 @@ BOOST_AUTO_TEST_SUITE(unanswered)
 
 BOOST_AUTO_TEST_CASE(query_of_a_new_lock_ends_after_the_operation_timeout)
 {
-    virtual_fixture on(backend_kind::scripted);
-    const auto held = on.acquire("k", {.ttl = 1h});
-    on.script->next(operation::is_valid, step::hold());
-    auto asking = on.start(held.is_locked());
-    on.advance(4s);
+    virtual_fixture env(backend_kind::scripted);
+    const auto held = env.acquire("k", {.ttl = 1h});
+    env.script->next(operation::is_valid, step::hold());
+    auto asking = env.start(held.is_locked());
+    env.advance(4s);
     BOOST_TEST(!asking.done());
-    on.advance(2s);
+    env.advance(2s);
     BOOST_TEST_REQUIRE(asking.done());
-    BOOST_CHECK_THROW(asking.get(on.io()), error);
-    on.script->deliver();
-    on.ready();
+    BOOST_CHECK_THROW(asking.get(env.io()), error);
+    env.script->deliver();
+    env.ready();
 }
 
 BOOST_AUTO_TEST_CASE(extension_of_a_lock_that_was_lost_meanwhile_ends)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->open_session(lease_clock::now() + 1h);
-    auto held = on.acquire("k", {.ttl = 1h});
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(1h));
-    on.advance(1s);
-    on.script->end_session();
-    on.advance_by_steps(6s, 1s);
+    virtual_fixture env(backend_kind::scripted);
+    env.script->open_session(lease_clock::now() + 1h);
+    auto held = env.acquire("k", {.ttl = 1h});
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(1h));
+    env.advance(1s);
+    env.script->end_session();
+    env.advance_by_steps(6s, 1s);
     BOOST_TEST_REQUIRE(extending.done());
-    BOOST_CHECK_THROW(extending.get(on.io()), extend_error);
-    on.script->deliver();
-    on.wind_down();
-    on.check_clean();
+    BOOST_CHECK_THROW(extending.get(env.io()), extend_error);
+    env.script->deliver();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_ends_operations_that_wait_for_an_answer)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 1h});
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(1h));
-    on.ready();
-    auto shutting = on.start(on.locker->shutdown(1s));
-    on.advance(2s);
-    BOOST_TEST(!shutting.get(on.io()).clean());
-    on.ready();
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 1h});
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(1h));
+    env.ready();
+    auto shutting = env.start(env.locker->shutdown(1s));
+    env.advance(2s);
+    BOOST_TEST(!shutting.get(env.io()).clean());
+    env.ready();
     BOOST_TEST_REQUIRE(extending.done());
-    BOOST_CHECK_THROW(extending.get(on.io()), extend_error);
-    on.script->deliver();
-    on.ready();
+    BOOST_CHECK_THROW(extending.get(env.io()), extend_error);
+    env.script->deliver();
+    env.ready();
 }
 
 BOOST_AUTO_TEST_CASE(an_extension_that_shortens_is_noticed_without_its_answer)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 1h});
-    auto lost = on.start(held.lost());
-    on.ready();
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(1s));
-    on.advance(2s);
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 1h});
+    auto lost = env.start(held.lost());
+    env.ready();
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(1s));
+    env.advance(2s);
     BOOST_TEST(lost.done());
-    on.script->deliver();
-    BOOST_CHECK_THROW(extending.get(on.io()), extend_error);
-    on.wind_down();
-    on.check_clean();
+    env.script->deliver();
+    BOOST_CHECK_THROW(extending.get(env.io()), extend_error);
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_release_returns_with_its_first_answer)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
-    on.script->always(operation::release, step::fail(errc::unavailable));
-    auto releasing = on.start(held.release());
-    on.ready();
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
+    env.script->always(operation::release, step::fail(errc::unavailable));
+    auto releasing = env.start(held.release());
+    env.ready();
     BOOST_TEST(releasing.done());
-    on.script->reset();
-    on.wind_down();
-    on.check_clean();
+    env.script->reset();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(timeout_of_the_adapter_is_used_only_if_it_is_short_enough)
@@ -178,57 +178,57 @@ BOOST_AUTO_TEST_CASE(timeout_of_the_adapter_is_used_only_if_it_is_short_enough)
     for (const auto& [within, behind_an_extension, timed] :
         {row{1s, false, false}, row{10s, false, true}, row{0s, false, true}, row{1s, true, true}})
     {
-        virtual_fixture on(backend_kind::scripted);
-        auto limits = on.script->limits();
+        virtual_fixture env(backend_kind::scripted);
+        auto limits = env.script->limits();
         limits.answers_within = within;
-        on.script->set_limits(limits);
-        on.locker.emplace(on.backend());
-        auto held = on.acquire("k", {.ttl = 1h});
+        env.script->set_limits(limits);
+        env.locker.emplace(env.backend());
+        auto held = env.acquire("k", {.ttl = 1h});
         std::optional<running<void>> extending;
         if (behind_an_extension) {
-            on.script->next(operation::extend, step::hold());
-            extending = on.start(held.extend(1h));
-            on.ready();
+            env.script->next(operation::extend, step::hold());
+            extending = env.start(held.extend(1h));
+            env.ready();
         } else {
-            on.script->next(operation::release, step::hold());
+            env.script->next(operation::release, step::hold());
         }
-        auto releasing = on.start(held.release());
-        on.ready();
+        auto releasing = env.start(held.release());
+        env.ready();
         BOOST_TEST(!releasing.done());
-        on.advance(6s);
+        env.advance(6s);
         BOOST_TEST(releasing.done() == timed);
-        on.script->deliver();
-        on.wind_down();
+        env.script->deliver();
+        env.wind_down();
         BOOST_TEST(releasing.done());
-        on.check_clean();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(body_that_does_not_stop_causes_no_polling)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     auto working =
-        on.start(on.locker->with_lock("k", {.ttl = 30s, .renewal = renewal::manual}, []() -> asio::awaitable<void> {
+        env.start(env.locker->with_lock("k", {.ttl = 30s, .renewal = renewal::manual}, []() -> asio::awaitable<void> {
             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
             co_await sleep_for(1min);
         }));
-    on.ready();
-    on.clock.advance(on.io(), 29s);
-    on.ready();
-    on.advance_by_steps(32s, 1s);
-    COLOCK_THROWS(lost_error, errc::lost, working.get(on.io()));
+    env.ready();
+    env.clock.advance(env.io(), 29s);
+    env.ready();
+    env.advance_by_steps(32s, 1s);
+    COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));
 }
 
 BOOST_AUTO_TEST_CASE(clean_up_is_repeated_with_growing_delays)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
-    on.script->always(operation::release, step::fail(errc::unavailable));
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
+    env.script->always(operation::release, step::fail(errc::unavailable));
     held = {};
-    on.ready();
-    on.advance_by_steps(12s, 10ms);
+    env.ready();
+    env.advance_by_steps(12s, 10ms);
     std::vector<lease_clock::time_point> tries;
-    for (const auto& made : on.script->calls()) {
+    for (const auto& made : env.script->calls()) {
         if (made.what == operation::release)
             tries.push_back(made.sent);
     }
@@ -239,61 +239,61 @@ BOOST_AUTO_TEST_CASE(clean_up_is_repeated_with_growing_delays)
         BOOST_TEST((tries[n] - tries[n - 1] < least + 900ms));
         least = std::min(2 * least, std::chrono::milliseconds(2s));
     }
-    on.script->reset();
-    on.wind_down();
-    on.check_clean();
+    env.script->reset();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(without_a_ttl_clean_up_never_gives_up)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 0ms});
-    on.script->always(operation::release, step::fail(errc::unavailable));
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 0ms});
+    env.script->always(operation::release, step::fail(errc::unavailable));
     held = {};
     for (int day = 0; day < 5; ++day)
-        on.advance(24h);
-    BOOST_TEST(on.locker->stats().settling == 1U);
-    on.script->reset();
-    on.wind_down();
-    BOOST_TEST(on.locker->stats().unproven == 0U);
-    on.check_clean();
+        env.advance(24h);
+    BOOST_TEST(env.locker->stats().settling == 1U);
+    env.script->reset();
+    env.wind_down();
+    BOOST_TEST(env.locker->stats().unproven == 0U);
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(clean_up_continues_for_an_unanswered_longer_ttl)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 10s});
-    on.script->next(operation::extend, step::lose_reply());
-    COLOCK_THROWS(extend_error, errc::outcome_unknown, on.run(held.extend(1h)));
-    on.script->always(operation::release, step::fail(errc::unavailable));
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 10s});
+    env.script->next(operation::extend, step::lose_reply());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, env.run(held.extend(1h)));
+    env.script->always(operation::release, step::fail(errc::unavailable));
     held = {};
-    on.advance_by_steps(50min, 1min);
-    BOOST_TEST(on.locker->stats().settling == 1U);
-    on.advance_by_steps(15min, 1min);
-    BOOST_TEST(on.locker->stats().settling == 0U);
-    BOOST_TEST(on.locker->stats().unproven == 1U);
+    env.advance_by_steps(50min, 1min);
+    BOOST_TEST(env.locker->stats().settling == 1U);
+    env.advance_by_steps(15min, 1min);
+    BOOST_TEST(env.locker->stats().settling == 0U);
+    BOOST_TEST(env.locker->stats().unproven == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(raising_release_reports_why_it_was_not_answered)
 {
     const error_code refused = asio::error::connection_refused;
     for (const bool known : {false, true}) {
-        virtual_fixture on(backend_kind::scripted, {.operation_timeout = 2s});
-        auto held = on.acquire("k");
-        on.script->next(operation::release, step::hold());
-        auto releasing = on.start(held.release(on_failure::raise));
-        on.ready();
+        virtual_fixture env(backend_kind::scripted, {.operation_timeout = 2s});
+        auto held = env.acquire("k");
+        env.script->next(operation::release, step::hold());
+        auto releasing = env.start(held.release(on_failure::raise));
+        env.ready();
         if (known)
-            on.script->notify_unreachable(make_failure(errc::unavailable, "nobody listens", refused), "there:1");
-        on.advance(3s);
-        const auto thrown = thrown_by<release_error>([&] { releasing.get(on.io()); });
+            env.script->notify_unreachable(make_failure(errc::unavailable, "nobody listens", refused), "there:1");
+        env.advance(3s);
+        const auto thrown = thrown_by<release_error>([&] { releasing.get(env.io()); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST((thrown->code() == (known ? errc::unavailable : errc::outcome_unknown)));
         BOOST_TEST((thrown->cause() == (known ? refused : error_code(asio::error::timed_out))));
         BOOST_TEST(!thrown->detail().empty());
-        on.script->deliver();
-        on.wind_down();
-        on.check_clean();
+        env.script->deliver();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -314,35 +314,35 @@ BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
                 BOOST_TEST_CONTEXT(
                     "question " << static_cast<int>(what) << ", known: " << known << ", silent: " << silent)
                 {
-                    virtual_fixture on(backend_kind::scripted);
-                    auto held = on.acquire("k");
+                    virtual_fixture env(backend_kind::scripted);
+                    auto held = env.acquire("k");
                     for (const auto each : {operation::inspect, operation::list, operation::is_valid,
                              operation::break_key, operation::purge, operation::extend})
-                        on.script->next(each, silent ? step::hold() : step::lose_request());
+                        env.script->next(each, silent ? step::hold() : step::lose_request());
                     if (known)
-                        on.script->notify_unreachable(no_connection(), "here:1");
+                        env.script->notify_unreachable(no_connection(), "here:1");
                     std::optional<error> thrown;
                     const auto ask = [&](auto verb) {
-                        auto asking = on.start(std::move(verb));
-                        on.advance_by_steps(6s, 500ms);
+                        auto asking = env.start(std::move(verb));
+                        env.advance_by_steps(6s, 500ms);
                         BOOST_TEST_REQUIRE(asking.done());
-                        thrown = thrown_by<error>([&] { static_cast<void>(asking.get(on.io())); });
+                        thrown = thrown_by<error>([&] { static_cast<void>(asking.get(env.io())); });
                     };
                     switch (what) {
                     case asks::locker:
-                        ask(on.locker->is_locked("k"));
+                        ask(env.locker->is_locked("k"));
                         break;
                     case asks::list:
-                        ask(on.locker->list());
+                        ask(env.locker->list());
                         break;
                     case asks::lock:
                         ask(held.is_locked());
                         break;
                     case asks::breaks:
-                        ask(on.locker->break_lock("k"));
+                        ask(env.locker->break_lock("k"));
                         break;
                     case asks::purges:
-                        ask(on.locker->purge());
+                        ask(env.locker->purge());
                         break;
                     case asks::extends:
                         ask([](lock& of) -> asio::awaitable<int> {
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
                     BOOST_TEST((thrown->cause() == (silent ? cause : error_code())));
                     BOOST_TEST(!thrown->detail().empty());
                     held = {};
-                    finish_cleanup(on);
+                    finish_cleanup(env);
                 }
             }
         }
@@ -371,23 +371,23 @@ BOOST_AUTO_TEST_CASE(not_held_answer_ends_the_lock)
 {
     for (const bool renews : {false, true}) {
         const auto listener = std::make_shared<event_recorder>();
-        virtual_fixture on(backend_kind::scripted, {.observer = listener});
-        auto held = on.acquire("k", {.renewal = renews ? renewal::automatic : renewal::manual});
-        auto lost = on.start(held.lost());
-        on.ready();
-        on.script->next(operation::is_valid, step::not_held());
-        BOOST_TEST(!on.run(held.is_locked()));
+        virtual_fixture env(backend_kind::scripted, {.observer = listener});
+        auto held = env.acquire("k", {.renewal = renews ? renewal::automatic : renewal::manual});
+        auto lost = env.start(held.lost());
+        env.ready();
+        env.script->next(operation::is_valid, step::not_held());
+        BOOST_TEST(!env.run(held.is_locked()));
         BOOST_TEST(!held.held());
-        BOOST_TEST(lost.get(on.io()) == lost_reason::taken);
+        BOOST_TEST(lost.get(env.io()) == lost_reason::taken);
         BOOST_TEST((listener->take() == words{"lost: taken"}));
-        BOOST_TEST(on.locker->held_locks().empty());
-        BOOST_TEST(on.locker->stats().lost(lost_reason::taken) == 1U);
-        COLOCK_THROWS(extend_error, errc::not_held, on.run([](lock& of) -> asio::awaitable<int> {
+        BOOST_TEST(env.locker->held_locks().empty());
+        BOOST_TEST(env.locker->stats().lost(lost_reason::taken) == 1U);
+        COLOCK_THROWS(extend_error, errc::not_held, env.run([](lock& of) -> asio::awaitable<int> {
             co_await of.extend(20s);
             co_return 1;
         }(held)));
-        BOOST_TEST(on.script->count(operation::extend) == 0U);
-        finish_cleanup(on);
+        BOOST_TEST(env.script->count(operation::extend) == 0U);
+        finish_cleanup(env);
     }
 }
 

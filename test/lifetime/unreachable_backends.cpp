@@ -16,25 +16,25 @@ BOOST_AUTO_TEST_SUITE(unreachable_backends)
 BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
 {
     const auto listener = std::make_shared<event_recorder>();
-    virtual_fixture on(backend_kind::scripted, {.observer = listener});
+    virtual_fixture env(backend_kind::scripted, {.observer = listener});
     // An observer of two lockers is notified once.
-    const colock::locker second(on.backend(), {.observer = listener});
-    const auto fail = [&](std::string_view address) { on.script->notify_unreachable(no_connection(), address); };
+    const colock::locker second(env.backend(), {.observer = listener});
+    const auto fail = [&](std::string_view address) { env.script->notify_unreachable(no_connection(), address); };
     fail("a:1");
     fail("a:1");
-    on.script->notify_unreachable(make_failure(errc::unavailable, "it is loading"), "a:1");
+    env.script->notify_unreachable(make_failure(errc::unavailable, "it is loading"), "a:1");
     fail("a:1");
     fail("b:1");
     BOOST_TEST((listener->take() == words{"refused by a:1", "no a:1", "refused by b:1"}));
     // An observer that is attached later is notified, too.
     const auto late = std::make_shared<event_recorder>();
-    const colock::locker third(on.backend(), {.observer = late});
+    const colock::locker third(env.backend(), {.observer = late});
     fail("b:1");
     BOOST_TEST((listener->take() == words{}));
     BOOST_TEST((late->take() == words{"refused by b:1"}));
-    on.script->notify_ready();
+    env.script->notify_ready();
     fail("a:1");
-    on.script->notify_reconnected();
+    env.script->notify_reconnected();
     fail("a:1");
     BOOST_TEST((listener->take() == words{"ready", "refused by a:1", "reconnected", "refused by a:1"}));
 }
@@ -42,28 +42,28 @@ BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_until_the_backend_returns)
 BOOST_AUTO_TEST_CASE(wait_for_a_backend_is_not_reported_as_a_wait_for_a_lock)
 {
     const auto listener = std::make_shared<event_recorder>();
-    virtual_fixture on(backend_kind::scripted, {.observer = listener});
-    on.script->always(operation::wait, step::hold());
-    on.script->next(operation::create, step::hold());
-    auto first = on.start(on.locker->acquire("k", {.retry = every_second}));
-    on.advance(5s);
-    on.script->always(operation::create, fails());
-    on.script->discard();
-    on.advance_by_steps(5s, 500ms);
+    virtual_fixture env(backend_kind::scripted, {.observer = listener});
+    env.script->always(operation::wait, step::hold());
+    env.script->next(operation::create, step::hold());
+    auto first = env.start(env.locker->acquire("k", {.retry = every_second}));
+    env.advance(5s);
+    env.script->always(operation::create, fails());
+    env.script->discard();
+    env.advance_by_steps(5s, 500ms);
     BOOST_TEST((listener->take() == words{}));
     // A later caller waits for the callers before it.
-    auto second = on.start(on.locker->acquire("k"));
-    on.advance(2s);
+    auto second = env.start(env.locker->acquire("k"));
+    env.advance(2s);
     BOOST_TEST((listener->take() == words{"waiting for k"}));
     // Now both wait for the lock. Each wait is reported once.
-    on.script->always(operation::create, step::busy());
-    on.advance_by_steps(5s, 500ms);
+    env.script->always(operation::create, step::busy());
+    env.advance_by_steps(5s, 500ms);
     BOOST_TEST((listener->take() == words{"waiting for k"}));
-    on.script->reset();
-    on.advance(2s);
-    first.get(on.io()) = {};
-    second.get(on.io()) = {};
-    finish_cleanup(on);
+    env.script->reset();
+    env.advance(2s);
+    first.get(env.io()) = {};
+    second.get(env.io()) = {};
+    finish_cleanup(env);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,19 +9,19 @@ namespace colock::testing {
 
 /// Sets what the backend reports for these capabilities. Creates the locker again, because a locker reads the
 /// capabilities in its constructor.
-inline void set_capabilities(virtual_fixture& on, bool fifo, bool several, locker_options options = {})
+inline void set_capabilities(virtual_fixture& env, bool fifo, bool several, locker_options options = {})
 {
-    auto able = on.script->capabilities();
+    auto able = env.script->capabilities();
     able.fifo = fifo;
     able.several = several;
-    on.script->set_capabilities(able);
-    on.locker.emplace(on.backend(), std::move(options));
+    env.script->set_capabilities(able);
+    env.locker.emplace(env.backend(), std::move(options));
 }
 
 /// Makes the backend report that it cannot take several locks in one step.
-inline void take_one_by_one(virtual_fixture& on, bool fifo = true, locker_options options = {})
+inline void take_one_by_one(virtual_fixture& env, bool fifo = true, locker_options options = {})
 {
-    set_capabilities(on, fifo, false, std::move(options));
+    set_capabilities(env, fifo, false, std::move(options));
 }
 
 } // namespace colock::testing

@@ -121,42 +121,42 @@ void faulty_proxy::accept_one()
         connections_.push_back(std::make_unique<connection>(connection{client, server}));
 }
 
-void faulty_proxy::forward(connection& on)
+void faulty_proxy::forward(connection& env)
 {
-    if (on.waits_for_server() && (on.server = connect_to(upstream_)) < 0)
+    if (env.waits_for_server() && (env.server = connect_to(upstream_)) < 0)
         return;
-    if (on.client >= 0) {
-        auto request = connection::read(on.client);
+    if (env.client >= 0) {
+        auto request = connection::read(env.client);
         if (!request) {
-            ::close(std::exchange(on.client, -1));
+            ::close(std::exchange(env.client, -1));
             // A held connection stays open at the server's end.
-            if (!on.held)
-                on.close();
-        } else if (on.held) {
-            on.kept += *request;
+            if (!env.held)
+                env.close();
+        } else if (env.held) {
+            env.kept += *request;
         } else if (!request->empty()) {
             if (const auto at = replaced_.empty() ? std::string::npos : request->find(replaced_);
                 at != std::string::npos)
                 request->replace(at, replaced_.size(), replacement_);
-            forward_request(on, *request);
+            forward_request(env, *request);
         }
     }
-    if (on.server < 0)
+    if (env.server < 0)
         return;
-    auto reply = connection::read(on.server);
+    auto reply = connection::read(env.server);
     if (reply) {
         bytes_from_server_ += reply->size();
         remove_lost_messages(*reply);
     }
-    if (on.keeps_replies && reply) {
-        on.replies += *reply;
-    } else if (!reply || (on.ends_at_reply && !reply->empty())) {
-        if (on.held)
-            ::close(std::exchange(on.client, -1));
+    if (env.keeps_replies && reply) {
+        env.replies += *reply;
+    } else if (!reply || (env.ends_at_reply && !reply->empty())) {
+        if (env.held)
+            ::close(std::exchange(env.client, -1));
         else
-            on.close();
+            env.close();
     } else {
-        connection::write(on.client, *reply);
+        connection::write(env.client, *reply);
     }
 }
 
@@ -180,17 +180,17 @@ void faulty_proxy::remove_lost_messages(std::string& reply)
     }
 }
 
-void faulty_proxy::forward_request(connection& on, const std::string& request)
+void faulty_proxy::forward_request(connection& env, const std::string& request)
 {
-    on.tail += request;
+    env.tail += request;
     const bool found = std::ranges::any_of(
-        searched_, [&](const std::string& each) { return on.tail.find(each) != std::string::npos; });
+        searched_, [&](const std::string& each) { return env.tail.find(each) != std::string::npos; });
     if (found && answers_left_ > 0) {
         ++cuts_;
-        on.tail.clear();
+        env.tail.clear();
         if (--answers_left_ == 0)
             searched_.clear();
-        connection::write(on.client, answer_);
+        connection::write(env.client, answer_);
         return;
     }
     if (found) {
@@ -198,15 +198,15 @@ void faulty_proxy::forward_request(connection& on, const std::string& request)
         const auto lost = lost_;
         start_next_search();
         if (lost == loss::request) {
-            on.close();
+            env.close();
             return;
         }
-        on.ends_at_reply = lost == loss::reply;
-        on.keeps_replies = lost == loss::time;
+        env.ends_at_reply = lost == loss::reply;
+        env.keeps_replies = lost == loss::time;
     }
-    if (on.tail.size() > 64)
-        on.tail.erase(0, on.tail.size() - 64);
-    connection::write(on.server, request);
+    if (env.tail.size() > 64)
+        env.tail.erase(0, env.tail.size() - 64);
+    connection::write(env.server, request);
 }
 
 /// Bytes that were received before this call are not searched.

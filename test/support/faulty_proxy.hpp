@@ -90,8 +90,8 @@ private:
     void run();
     void wait_for_input();
     void accept_one();
-    void forward(connection& on);
-    void forward_request(connection& on, const std::string& request);
+    void forward(connection& env);
+    void forward_request(connection& env, const std::string& request);
     void start_next_search();
     void remove_lost_messages(std::string& reply);
 

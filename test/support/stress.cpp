@@ -135,9 +135,9 @@ threaded_context::~threaded_context()
         each.join();
 }
 
-asio::awaitable<void> acquire_in_threads_until_enough(locker by, progress& on, random_source draw)
+asio::awaitable<void> acquire_in_threads_until_enough(locker by, progress& env, random_source draw)
 {
-    while (!on.enough) {
+    while (!env.enough) {
         const auto which = draw.below(exclusion_checker::keys);
         acquire_options how;
         if (draw.once_in(3)) {
@@ -150,12 +150,12 @@ asio::awaitable<void> acquire_in_threads_until_enough(locker by, progress& on, r
             exclusion_checker::key(which), how, asio::cancel_after(timer, limit, asio::as_tuple(asio::use_awaitable)));
         if (failed) {
             if (failed != asio::error::operation_aborted)
-                on.inside.note(failed.message());
+                env.inside.note(failed.message());
             continue;
         }
-        ++on.grants;
+        ++env.grants;
         {
-            const exclusion_checker::holder inside(on.inside, held);
+            const exclusion_checker::holder inside(env.inside, held);
             co_await sleep_for(draw.time_below(4ms));
         }
         if (!draw.once_in(3))
@@ -163,25 +163,25 @@ asio::awaitable<void> acquire_in_threads_until_enough(locker by, progress& on, r
     }
 }
 
-void run_in_threads(threaded_context& pool, progress& on, const std::vector<locker>& all, random_source& draw,
+void run_in_threads(threaded_context& pool, progress& env, const std::vector<locker>& all, random_source& draw,
     const std::function<void()>& meanwhile)
 {
     std::vector<std::future<void>> working;
     for (const auto& by : all) {
         for (int i = 0; i < 6; ++i) {
             working.push_back(asio::co_spawn(asio::make_strand(pool.io),
-                acquire_in_threads_until_enough(by, on, random_source(draw.seed())), asio::use_future));
+                acquire_in_threads_until_enough(by, env, random_source(draw.seed())), asio::use_future));
         }
     }
     meanwhile();
-    on.enough = true;
+    env.enough = true;
     for (auto& each : working) {
         BOOST_TEST_REQUIRE((each.wait_for(60s) == std::future_status::ready));
         each.get();
     }
     for (const auto& by : all)
         BOOST_TEST(asio::co_spawn(pool.io, by.shutdown(10s), asio::use_future).get().clean());
-    for (const auto& violation : on.inside.violations())
+    for (const auto& violation : env.inside.violations())
         BOOST_ERROR(violation);
 }
 

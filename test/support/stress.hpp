@@ -95,11 +95,11 @@ struct progress
     std::atomic<bool> enough{false};
 };
 
-asio::awaitable<void> acquire_in_threads_until_enough(locker by, progress& on, random_source draw);
+asio::awaitable<void> acquire_in_threads_until_enough(locker by, progress& env, random_source draw);
 
 /// Runs six coroutines for each locker until `meanwhile` has returned. `meanwhile` runs in the caller's thread. Then
 /// checks that no violation was found, and that all lockers shut down.
-void run_in_threads(threaded_context& pool, progress& on, const std::vector<locker>& all, random_source& draw,
+void run_in_threads(threaded_context& pool, progress& env, const std::vector<locker>& all, random_source& draw,
     const std::function<void()>& meanwhile);
 
 /// Destroys contexts while coroutines still use lockers, at a random moment. The lockers are destroyed before or after

@@ -112,9 +112,9 @@ BOOST_AUTO_TEST_SUITE(endings)
 BOOST_AUTO_TEST_CASE(two_threads_may_release_one_lock)
 {
     for (const auto report : {on_failure::quiet, on_failure::raise}) {
-        blocking_fixture on;
-        lock shared = run_coro(on.io, on.by->acquire("k"));
-        backend_blocker first_release(*on.backend, operation::release);
+        blocking_fixture env;
+        lock shared = run_coro(env.io, env.by->acquire("k"));
+        backend_blocker first_release(*env.backend, operation::release);
         thread_operation first(shared.release());
         first_release.wait_until_reached();
         asio::io_context second_context;
@@ -123,9 +123,9 @@ BOOST_AUTO_TEST_CASE(two_threads_may_release_one_lock)
         first_release.go_on();
         first.get();
         BOOST_CHECK_NO_THROW(second.get(second_context));
-        BOOST_TEST(on.by->stats().releases == 1U);
+        BOOST_TEST(env.by->stats().releases == 1U);
         shared = {};
-        on.check_freed();
+        env.check_freed();
     }
 }
 
@@ -136,10 +136,10 @@ BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
     bool ended = false;
     for (std::size_t steps = 0; !ended; ++steps) {
         BOOST_TEST_REQUIRE(steps < 1000U);
-        blocking_fixture on;
+        blocking_fixture env;
         lock moved_out;
         asio::io_context second_context;
-        auto body = start(second_context, on.by->with_lock("k", {.ttl = 0ms}, [&](lock& held) {
+        auto body = start(second_context, env.by->with_lock("k", {.ttl = 0ms}, [&](lock& held) {
             moved_out = std::move(held);
             return 7;
         }));
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
             second_context.poll_one();
         ended = body.done();
         if (!ended) {
-            backend_blocker first_release(*on.backend, operation::release);
+            backend_blocker first_release(*env.backend, operation::release);
             thread_operation first(moved_out.release());
             first_release.wait_until_reached();
             run_ready(second_context);
@@ -158,15 +158,15 @@ BOOST_AUTO_TEST_CASE(a_body_may_end_while_another_thread_releases_its_lock)
         }
         BOOST_TEST(body.get(second_context) == 7);
         moved_out = {};
-        on.check_freed();
+        env.check_freed();
     }
 }
 
 BOOST_AUTO_TEST_CASE(release_cancelled_during_that_of_another_thread_keeps_nothing_alive)
 {
-    blocking_fixture on;
-    lock shared = run_coro(on.io, on.by->acquire("k"));
-    backend_blocker first_release(*on.backend, operation::release);
+    blocking_fixture env;
+    lock shared = run_coro(env.io, env.by->acquire("k"));
+    backend_blocker first_release(*env.backend, operation::release);
     thread_operation first(shared.release());
     first_release.wait_until_reached();
     {
@@ -177,42 +177,42 @@ BOOST_AUTO_TEST_CASE(release_cancelled_during_that_of_another_thread_keeps_nothi
     shared = {};
     first_release.go_on();
     first.get();
-    on.check_freed();
+    env.check_freed();
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_waits_for_a_release_in_progress)
 {
     for (const auto deadline : {0ms, 60'000ms}) {
-        blocking_fixture on;
-        lock held = run_coro(on.io, on.by->acquire("k"));
-        backend_blocker releasing(*on.backend, operation::release);
+        blocking_fixture env;
+        lock held = run_coro(env.io, env.by->acquire("k"));
+        backend_blocker releasing(*env.backend, operation::release);
         thread_operation release(held.release());
         releasing.wait_until_reached();
-        auto shutdown = start(on.io, on.by->shutdown(deadline));
-        on.run_ready();
+        auto shutdown = start(env.io, env.by->shutdown(deadline));
+        env.run_ready();
         BOOST_TEST(!shutdown.done());
         releasing.go_on();
         release.get();
-        BOOST_TEST(shutdown.get(on.io).clean());
+        BOOST_TEST(shutdown.get(env.io).clean());
         held = {};
-        on.check_freed();
+        env.check_freed();
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_shutdown_ends_at_its_deadline_while_another_thread_is_inside_the_backend)
 {
     for (const auto where : {operation::create, operation::release}) {
-        blocking_fixture on;
+        blocking_fixture env;
         lock held;
         if (where == operation::release)
-            held = run_coro(on.io, on.by->acquire("k"));
-        backend_blocker blocker(*on.backend, where);
+            held = run_coro(env.io, env.by->acquire("k"));
+        backend_blocker blocker(*env.backend, where);
         const auto acquire = [](colock::locker by) -> asio::awaitable<void> {
             static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
         };
-        thread_operation other(where == operation::release ? held.release() : acquire(*on.by));
+        thread_operation other(where == operation::release ? held.release() : acquire(*env.by));
         blocker.wait_until_reached();
-        const auto report = run_coro(on.io, on.by->shutdown(150ms));
+        const auto report = run_coro(env.io, env.by->shutdown(150ms));
         BOOST_TEST(!report.clean());
         BOOST_TEST(report.unfinished_calls == 1U);
         blocker.go_on();
@@ -220,17 +220,17 @@ BOOST_AUTO_TEST_CASE(a_shutdown_ends_at_its_deadline_while_another_thread_is_ins
             BOOST_CHECK_NO_THROW(other.get());
         else
             BOOST_CHECK_THROW(other.get(), create_error);
-        BOOST_TEST(!run_coro(on.io, on.by->is_locked("k")));
-        BOOST_TEST(run_coro(on.io, on.by->shutdown(0ms)).clean());
+        BOOST_TEST(!run_coro(env.io, env.by->is_locked("k")));
+        BOOST_TEST(run_coro(env.io, env.by->shutdown(0ms)).clean());
         held = {};
-        on.check_freed();
+        env.check_freed();
     }
 }
 
 BOOST_AUTO_TEST_CASE(raising_release_and_detach_may_run_at_the_same_time)
 {
     constexpr int count = 4000;
-    blocking_fixture on;
+    blocking_fixture env;
     lock shared;
     std::string ticket;
     std::barrier<> both(2);
@@ -254,24 +254,24 @@ BOOST_AUTO_TEST_CASE(raising_release_and_detach_may_run_at_the_same_time)
     thread_operation releasing(release_each_time(shared, both));
     int detached_count = 0;
     for (int round = 0; round < count; ++round) {
-        shared = run_coro(on.io, on.by->acquire("k"));
+        shared = run_coro(env.io, env.by->acquire("k"));
         ticket.clear();
         both.arrive_and_wait();
         try {
-            ticket = run_coro(on.io, shared.detach());
+            ticket = run_coro(env.io, shared.detach());
         } catch (const error& failed) {
             BOOST_TEST((failed.code() == errc::not_held), failed.what());
         }
         both.arrive_and_wait();
         if (!ticket.empty()) {
             ++detached_count;
-            run_coro(on.io, on.by->adopt(ticket)) = {};
+            run_coro(env.io, env.by->adopt(ticket)) = {};
         }
     }
     BOOST_CHECK_NO_THROW(releasing.get());
     BOOST_TEST_MESSAGE(detached_count << " of " << count << " were detached");
-    on.run_ready();
-    BOOST_TEST(!run_coro(on.io, on.by->is_locked("k")));
+    env.run_ready();
+    BOOST_TEST(!run_coro(env.io, env.by->is_locked("k")));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)
@@ -282,26 +282,26 @@ BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)
         std::chrono::milliseconds deadline;
     };
     for (const auto& [only_tries, deadline] : {row{false, 0ms}, row{false, 1min}, row{true, 0ms}, row{true, 1min}}) {
-        blocking_fixture on;
-        backend_blocker granting(*on.backend, operation::create);
+        blocking_fixture env;
+        backend_blocker granting(*env.backend, operation::create);
         const auto acquire = [](colock::locker by, bool tries) -> asio::awaitable<void> {
             if (tries)
                 static_cast<void>(co_await by.try_acquire("k", {.ttl = 0ms}));
             else
                 static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
         };
-        thread_operation acquiring(acquire(*on.by, only_tries));
+        thread_operation acquiring(acquire(*env.by, only_tries));
         granting.wait_until_reached();
-        auto shutdown = start(on.io, on.by->shutdown(deadline));
-        on.run_ready();
+        auto shutdown = start(env.io, env.by->shutdown(deadline));
+        env.run_ready();
         BOOST_TEST(!shutdown.done(), "a shutdown does not wait for an acquire that is under way");
         granting.go_on();
         BOOST_CHECK_EXCEPTION(acquiring.get(), create_error,
             [](const create_error& refused) { return refused.code() == errc::shutting_down; });
-        BOOST_TEST(shutdown.get(on.io).clean());
-        BOOST_TEST(on.by->stats().held == 0U);
-        BOOST_TEST(!run_coro(on.io, on.by->is_locked("k")));
-        on.check_freed();
+        BOOST_TEST(shutdown.get(env.io).clean());
+        BOOST_TEST(env.by->stats().held == 0U);
+        BOOST_TEST(!run_coro(env.io, env.by->is_locked("k")));
+        env.check_freed();
     }
 }
 

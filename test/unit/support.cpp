@@ -124,13 +124,13 @@ namespace {
 
 struct scripted_fixture : virtual_clock
 {
-    scripted_fixture() : on(io, scripted) {}
+    scripted_fixture() : env(io, scripted) {}
     ~scripted_fixture() { BOOST_TEST(scripted->unused() == 0U); }
 
     asio::io_context io;
     std::shared_ptr<adapter> memory = memory::make_adapter(io.get_executor());
     std::shared_ptr<scripted_adapter> scripted = std::make_shared<scripted_adapter>(memory);
-    driver on;
+    driver env;
     driver direct{io, memory};
     plain_claim_ptr claim = driver::exclusive("k");
 };
@@ -156,17 +156,17 @@ BOOST_AUTO_TEST_CASE(without_a_script_all_passes_and_nothing_ends_inline)
     run_ready(io);
     BOOST_TEST(ended);
     const auto next = driver::exclusive("k");
-    on.refuse(next);
-    on.extend(claim, 5s);
-    on.check_held(claim);
-    BOOST_TEST(on.hand_over(claim, next).created.status == create_status::granted);
-    on.grant(next);
-    BOOST_TEST(on.inspect("k").size() == 1U);
-    BOOST_TEST(on.list().size() == 1U);
-    BOOST_TEST(on.purge().empty());
-    BOOST_TEST(on.break_key("k").size() == 1U);
-    BOOST_TEST((on.release(next).status == release_status::not_held));
-    BOOST_TEST((on.abandon(next).status == release_status::not_held));
+    env.refuse(next);
+    env.extend(claim, 5s);
+    env.check_held(claim);
+    BOOST_TEST(env.hand_over(claim, next).created.status == create_status::granted);
+    env.grant(next);
+    BOOST_TEST(env.inspect("k").size() == 1U);
+    BOOST_TEST(env.list().size() == 1U);
+    BOOST_TEST(env.purge().empty());
+    BOOST_TEST(env.break_key("k").size() == 1U);
+    BOOST_TEST((env.release(next).status == release_status::not_held));
+    BOOST_TEST((env.abandon(next).status == release_status::not_held));
     run_coro(io, scripted->close(1s));
 
     std::string made;
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(immediate_timing_passes_inline)
 BOOST_AUTO_TEST_CASE(a_lost_request_is_unknown_and_not_carried_out)
 {
     scripted->next(operation::create, step::lose_request());
-    const auto outcome = on.create(claim);
+    const auto outcome = env.create(claim);
     BOOST_TEST(outcome.status == create_status::failed);
     BOOST_TEST(code_of(outcome.error) == errc::outcome_unknown);
     BOOST_TEST(direct.list().empty());
@@ -205,24 +205,24 @@ BOOST_AUTO_TEST_CASE(a_lost_request_is_unknown_and_not_carried_out)
 BOOST_AUTO_TEST_CASE(a_lost_reply_is_unknown_and_carried_out)
 {
     scripted->next(operation::create, step::lose_reply());
-    BOOST_TEST(code_of(on.create(claim).error) == errc::outcome_unknown);
+    BOOST_TEST(code_of(env.create(claim).error) == errc::outcome_unknown);
     direct.check_held(claim);
     scripted->next(operation::extend, step::lose_reply());
-    const auto extended = on.extend(claim, 5s);
+    const auto extended = env.extend(claim, 5s);
     BOOST_TEST(extended.status == extend_status::failed);
     BOOST_TEST(code_of(extended.error) == errc::outcome_unknown);
     scripted->next(operation::is_valid, step::lose_reply());
-    BOOST_TEST(code_of(on.valid(claim).error) == errc::outcome_unknown);
+    BOOST_TEST(code_of(env.valid(claim).error) == errc::outcome_unknown);
     scripted->next(operation::list, step::lose_reply());
-    BOOST_CHECK_THROW(on.list(), std::runtime_error);
+    BOOST_CHECK_THROW(env.list(), std::runtime_error);
     scripted->next(operation::hand_over, step::lose_reply());
     const auto next = driver::exclusive("k");
-    const auto handed = on.hand_over(claim, next);
+    const auto handed = env.hand_over(claim, next);
     BOOST_TEST(handed.released.status == release_status::failed);
     BOOST_TEST(handed.created.status == create_status::failed);
     direct.check_held(next);
     scripted->next(operation::release, step::lose_reply());
-    BOOST_TEST(code_of(on.release(next).error) == errc::outcome_unknown);
+    BOOST_TEST(code_of(env.release(next).error) == errc::outcome_unknown);
     BOOST_TEST(direct.list().empty());
 }
 
@@ -230,21 +230,21 @@ BOOST_AUTO_TEST_CASE(scripted_steps_are_applied_in_their_order)
 {
     scripted->next(operation::create, step::fail(errc::unavailable, "down"));
     scripted->next(operation::create, step::busy(3s, "somebody"));
-    BOOST_TEST(on.create(claim).error->detail == "down");
-    const auto busy = on.refuse(claim);
+    BOOST_TEST(env.create(claim).error->detail == "down");
+    const auto busy = env.refuse(claim);
     BOOST_TEST((busy.retry_after == 3s));
     BOOST_TEST(busy.holder == "somebody");
-    on.grant(claim);
+    env.grant(claim);
     for (const auto what : {operation::release, operation::abandon, operation::extend, operation::is_valid})
         scripted->next(what, step::not_held());
-    BOOST_TEST(on.release(claim).status == release_status::not_held);
-    BOOST_TEST(on.abandon(claim).status == release_status::not_held);
-    BOOST_TEST(on.extend(claim, 1s).status == extend_status::not_held);
-    on.check_not_held(claim);
+    BOOST_TEST(env.release(claim).status == release_status::not_held);
+    BOOST_TEST(env.abandon(claim).status == release_status::not_held);
+    BOOST_TEST(env.extend(claim, 1s).status == extend_status::not_held);
+    env.check_not_held(claim);
     direct.check_held(claim);
     const auto next = driver::exclusive("k");
     scripted->next(operation::hand_over, step::busy());
-    const auto handed = on.hand_over(claim, next);
+    const auto handed = env.hand_over(claim, next);
     BOOST_TEST(handed.released.status == release_status::released);
     BOOST_TEST(handed.created.status == create_status::busy);
     BOOST_TEST(direct.list().empty());
@@ -254,12 +254,12 @@ BOOST_AUTO_TEST_CASE(repeated_step_applies_to_all_until_reset)
 {
     scripted->always(operation::create, step::busy());
     scripted->next(operation::create, step::fail(errc::access_denied));
-    BOOST_TEST(code_of(on.create(claim).error) == errc::access_denied);
-    on.refuse(claim);
-    on.refuse(claim);
+    BOOST_TEST(code_of(env.create(claim).error) == errc::access_denied);
+    env.refuse(claim);
+    env.refuse(claim);
     scripted->reset();
-    on.grant(claim);
-    on.release_held(claim);
+    env.grant(claim);
+    env.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(a_delay_takes_virtual_time_and_hooks_see_both_sides)
@@ -301,30 +301,30 @@ BOOST_AUTO_TEST_CASE(a_held_request_arrives_when_it_is_delivered)
 BOOST_AUTO_TEST_CASE(abandon_waits_for_late_requests)
 {
     scripted->next(operation::create, step::hold_unknown());
-    BOOST_TEST(code_of(on.create(claim).error) == errc::outcome_unknown);
+    BOOST_TEST(code_of(env.create(claim).error) == errc::outcome_unknown);
     // Another claim is not concerned.
-    BOOST_TEST(on.abandon(driver::exclusive("k")).status == release_status::not_held);
-    const auto refused = on.abandon(claim);
+    BOOST_TEST(env.abandon(driver::exclusive("k")).status == release_status::not_held);
+    const auto refused = env.abandon(claim);
     BOOST_TEST(refused.status == release_status::failed);
     BOOST_TEST(code_of(refused.error) == errc::unavailable);
     BOOST_TEST(scripted->deliver());
     run_ready(io);
     direct.check_held(claim);
-    BOOST_TEST(on.abandon(claim).status == release_status::released);
+    BOOST_TEST(env.abandon(claim).status == release_status::released);
 
     const auto lost = driver::exclusive("k");
     scripted->next(operation::create, step::hold_unknown());
-    on.create(lost);
-    BOOST_TEST(on.abandon(lost).status == release_status::failed);
+    env.create(lost);
+    BOOST_TEST(env.abandon(lost).status == release_status::failed);
     BOOST_TEST(scripted->discard());
-    BOOST_TEST(on.abandon(lost).status == release_status::not_held);
+    BOOST_TEST(env.abandon(lost).status == release_status::not_held);
 
     // If an abandon is answered too early, a late request takes the lock, and no claim releases it.
     const auto abandoned_early = driver::exclusive("k");
     scripted->trust_abandon(true);
     scripted->next(operation::create, step::hold_unknown());
-    on.create(abandoned_early);
-    BOOST_TEST(on.abandon(abandoned_early).status == release_status::not_held);
+    env.create(abandoned_early);
+    BOOST_TEST(env.abandon(abandoned_early).status == release_status::not_held);
     BOOST_TEST(scripted->deliver());
     run_ready(io);
     direct.check_held(abandoned_early);
@@ -334,8 +334,8 @@ BOOST_AUTO_TEST_CASE(abandon_waits_for_late_requests)
 BOOST_AUTO_TEST_CASE(held_wait_is_not_woken_until_cancelled)
 {
     const auto next = driver::exclusive("k");
-    on.grant(claim);
-    on.refuse(next);
+    env.grant(claim);
+    env.refuse(next);
     int woken_times = 0;
     const auto wait = [&] {
         scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { ++woken_times; });
@@ -343,28 +343,28 @@ BOOST_AUTO_TEST_CASE(held_wait_is_not_woken_until_cancelled)
     };
     scripted->next(operation::wait, step::hold());
     wait();
-    on.release_held(claim);
+    env.release_held(claim);
     BOOST_TEST(woken_times == 0);
     BOOST_TEST(scripted->held() == 1U);
     scripted->cancel_wait(*next);
     BOOST_TEST(scripted->held() == 0U);
     wait();
     BOOST_TEST(woken_times == 1);
-    on.release_held(next);
+    env.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
 {
     const auto next = driver::exclusive("k");
-    on.grant(claim);
-    on.refuse(next);
+    env.grant(claim);
+    env.refuse(next);
     bool is_woken = false;
     scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { is_woken = true; });
     direct.backend().start_release(claim, [](release_outcome) {});
     BOOST_TEST(!is_woken);
     run_ready(io);
     BOOST_TEST(is_woken);
-    on.release_held(next);
+    env.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(capabilities_can_be_set)

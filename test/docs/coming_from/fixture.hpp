@@ -40,8 +40,8 @@ using colock::errc;
     };                                                                                                                 \
     BOOST_AUTO_TEST_CASE(name __VA_OPT__(, ) __VA_ARGS__)                                                              \
     {                                                                                                                  \
-        name##_fixture on;                                                                                             \
-        on.run(on.body());                                                                                             \
+        name##_fixture env;                                                                                            \
+        env.run(env.body());                                                                                           \
     }                                                                                                                  \
     asio::awaitable<void> name##_fixture::body()
 

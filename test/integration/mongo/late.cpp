@@ -18,8 +18,8 @@ namespace {
 struct late_client
 {
     explicit late_client(
-        const mongo_fixture& on, asio::io_context& io, std::chrono::milliseconds operation_timeout = 20s)
-        : link(on.server->port()), speak(io, mongo::make_adapter(io.get_executor(), how(operation_timeout)))
+        const mongo_fixture& env, asio::io_context& io, std::chrono::milliseconds operation_timeout = 20s)
+        : link(env.server->port()), speak(io, mongo::make_adapter(io.get_executor(), how(operation_timeout)))
     {
         const auto warm = driver::exclusive("warm");
         speak.grant(warm);

@@ -16,16 +16,16 @@ namespace colock::testing {
 namespace {
 
 /// Creates locks whose holder has disappeared, and waits until they have expired.
-void leave_behind(mongo_fixture& on, int count)
+void leave_behind(mongo_fixture& env, int count)
 {
-    const driver speak(on.io, on.last);
+    const driver speak(env.io, env.last);
     for (int i = 0; i < count; ++i)
         speak.grant(driver::exclusive("k" + std::to_string(i), 100ms));
-    run_until(on.io, [&] { return speak.list().empty(); });
+    run_until(env.io, [&] { return speak.list().empty(); });
 }
 
 /// Inserts the documents of expired locks directly.
-void leave_behind_documents(const mongo_fixture& on, int count)
+void leave_behind_documents(const mongo_fixture& env, int count)
 {
     std::string all;
     for (int i = 0; i < count; ++i) {
@@ -35,7 +35,7 @@ void leave_behind_documents(const mongo_fixture& on, int count)
             R"("},"u":{"t":"0000000000000000000000000000)" + number +
             R"(","x":{"$numberLong":"1000"},"f":{"$numberLong":"7"},"h":[],"hx":{"$numberLong":"0"}},"upsert":true})";
     }
-    static_cast<void>(on.ask(R"({"update":"locks","updates":[)" + all + "]}"));
+    static_cast<void>(env.ask(R"({"update":"locks","updates":[)" + all + "]}"));
 }
 
 /// A real server ends a batch before it exceeds 16 MB of documents. The test servers do not.
@@ -65,15 +65,15 @@ mongo::detail::document cut_batch(const mongo::detail::document& reply)
 }
 
 /// Inserts documents that are as large as documents with many readers.
-void store_large(const mongo_fixture& on, int count, const std::string& expires)
+void store_large(const mongo_fixture& env, int count, const std::string& expires)
 {
     for (int i = 10; i < 10 + count; ++i) {
         const auto number = std::to_string(i);
         static_cast<void>(
-            on.ask(R"({"update":"locks","updates":[{"q":{"_id":"k)" + number +
-                   R"("},"u":{"t":"000000000000000000000000000000)" + number + R"(","x":)" + expires +
-                   R"(,"f":{"$numberLong":"7"},"h":[],"hx":{"$numberLong":"0"},"o":{"group":"g","comment":")" +
-                   std::string(1024 * 1024, 'c') + R"("}},"upsert":true}]})"));
+            env.ask(R"({"update":"locks","updates":[{"q":{"_id":"k)" + number +
+                    R"("},"u":{"t":"000000000000000000000000000000)" + number + R"(","x":)" + expires +
+                    R"(,"f":{"$numberLong":"7"},"h":[],"hx":{"$numberLong":"0"},"o":{"group":"g","comment":")" +
+                    std::string(1024 * 1024, 'c') + R"("}},"upsert":true}]})"));
     }
 }
 

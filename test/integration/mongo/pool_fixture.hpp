@@ -108,7 +108,7 @@ struct pool_fixture
     }
     void post(std::function<void(connection_pool&)> act)
     {
-        asio::post(state->strand, [on = state, act = std::move(act)] { act(*on->all); });
+        asio::post(state->strand, [env = state, act = std::move(act)] { act(*env->all); });
     }
     [[nodiscard]] const connection_pool& all() const { return *state->all; }
     const answer& wait_for(const recorded_command_ptr& asked) const

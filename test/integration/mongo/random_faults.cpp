@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_links_and_server_fail_at_rando
 BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_on_several_threads_while_links_are_cut)
 {
     random_source draw(random_mix::first_seed());
-    progress on;
+    progress env;
     faulty_connection over(server->port());
     std::vector<locker> all;
     threaded_context pool;
@@ -72,10 +72,10 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_on_several_threads_while_links_are_c
             how.idle_timeout = 0ms;
         all.emplace_back(mongo::make_adapter(pool.io.get_executor(), how));
     }
-    run_in_threads(pool, on, all, draw, [&] {
+    run_in_threads(pool, env, all, draw, [&] {
         const auto wait_for_grants = [&] {
-            const auto before = on.grants.load();
-            wait_until([&] { return on.grants > before + 50; });
+            const auto before = env.grants.load();
+            wait_until([&] { return env.grants > before + 50; });
         };
         for (int cuts = 0; cuts < 3; ++cuts) {
             wait_for_grants();

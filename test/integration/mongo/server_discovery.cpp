@@ -54,12 +54,12 @@ struct discovery_fixture
     void send(discovery_params what, lease_clock::duration within = patience)
     {
         state->found.reset();
-        asio::post(state->strand, [on = state, what = std::move(what), within]() mutable {
-            on->discovery = std::make_shared<server_discovery>(on->strand, std::move(what));
-            on->discovery->start(
-                lease_clock::now() + within, [on](discovery_result found) { on->found = std::move(found); });
+        asio::post(state->strand, [env = state, what = std::move(what), within]() mutable {
+            env->discovery = std::make_shared<server_discovery>(env->strand, std::move(what));
+            env->discovery->start(
+                lease_clock::now() + within, [env](discovery_result found) { env->found = std::move(found); });
             // The handler must not be called from inside of `start`.
-            BOOST_TEST(!on->found.has_value());
+            BOOST_TEST(!env->found.has_value());
         });
     }
     const discovery_result& wait() const
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(closed_discovery_does_not_call_its_handler)
     mute.silence(true);
     discovery_fixture some;
     some.send({.hosts = {local(mute.port())}});
-    asio::post(some.state->strand, [on = some.state] { on->discovery->close(); });
+    asio::post(some.state->strand, [env = some.state] { env->discovery->close(); });
     some.io->run_for(patience);
     BOOST_TEST(some.io->stopped());
     BOOST_TEST(!some.state->found.has_value());

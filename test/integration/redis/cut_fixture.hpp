@@ -103,21 +103,21 @@ struct fixture
 
     running<ending> create(const plain_claim_ptr& claim)
     {
-        return start(io(), [](fixture& on, plain_claim_ptr wanted) -> asio::awaitable<ending> {
+        return start(io(), [](fixture& env, plain_claim_ptr wanted) -> asio::awaitable<ending> {
             wanted->set_sent(lease_clock::now());
-            auto outcome = ending_of(co_await on.backend().create(wanted));
+            auto outcome = ending_of(co_await env.backend().create(wanted));
             if (outcome.failed && outcome.failed->code == errc::outcome_unknown)
-                on.mark_in_doubt(wanted);
+                env.mark_in_doubt(wanted);
             co_return outcome;
         }(*this, claim));
     }
     running<ending> hand_over(const plain_claim_ptr& held, const plain_claim_ptr& next)
     {
-        return start(io(), [](fixture& on, plain_claim_ptr from, plain_claim_ptr to) -> asio::awaitable<ending> {
+        return start(io(), [](fixture& env, plain_claim_ptr from, plain_claim_ptr to) -> asio::awaitable<ending> {
             to->set_sent(lease_clock::now());
-            auto outcome = co_await on.backend().hand_over(from, to);
+            auto outcome = co_await env.backend().hand_over(from, to);
             if (outcome.created.error)
-                on.mark_in_doubt(to);
+                env.mark_in_doubt(to);
             // If one of the two has failed, the other has, too.
             BOOST_TEST(!outcome.created.error == !outcome.released.error);
             co_return ending_of(std::move(outcome.created));

@@ -10,73 +10,77 @@ std::vector<cut_operation> cut_operations()
 {
     using kind = cut_operation::kind;
     using action = fixture::action;
-    const auto locked = [](fixture& on) { return on.has(lock_name); };
-    const auto free = [](fixture& on) { return !on.has(lock_name); };
-    const auto extended = [](fixture& on) { return std::stoll(on.server({"PTTL", lock_name})) > 100'000; };
-    const auto two = [](fixture& on) { return on.server({"ZCARD", lock_name}) == "2"; };
-    const auto swept = [](fixture& on) { return !on.has("{colock}:old"); };
+    const auto locked = [](fixture& env) { return env.has(lock_name); };
+    const auto free = [](fixture& env) { return !env.has(lock_name); };
+    const auto extended = [](fixture& env) { return std::stoll(env.server({"PTTL", lock_name})) > 100'000; };
+    const auto two = [](fixture& env) { return env.server({"ZCARD", lock_name}) == "2"; };
+    const auto swept = [](fixture& env) { return !env.has("{colock}:old"); };
 
     const auto create = [](plain_claim_ptr (*make)()) {
-        return [make](fixture& on, const action& start_cut) {
-            const auto claim = on.ours(make());
+        return [make](fixture& env, const action& start_cut) {
+            const auto claim = env.ours(make());
             start_cut();
-            return on.create(claim);
+            return env.create(claim);
         };
     };
     const auto exclusive = [] { return driver::exclusive("k", 60s); };
     const auto without_ttl = [] { return driver::exclusive("k", 0s); };
     const auto shared = [] { return driver::shared("k", 0, 60s); };
     const auto semaphore = [] { return driver::shared("k", 3, 60s); };
-    const auto second_attempt = [](fixture& on, const action& start_cut) {
-        const auto holder = on.their_grant(driver::exclusive("k"));
-        const auto claim = on.ours(driver::exclusive("k", 60s));
-        on.speak().refuse(claim);
-        on.direct->release_held(holder);
+    const auto second_attempt = [](fixture& env, const action& start_cut) {
+        const auto holder = env.their_grant(driver::exclusive("k"));
+        const auto claim = env.ours(driver::exclusive("k", 60s));
+        env.speak().refuse(claim);
+        env.direct->release_held(holder);
         start_cut();
-        return on.create(claim);
+        return env.create(claim);
     };
     const auto busy = [](plain_claim_ptr (*theirs)()) {
-        return [theirs](fixture& on, const action& start_cut) {
-            on.their_grant(theirs());
-            const auto claim = on.ours(driver::exclusive("k", 60s));
+        return [theirs](fixture& env, const action& start_cut) {
+            env.their_grant(theirs());
+            const auto claim = env.ours(driver::exclusive("k", 60s));
             start_cut();
-            return on.create(claim);
+            return env.create(claim);
         };
     };
     const auto next_to = [](plain_claim_ptr (*make)()) {
-        return [make](fixture& on, const action& start_cut) {
-            on.their_grant(make());
-            const auto claim = on.ours(make());
+        return [make](fixture& env, const action& start_cut) {
+            env.their_grant(make());
+            const auto claim = env.ours(make());
             start_cut();
-            return on.create(claim);
+            return env.create(claim);
         };
     };
     const auto held = [](plain_claim_ptr (*make)(), running<ending> (*act)(fixture&, const plain_claim_ptr&)) {
-        return [make, act](fixture& on, const action& start_cut) {
-            const auto claim = on.our_grant(make());
+        return [make, act](fixture& env, const action& start_cut) {
+            const auto claim = env.our_grant(make());
             start_cut();
-            return act(on, claim);
+            return act(env, claim);
         };
     };
-    const auto release = [](fixture& on, const plain_claim_ptr& claim) {
-        return on.begin(on.backend().release(claim));
+    const auto release = [](fixture& env, const plain_claim_ptr& claim) {
+        return env.begin(env.backend().release(claim));
     };
-    const auto extend = [](fixture& on, const plain_claim_ptr& claim) {
+    const auto extend = [](fixture& env, const plain_claim_ptr& claim) {
         claim->set_sent(lease_clock::now());
-        return on.begin(on.backend().extend(claim, 300s));
+        return env.begin(env.backend().extend(claim, 300s));
     };
-    const auto valid = [](fixture& on, const plain_claim_ptr& claim) { return on.begin(on.backend().is_valid(claim)); };
+    const auto valid = [](fixture& env, const plain_claim_ptr& claim) {
+        return env.begin(env.backend().is_valid(claim));
+    };
     const auto of_all = [](asio::awaitable<list_outcome> (*walk)(adapter&)) {
-        return [walk](fixture& on, const action& start_cut) {
-            on.their_grant(driver::exclusive("k"));
-            on.server({"ZADD", "{colock}:old", "1", stored_holder('a', true)});
-            on.repair = [&on] { on.server({"DEL", "{colock}:old"}); };
+        return [walk](fixture& env, const action& start_cut) {
+            env.their_grant(driver::exclusive("k"));
+            env.server({"ZADD", "{colock}:old", "1", stored_holder('a', true)});
+            env.repair = [&env] { env.server({"DEL", "{colock}:old"}); };
             start_cut();
-            return on.begin(walk(on.backend()));
+            return env.begin(walk(env.backend()));
         };
     };
     /// Starts a first operation, which is sent alone. The operations after it are sent in one batch.
-    const auto start_first_operation = [](fixture& on) { on.batch_mates.push_back(on.begin(on.backend().purge(0))); };
+    const auto start_first_operation = [](fixture& env) {
+        env.batch_mates.push_back(env.begin(env.backend().purge(0)));
+    };
     const auto list = [](adapter& backend) { return backend.list({}); };
     const auto purge = [](adapter& backend) { return backend.purge(0); };
     const auto inspect = [](adapter& backend) { return backend.inspect("k"); };
@@ -86,89 +90,89 @@ std::vector<cut_operation> cut_operations()
         {"create, cut at its second command", kind::one_request, "INCRBY", create(exclusive), locked},
         {"create without ttl", kind::one_request, "SET", create(without_ttl), locked},
         {"create with an anchor", kind::one_request, "EVALSHA",
-            [](fixture& on, const action& start_cut) {
-                on.some->run_for(1100ms);
-                const auto claim = on.ours(driver::exclusive("k", 60s));
+            [](fixture& env, const action& start_cut) {
+                env.some->run_for(1100ms);
+                const auto claim = env.ours(driver::exclusive("k", 60s));
                 start_cut();
-                return on.create(claim);
+                return env.create(claim);
             },
             locked},
         {"a second attempt", kind::script, "EVALSHA", second_attempt, locked},
         {"busy", kind::script, "EVALSHA", busy(exclusive), {}, false},
-        {"a writer's intent", kind::script, "EVALSHA", busy(shared), [](fixture& on) { return on.has(intent_name); },
+        {"a writer's intent", kind::script, "EVALSHA", busy(shared), [](fixture& env) { return env.has(intent_name); },
             false},
         {"create shared", kind::one_request, "SET", create(shared), locked},
         {"create shared next to another", kind::script, "EVALSHA", next_to(shared), two},
         {"create of a semaphore next to another", kind::script, "EVALSHA", next_to(semaphore), two},
         {"a reader gives way", kind::one_request, "EVAL",
-            [](fixture& on, const action& start_cut) {
-                const auto claim = on.ours(driver::shared("k", 0, 60s));
-                on.server({"SET", intent_name, std::string(32, 'a'), "PX", "60000"});
-                on.repair = [&on] { on.server({"DEL", intent_name}); };
+            [](fixture& env, const action& start_cut) {
+                const auto claim = env.ours(driver::shared("k", 0, 60s));
+                env.server({"SET", intent_name, std::string(32, 'a'), "PX", "60000"});
+                env.repair = [&env] { env.server({"DEL", intent_name}); };
                 start_cut();
-                return on.create(claim);
+                return env.create(claim);
             },
             free, false},
         {"lifting the fence", kind::one_request, "EVAL",
-            [](fixture& on, const action& start_cut) {
-                const auto claim = on.ours(driver::exclusive("k", 60s));
-                on.server({"DEL", fence_name});
+            [](fixture& env, const action& start_cut) {
+                const auto claim = env.ours(driver::exclusive("k", 60s));
+                env.server({"DEL", fence_name});
                 start_cut();
-                return on.create(claim);
+                return env.create(claim);
             },
-            [](fixture& on) { return std::stoll(on.server({"GET", fence_name})) > 1'600'000'000'000'000; }},
+            [](fixture& env) { return std::stoll(env.server({"GET", fence_name})) > 1'600'000'000'000'000; }},
         {"hand over", kind::script, "EVALSHA",
-            [](fixture& on, const action& start_cut) {
-                const auto holder = on.our_grant(driver::exclusive("k", 60s));
-                const auto next = on.ours(driver::exclusive("k", 60s));
+            [](fixture& env, const action& start_cut) {
+                const auto holder = env.our_grant(driver::exclusive("k", 60s));
+                const auto next = env.ours(driver::exclusive("k", 60s));
                 start_cut();
-                return on.hand_over(holder, next);
+                return env.hand_over(holder, next);
             },
-            [](fixture& on) { return on.server({"GET", lock_name}).starts_with(on.own.back()->token().hex()); }},
+            [](fixture& env) { return env.server({"GET", lock_name}).starts_with(env.own.back()->token().hex()); }},
         {"hand over with another", kind::script, "EVALSHA",
-            [start_first_operation](fixture& on, const action& start_cut) {
-                const auto holder = on.our_grant(driver::exclusive("k", 60s));
-                const auto other = on.our_grant(driver::exclusive("other", 60s));
-                const auto next = on.ours(driver::exclusive("k", 60s));
-                const auto next_other = on.ours(driver::exclusive("other", 60s));
+            [start_first_operation](fixture& env, const action& start_cut) {
+                const auto holder = env.our_grant(driver::exclusive("k", 60s));
+                const auto other = env.our_grant(driver::exclusive("other", 60s));
+                const auto next = env.ours(driver::exclusive("k", 60s));
+                const auto next_other = env.ours(driver::exclusive("other", 60s));
                 start_cut();
-                start_first_operation(on);
-                auto ours = on.hand_over(holder, next);
-                on.batch_mates.push_back(on.hand_over(other, next_other));
+                start_first_operation(env);
+                auto ours = env.hand_over(holder, next);
+                env.batch_mates.push_back(env.hand_over(other, next_other));
                 return ours;
             },
-            [](fixture& on) { return on.server({"GET", lock_name}).starts_with(on.own[2]->token().hex()); }},
+            [](fixture& env) { return env.server({"GET", lock_name}).starts_with(env.own[2]->token().hex()); }},
         {"release with another", kind::script, "EVALSHA",
-            [start_first_operation, release](fixture& on, const action& start_cut) {
-                const auto other = on.our_grant(driver::exclusive("other", 60s));
-                const auto claim = on.our_grant(driver::exclusive("k", 60s));
+            [start_first_operation, release](fixture& env, const action& start_cut) {
+                const auto other = env.our_grant(driver::exclusive("other", 60s));
+                const auto claim = env.our_grant(driver::exclusive("k", 60s));
                 start_cut();
-                start_first_operation(on);
-                auto ours = release(on, claim);
-                on.batch_mates.push_back(release(on, other));
+                start_first_operation(env);
+                auto ours = release(env, claim);
+                env.batch_mates.push_back(release(env, other));
                 return ours;
             },
-            [](fixture& on) { return !on.has(lock_name) && !on.has("{colock}:other"); }},
+            [](fixture& env) { return !env.has(lock_name) && !env.has("{colock}:other"); }},
         {"release", kind::script, "EVALSHA", held(exclusive, release), free},
         {"release shared", kind::script, "EVALSHA", held(shared, release), free},
         {"release shared next to another", kind::script, "EVALSHA",
-            [release](fixture& on, const action& start_cut) {
-                on.their_grant(driver::shared("k", 0, 60s));
-                const auto claim = on.our_grant(driver::shared("k", 0, 60s));
+            [release](fixture& env, const action& start_cut) {
+                env.their_grant(driver::shared("k", 0, 60s));
+                const auto claim = env.our_grant(driver::shared("k", 0, 60s));
                 start_cut();
-                return release(on, claim);
+                return release(env, claim);
             },
-            [](fixture& on) { return on.server({"ZCARD", lock_name}) == "1"; }},
+            [](fixture& env) { return env.server({"ZCARD", lock_name}) == "1"; }},
         {"withdraw", kind::script, "EVALSHA",
-            [](fixture& on, const action& start_cut) {
-                on.their_grant(driver::shared("k"));
-                const auto claim = on.ours(driver::exclusive("k", 60s));
-                on.speak().refuse(claim);
-                BOOST_TEST(on.has(intent_name));
+            [](fixture& env, const action& start_cut) {
+                env.their_grant(driver::shared("k"));
+                const auto claim = env.ours(driver::exclusive("k", 60s));
+                env.speak().refuse(claim);
+                BOOST_TEST(env.has(intent_name));
                 start_cut();
-                return on.begin(on.backend().abandon(claim));
+                return env.begin(env.backend().abandon(claim));
             },
-            [](fixture& on) { return !on.has(intent_name); }, false},
+            [](fixture& env) { return !env.has(intent_name); }, false},
         {"extend", kind::script, "EVALSHA", held(exclusive, extend), extended},
         {"extend shared", kind::script, "EVALSHA", held(shared, extend), extended},
         {"valid", kind::script, "EVALSHA", held(exclusive, valid)},
@@ -181,12 +185,12 @@ std::vector<cut_operation> cut_operations()
         {"the greeting", kind::connecting, "HELLO", create(exclusive), locked},
         {"the server's state", kind::connecting, "INFO", create(exclusive), locked},
         {"the first anchor", kind::connecting, "EVAL", create(exclusive), locked},
-        {"plain create", kind::one_request, "SET", create(exclusive), [](fixture& on) { return on.has("k"); }, true,
+        {"plain create", kind::one_request, "SET", create(exclusive), [](fixture& env) { return env.has("k"); }, true,
             redis::layout::plain},
-        {"plain, a second attempt", kind::script, "EVALSHA", second_attempt, [](fixture& on) { return on.has("k"); },
+        {"plain, a second attempt", kind::script, "EVALSHA", second_attempt, [](fixture& env) { return env.has("k"); },
             true, redis::layout::plain},
         {"plain, busy", kind::script, "EVALSHA", busy(exclusive), {}, false, redis::layout::plain},
-        {"plain release", kind::script, "EVALSHA", held(exclusive, release), [](fixture& on) { return !on.has("k"); },
+        {"plain release", kind::script, "EVALSHA", held(exclusive, release), [](fixture& env) { return !env.has("k"); },
             true, redis::layout::plain},
     };
 }

@@ -44,40 +44,40 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
     redis::options settings;
     settings.layout = what.layout;
     settings.operation_timeout = lost == loss::time ? 3s : 20s;
-    fixture on(server, std::move(settings));
+    fixture env(server, std::move(settings));
     if (what.cut != kind::connecting)
-        on.open_connection();
+        env.open_connection();
     int before = 0;
-    auto under_way = what.start(on, [&] {
+    auto under_way = what.start(env, [&] {
         if (sent != form::known)
             server({"SCRIPT", "FLUSH"});
-        before = on.between.cuts();
+        before = env.between.cuts();
         if (lost)
-            on.between.cut_at(sent == form::whole ? "EVAL" : what.word, *lost);
+            env.between.cut_at(sent == form::whole ? "EVAL" : what.word, *lost);
     });
-    const auto ended = under_way.get(on.io());
-    BOOST_TEST(on.between.cuts() - before == (lost ? 1 : 0));
+    const auto ended = under_way.get(env.io());
+    BOOST_TEST(env.between.cuts() - before == (lost ? 1 : 0));
 
     if (!lost || (what.cut == kind::connecting && lost != loss::time)) {
         BOOST_TEST(!ended.failed);
         BOOST_TEST(ended.success == what.success);
-        BOOST_TEST((!what.carried_out || what.carried_out(on)));
+        BOOST_TEST((!what.carried_out || what.carried_out(env)));
     } else {
         const auto expected = what.cut == kind::connecting ? errc::unavailable : errc::outcome_unknown;
         BOOST_TEST_REQUIRE(ended.failed);
         BOOST_TEST(ended.failed->code == expected);
         const bool arrived = what.cut != kind::connecting && lost != loss::request && sent != form::not_known;
-        BOOST_TEST((!what.carried_out || what.carried_out(on) == arrived));
+        BOOST_TEST((!what.carried_out || what.carried_out(env) == arrived));
     }
-    on.between.deliver_replies();
-    for (auto& each : on.batch_mates)
-        static_cast<void>(each.get(on.io()));
-    if (on.repair)
-        on.repair();
-    on.settle();
-    on.check_nothing_left();
-    on.check_usable();
-    on.check_nothing_hangs();
+    env.between.deliver_replies();
+    for (auto& each : env.batch_mates)
+        static_cast<void>(each.get(env.io()));
+    if (env.repair)
+        env.repair();
+    env.settle();
+    env.check_nothing_left();
+    env.check_usable();
+    env.check_nothing_hangs();
 }
 
 } // namespace
@@ -129,20 +129,20 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_settling_is_settled)
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("loses " << lost)
         {
-            fixture on(server, {.operation_timeout = 20s});
-            on.open_connection();
-            const auto claim = on.ours(driver::exclusive("k", 60s));
-            on.between.cut_at("SET", loss::reply);
-            BOOST_TEST((on.create(claim).get(on.io()).failed->code == errc::outcome_unknown));
-            BOOST_TEST(on.has(lock_name));
-            on.between.cut_at("KILL", lost);
-            BOOST_TEST((on.speak().abandon(claim).status == release_status::released));
-            BOOST_TEST(on.between.cuts() == 2);
-            BOOST_TEST(!on.has(lock_name));
-            on.settle();
-            on.check_nothing_left();
-            on.check_usable();
-            on.check_nothing_hangs();
+            fixture env(server, {.operation_timeout = 20s});
+            env.open_connection();
+            const auto claim = env.ours(driver::exclusive("k", 60s));
+            env.between.cut_at("SET", loss::reply);
+            BOOST_TEST((env.create(claim).get(env.io()).failed->code == errc::outcome_unknown));
+            BOOST_TEST(env.has(lock_name));
+            env.between.cut_at("KILL", lost);
+            BOOST_TEST((env.speak().abandon(claim).status == release_status::released));
+            BOOST_TEST(env.between.cuts() == 2);
+            BOOST_TEST(!env.has(lock_name));
+            env.settle();
+            env.check_nothing_left();
+            env.check_usable();
+            env.check_nothing_hangs();
         }
     }
 }
@@ -153,19 +153,19 @@ BOOST_AUTO_TEST_CASE(grant_without_fence_is_released_despite_lost_data)
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("loses " << lost)
         {
-            fixture on(server, {.operation_timeout = 20s});
-            on.open_connection();
-            const auto claim = on.ours(driver::exclusive("k", 60s));
+            fixture env(server, {.operation_timeout = 20s});
+            env.open_connection();
+            const auto claim = env.ours(driver::exclusive("k", 60s));
             server({"SET", fence_name, "no number"});
-            on.between.cut_at("EVAL", lost);
-            BOOST_TEST((on.create(claim).get(on.io()).failed->code == errc::outcome_unknown));
-            BOOST_TEST(on.between.cuts() == 1);
-            BOOST_TEST(on.has(lock_name) == (lost == loss::request));
+            env.between.cut_at("EVAL", lost);
+            BOOST_TEST((env.create(claim).get(env.io()).failed->code == errc::outcome_unknown));
+            BOOST_TEST(env.between.cuts() == 1);
+            BOOST_TEST(env.has(lock_name) == (lost == loss::request));
             server({"DEL", fence_name});
-            on.settle();
-            on.check_nothing_left();
-            on.check_usable();
-            on.check_nothing_hangs();
+            env.settle();
+            env.check_nothing_left();
+            env.check_usable();
+            env.check_nothing_hangs();
         }
     }
 }
@@ -174,22 +174,22 @@ BOOST_AUTO_TEST_CASE(grant_without_fence_is_released_despite_lost_data)
 /// moment, ends the wait.
 void wait_through_cut(redis_server& server, const char* word, loss lost, const std::function<void(fixture&)>& before)
 {
-    fixture on(server, {.operation_timeout = 20s});
-    on.open_connection();
-    const auto holder = on.their_grant(driver::exclusive("k", 60s));
-    const auto claim = on.ours(driver::exclusive("k", 60s));
-    before(on);
-    on.between.cut_at(word, lost);
-    auto waiting = start(on.io(), acquire(on.speak().shared_backend(), claim));
-    run_until(on.io(), [&] { return on.between.cuts() == 1; });
+    fixture env(server, {.operation_timeout = 20s});
+    env.open_connection();
+    const auto holder = env.their_grant(driver::exclusive("k", 60s));
+    const auto claim = env.ours(driver::exclusive("k", 60s));
+    before(env);
+    env.between.cut_at(word, lost);
+    auto waiting = start(env.io(), acquire(env.speak().shared_backend(), claim));
+    run_until(env.io(), [&] { return env.between.cuts() == 1; });
     BOOST_TEST(!waiting.done());
-    on.direct->release_held(holder);
-    BOOST_TEST(waiting.get(on.io()) > 0u);
-    on.speak().check_held(claim);
-    on.settle();
-    on.check_nothing_left();
-    on.check_usable();
-    on.check_nothing_hangs();
+    env.direct->release_held(holder);
+    BOOST_TEST(waiting.get(env.io()) > 0u);
+    env.speak().check_held(claim);
+    env.settle();
+    env.check_nothing_left();
+    env.check_usable();
+    env.check_nothing_hangs();
 }
 
 BOOST_AUTO_TEST_CASE(waiter_is_woken_despite_lost_subscription_data)
@@ -207,13 +207,13 @@ BOOST_AUTO_TEST_CASE(waiter_is_woken_despite_lost_subscription_data)
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("a second subscription, loses " << lost)
         {
-            wait_through_cut(server, "SUBSCRIBE", lost, [](fixture& on) {
-                on.their_grant(driver::exclusive("other", 60s));
-                const auto waiter = on.ours(driver::exclusive("other", 60s));
-                on.speak().refuse(waiter);
-                static_cast<void>(start(on.io(), on.backend().wait(waiter, lease_clock::time_point::max())));
-                run_until(on.io(),
-                    [&] { return on.server({"PUBSUB", "NUMSUB", "{colock}:other"}) == "{colock}:other\n1\n"; });
+            wait_through_cut(server, "SUBSCRIBE", lost, [](fixture& env) {
+                env.their_grant(driver::exclusive("other", 60s));
+                const auto waiter = env.ours(driver::exclusive("other", 60s));
+                env.speak().refuse(waiter);
+                static_cast<void>(start(env.io(), env.backend().wait(waiter, lease_clock::time_point::max())));
+                run_until(env.io(),
+                    [&] { return env.server({"PUBSUB", "NUMSUB", "{colock}:other"}) == "{colock}:other\n1\n"; });
             });
         }
     }
@@ -225,27 +225,27 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_unsubscribing_disturbs_no_other_wait
     for (const auto lost : {loss::request, loss::reply}) {
         BOOST_TEST_CONTEXT("loses " << lost)
         {
-            fixture on(server, {.operation_timeout = 20s});
-            const auto first = on.their_grant(driver::exclusive("k", 60s));
-            const auto second = on.their_grant(driver::exclusive("other", 60s));
-            const auto claim = on.ours(driver::exclusive("k", 60s));
-            const auto other = on.ours(driver::exclusive("other", 60s));
-            auto waiting = start(on.io(), acquire(on.speak().shared_backend(), claim));
-            auto longer = start(on.io(), acquire(on.speak().shared_backend(), other));
-            run_until(on.io(), [&] {
+            fixture env(server, {.operation_timeout = 20s});
+            const auto first = env.their_grant(driver::exclusive("k", 60s));
+            const auto second = env.their_grant(driver::exclusive("other", 60s));
+            const auto claim = env.ours(driver::exclusive("k", 60s));
+            const auto other = env.ours(driver::exclusive("other", 60s));
+            auto waiting = start(env.io(), acquire(env.speak().shared_backend(), claim));
+            auto longer = start(env.io(), acquire(env.speak().shared_backend(), other));
+            run_until(env.io(), [&] {
                 return server({"PUBSUB", "NUMSUB", lock_name, "{colock}:other"}) ==
                        "{colock}:k\n1\n{colock}:other\n1\n";
             });
-            on.between.cut_at("UNSUBSCRIBE", lost);
-            on.direct->release_held(first);
-            waiting.get(on.io());
-            run_until(on.io(), [&] { return on.between.cuts() == 1; });
+            env.between.cut_at("UNSUBSCRIBE", lost);
+            env.direct->release_held(first);
+            waiting.get(env.io());
+            run_until(env.io(), [&] { return env.between.cuts() == 1; });
             BOOST_TEST(!longer.done());
-            on.direct->release_held(second);
-            longer.get(on.io());
-            on.settle();
-            on.check_nothing_left();
-            on.check_nothing_hangs();
+            env.direct->release_held(second);
+            longer.get(env.io());
+            env.settle();
+            env.check_nothing_left();
+            env.check_nothing_hangs();
         }
     }
 }

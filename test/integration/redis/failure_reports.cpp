@@ -83,13 +83,13 @@ BOOST_AUTO_TEST_SUITE(redis_failure_reports)
 BOOST_AUTO_TEST_CASE(absent_server_is_reported_with_its_address_and_cause)
 {
     const auto url = unused_url();
-    observed_locker on(url, 600ms);
-    const auto failed = on.failure_of(on.locks->try_acquire("k"));
+    observed_locker env(url, 600ms);
+    const auto failed = env.failure_of(env.locks->try_acquire("k"));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     BOOST_TEST((failed.cause() == refused), failed.what());
-    BOOST_TEST_REQUIRE(on.log->times("unreachable") == 1u);
-    BOOST_TEST((on.log->causes.front() == refused));
-    BOOST_TEST("redis://" + on.log->addresses.front() == url);
+    BOOST_TEST_REQUIRE(env.log->times("unreachable") == 1u);
+    BOOST_TEST((env.log->causes.front() == refused));
+    BOOST_TEST("redis://" + env.log->addresses.front() == url);
 }
 
 BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)
@@ -122,14 +122,14 @@ BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)
 /// Checks that an acquire and the observer report the error of the server.
 void check_refusal(redis_server& server, std::string_view cause, std::string_view detail)
 {
-    observed_locker on(server.url());
-    auto failed = on.failure_of(on.locks->acquire("k", {.retry = retry_policy::forever().total_time(2s)}));
+    observed_locker env(server.url());
+    auto failed = env.failure_of(env.locks->acquire("k", {.retry = retry_policy::forever().total_time(2s)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     BOOST_TEST(failed.cause().message().find(cause) != std::string::npos, failed.what());
     BOOST_TEST(failed.detail().find(detail) != std::string::npos, failed.what());
-    BOOST_TEST_REQUIRE(on.log->causes.size() == 1u);
-    BOOST_TEST((on.log->causes.front() == failed.cause()));
-    BOOST_TEST("redis://" + on.log->addresses.front() == server.url());
+    BOOST_TEST_REQUIRE(env.log->causes.size() == 1u);
+    BOOST_TEST((env.log->causes.front() == failed.cause()));
+    BOOST_TEST("redis://" + env.log->addresses.front() == server.url());
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_is_named_as_the_cause)
@@ -182,14 +182,14 @@ BOOST_AUTO_TEST_CASE(unanswered_connection_does_not_keep_the_context_running)
     redis_server server;
     server.pause();
     // The kernel accepts the connection, but the paused server never answers the greeting.
-    observed_locker on(server.url(), 30s);
-    const auto failed = on.failure_of(on.locks->acquire("k", {.retry = retry_policy::forever().total_time(200ms)}));
+    observed_locker env(server.url(), 30s);
+    const auto failed = env.failure_of(env.locks->acquire("k", {.retry = retry_policy::forever().total_time(200ms)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     // No operation needs the connection any more, so the attempt to connect ends long before the operation timeout.
-    BOOST_TEST((time_to_end(on.io) < 8s));
+    BOOST_TEST((time_to_end(env.io) < 8s));
     server.resume();
-    on.io.restart();
-    BOOST_TEST(run_coro(on.io, on.locks->acquire("k")).held());
+    env.io.restart();
+    BOOST_TEST(run_coro(env.io, env.locks->acquire("k")).held());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -95,8 +95,8 @@ void check_refused(const failure_ptr& why)
 /// Stores a foreign value in a key and checks later whether it was changed.
 struct foreign_key
 {
-    foreign_key(redis_server& on, const foreign_value& value, std::string under = lock_name)
-        : server(on), name(std::move(under))
+    foreign_key(redis_server& env, const foreign_value& value, std::string under = lock_name)
+        : server(env), name(std::move(under))
     {
         server({"DEL", name});
         server({"EVAL", value.store, "1", name});

@@ -37,7 +37,7 @@ void run_connection(asio::io_context& io, std::uint16_t port)
 {
     using namespace redis::detail;
     const settings config(redis::options{.url = "redis://127.0.0.1:" + std::to_string(port)});
-    const auto on = std::make_shared<server_connection>(io.get_executor(), config,
+    const auto env = std::make_shared<server_connection>(io.get_executor(), config,
         endpoint{"127.0.0.1", std::to_string(port)}, false, asio::ssl::context(asio::ssl::context::tls_client), 1);
     boost::redis::request request;
     request.get_config() = request_config;
@@ -47,7 +47,7 @@ void run_connection(asio::io_context& io, std::uint16_t port)
     std::size_t complete = 0;
     using event = boost::redis::any_adapter::parse_event;
     int open = 3;
-    on->exec(request,
+    env->exec(request,
         boost::redis::any_adapter(
             boost::redis::any_adapter::impl_t([&](event what, const boost::redis::resp3::node_view& node, error_code&) {
                 if (what == event::node)
@@ -57,15 +57,15 @@ void run_connection(asio::io_context& io, std::uint16_t port)
             })),
         [&](error_code, std::size_t) { --open; });
     const std::function<void(error_code)> listen = [&](error_code code) {
-        on->messages().clear();
+        env->messages().clear();
         if (code)
             --open;
         else
-            on->receive(listen);
+            env->receive(listen);
     };
-    on->receive(listen);
-    on->run([&](error_code) {
-        on->close();
+    env->receive(listen);
+    env->run([&](error_code) {
+        env->close();
         --open;
     });
     run_until(io, [&] { return open == 0; });

@@ -18,9 +18,9 @@ struct late_link
             {.url = between.url(), .user = "app", .password = "pw", .operation_timeout = 20s, .health_interval = 5s});
         options.retry = retry_policy::fixed(20ms);
         options.operation_timeout = 20s;
-        on.emplace(backend, std::move(options));
+        env.emplace(backend, std::move(options));
     }
-    ~late_link() { static_cast<void>(run_coro(io, on->shutdown(5s))); }
+    ~late_link() { static_cast<void>(run_coro(io, env->shutdown(5s))); }
 
     /// Loses an extension: the proxy holds the request back and closes the connection.
     void lose_extend(lock& held, std::chrono::milliseconds ttl)
@@ -49,7 +49,7 @@ struct late_link
     redis_faulty_proxy between;
     asio::io_context io;
     std::shared_ptr<adapter> backend;
-    std::optional<locker> on;
+    std::optional<locker> env;
 };
 
 /// How the second holder gets the lock after a break was sent.
@@ -79,13 +79,13 @@ void lose_break(late_link& f, bool after_look)
 {
     // After this the server knows the scripts by their digests.
     f.server({"SET", "{colock}:other", stored_holder('a'), "PX", "60000"});
-    BOOST_TEST(run_coro(f.io, f.on->break_lock("other")).size() == 1U);
+    BOOST_TEST(run_coro(f.io, f.env->break_lock("other")).size() == 1U);
     const auto cuts = f.between.cuts();
     if (after_look)
         f.between.cut_at("EVALSHA", loss::time);
     else
         f.between.hold();
-    auto breaking = start(f.io, f.on->break_lock("k"));
+    auto breaking = start(f.io, f.env->break_lock("k"));
     if (after_look) {
         run_until(f.io, [&] { return f.between.cuts() > cuts; });
         f.between.hold();
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(break_removes_more_readers_than_one_script_can)
 BOOST_AUTO_TEST_CASE(lease_ends_before_late_shorter_extension_can_expire)
 {
     late_link f(false);
-    auto held = run_coro(f.io, f.on->acquire("k", {.ttl = 60s}));
+    auto held = run_coro(f.io, f.env->acquire("k", {.ttl = 60s}));
     f.lose_extend(held, 20s);
     run_coro(f.io, held.extend(60s));
     BOOST_TEST((f.left(held) <= 20s));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(lease_ends_before_late_shorter_extension_can_expire)
 BOOST_AUTO_TEST_CASE(where_the_old_connection_can_be_killed_the_lease_is_as_long_as_was_asked)
 {
     late_link f(true);
-    auto held = run_coro(f.io, f.on->acquire("k", {.ttl = 60s}));
+    auto held = run_coro(f.io, f.env->acquire("k", {.ttl = 60s}));
     f.lose_extend(held, 20s);
     run_coro(f.io, held.extend(60s));
     BOOST_TEST((f.left(held) > 20s));
@@ -205,9 +205,9 @@ BOOST_AUTO_TEST_CASE(claim_with_late_release_is_not_granted_again)
 {
     late_link f(false, {.ttl = 60s, .minimum_validity = 58'500ms});
     // After this the server knows the script by its digest.
-    run_coro(f.io, run_coro(f.io, f.on->acquire("k", {.ttl = 60s})).release(on_failure::raise));
+    run_coro(f.io, run_coro(f.io, f.env->acquire("k", {.ttl = 60s})).release(on_failure::raise));
     f.between.cut_at("SET", loss::time);
-    auto acquiring = start(f.io, f.on->acquire("k", {.ttl = 60s}));
+    auto acquiring = start(f.io, f.env->acquire("k", {.ttl = 60s}));
     run_until(f.io, [&] { return f.between.cuts() == 1 && f.stored("k") > 0ms && f.stored("k") < 58s; });
     f.between.hold();
     f.between.deliver_replies();
@@ -223,11 +223,11 @@ BOOST_AUTO_TEST_CASE(claim_with_late_release_is_not_granted_again)
 BOOST_AUTO_TEST_CASE(claim_with_unproven_release_is_not_granted_again)
 {
     late_link f(false);
-    run_coro(f.io, run_coro(f.io, f.on->acquire("k")).release(on_failure::raise));
+    run_coro(f.io, run_coro(f.io, f.env->acquire("k")).release(on_failure::raise));
     // The acquire itself releases a lock for which it gets no fence.
     f.server({"SET", "{colock}#fence", "none"});
     f.between.cut_at("INCRBY", loss::time);
-    auto acquiring = start(f.io, f.on->acquire("k", {.ttl = 60s}));
+    auto acquiring = start(f.io, f.env->acquire("k", {.ttl = 60s}));
     run_until(f.io, [&] { return f.between.cuts() == 1; });
     f.between.hold();
     f.between.deliver_replies();

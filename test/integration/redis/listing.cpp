@@ -11,17 +11,17 @@ namespace colock::testing {
 namespace {
 
 /// Stores `count` exclusive locks without an adapter.
-void store_locks(served& on, int count)
+void store_locks(served& env, int count)
 {
-    on.raw({"EVAL",
+    env.raw({"EVAL",
         "for i = 1, ARGV[1] do redis.call('SET', '{colock}:k' .. i, string.rep('a', 43) .. '\\0\\0\\0', 'PX', 3600000) "
         "end",
         "0", std::to_string(count)});
 }
 /// Stores `count` keys with three readers each. Two of the readers have expired.
-void store_readers(served& on, int count)
+void store_readers(served& env, int count)
 {
-    on.raw({"EVAL",
+    env.raw({"EVAL",
         "local now = redis.call('TIME')[1] * 1000 "
         "local function reader(digit) return 's' .. string.rep(digit, 43) .. '\\0\\0\\0' end "
         "for i = 1, ARGV[1] do redis.call('ZADD', '{colock}:r' .. i, now - 1000, reader('a'), now - 2000, reader('b'), "
@@ -29,13 +29,13 @@ void store_readers(served& on, int count)
         "0", std::to_string(count)});
 }
 
-std::vector<list_outcome> list_pages(served& on, const filter& which)
+std::vector<list_outcome> list_pages(served& env, const filter& which)
 {
-    return all_pages([&](const std::string& at) { return run_coro(on.io, on.speak->backend().list(which, at)); });
+    return all_pages([&](const std::string& at) { return run_coro(env.io, env.speak->backend().list(which, at)); });
 }
-std::vector<list_outcome> purge_steps(served& on)
+std::vector<list_outcome> purge_steps(served& env)
 {
-    return all_pages([&](const std::string& at) { return run_coro(on.io, on.speak->backend().purge(0, at)); });
+    return all_pages([&](const std::string& at) { return run_coro(env.io, env.speak->backend().purge(0, at)); });
 }
 
 } // namespace

@@ -159,12 +159,12 @@ void both_add_to_one_number_and_nothing_is_lost(const library& other)
 {
     encounter f(other);
     auto theirs = f.them.start_asking("add k number 50");
-    auto ours = start(f.io, [](encounter& on) -> asio::awaitable<void> {
+    auto ours = start(f.io, [](encounter& env) -> asio::awaitable<void> {
         for (int i = 0; i < 50; ++i) {
-            co_await on.us.with_lock("k", [&on]() -> asio::awaitable<void> {
-                const auto value = on.server({"GET", "number"});
-                co_await asio::steady_timer(on.io, 1ms).async_wait(asio::use_awaitable);
-                on.server({"SET", "number", std::to_string(value == "(nil)" ? 1 : std::stol(value) + 1)});
+            co_await env.us.with_lock("k", [&env]() -> asio::awaitable<void> {
+                const auto value = env.server({"GET", "number"});
+                co_await asio::steady_timer(env.io, 1ms).async_wait(asio::use_awaitable);
+                env.server({"SET", "number", std::to_string(value == "(nil)" ? 1 : std::stol(value) + 1)});
             });
         }
     }(f));

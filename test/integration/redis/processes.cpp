@@ -62,10 +62,10 @@ asio::awaitable<void> update(counter& shared)
     shared.updated.notify();
 }
 
-asio::awaitable<void> keep_updating(locker on, counter& shared)
+asio::awaitable<void> keep_updating(locker env, counter& shared)
 {
     while (!shared.enough) {
-        co_await on.with_lock("counter", acquire_options{.ttl = 2s}, [&] { return update(shared); });
+        co_await env.with_lock("counter", acquire_options{.ttl = 2s}, [&] { return update(shared); });
     }
 }
 
@@ -79,8 +79,8 @@ BOOST_AUTO_TEST_CASE(no_update_is_lost_when_holders_are_killed)
     const in_shared_memory<counter> shared;
     const auto worker = [&] {
         asio::io_context io;
-        locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-        run_coro(io, keep_updating(on, *shared.operator->()), std::source_location::current(),
+        locker env(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+        run_coro(io, keep_updating(env, *shared.operator->()), std::source_location::current(),
             {.handlers = 100'000'000, .time = 100s});
     };
     std::array<pid_t, 3> workers{};
@@ -141,8 +141,8 @@ BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_lease_cannot_write)
     const in_shared_memory<resource> shared;
     const auto sleeper = in_child([&] {
         asio::io_context io;
-        locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-        const auto held = run_coro(io, on.acquire("r", {.ttl = 300ms}));
+        locker env(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+        const auto held = run_coro(io, env.acquire("r", {.ttl = 300ms}));
         if (!shared->write(held.fence()))
             throw std::runtime_error("the first write was refused");
         shared->held = true;
@@ -159,8 +159,8 @@ BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_lease_cannot_write)
     ::kill(sleeper, SIGSTOP);
 
     asio::io_context io;
-    locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-    auto next = run_coro(io, on.acquire("r", {.ttl = 10s}));
+    locker env(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    auto next = run_coro(io, env.acquire("r", {.ttl = 10s}));
     BOOST_TEST(shared->write(next.fence()));
     shared->may_go_on = true;
     shared->for_sleeper.notify();
@@ -191,29 +191,29 @@ BOOST_AUTO_TEST_CASE(a_forked_child_has_connections_of_its_own_and_nothing_else)
 {
     redis_server server;
     asio::io_context io;
-    locker on(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-    auto held = run_coro(io, on.acquire("parent"));
-    auto waiting = start(io, on.acquire("parent"));
+    locker env(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    auto held = run_coro(io, env.acquire("parent"));
+    auto waiting = start(io, env.acquire("parent"));
     run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:parent"}) == "{colock}:parent\n1\n"; });
     io.notify_fork(asio::execution_context::fork_prepare);
     const auto child = in_child([&] {
         io.notify_fork(asio::execution_context::fork_child);
         expect(!held.held(), "the child holds what its parent holds");
-        auto own = run_coro(io, on.acquire("child"));
+        auto own = run_coro(io, env.acquire("child"));
         expect(ends_as_forked(io, waiting), "the child waits for what its parent waits for");
         run_coro(io, held.release());
         run_coro(io, own.release(on_failure::raise));
         // This request is answered after all earlier requests of the child.
-        expect(run_coro(io, on.is_locked("parent")), "the child has given back what is its parent's");
-        expect(on.stats().reconnects == 0, "the child has used its parent's connection");
+        expect(run_coro(io, env.is_locked("parent")), "the child has given back what is its parent's");
+        expect(env.stats().reconnects == 0, "the child has used its parent's connection");
     });
     io.notify_fork(asio::execution_context::fork_parent);
     BOOST_TEST(wait_for(child) == 0);
     run_coro(io, held.extend(20s));
     run_coro(io, held.release(on_failure::raise));
     run_coro(io, waiting.get(io).release(on_failure::raise));
-    BOOST_TEST(on.stats().reconnects == 0u);
-    BOOST_TEST(run_coro(io, on.shutdown(5s)).clean());
+    BOOST_TEST(env.stats().reconnects == 0u);
+    BOOST_TEST(run_coro(io, env.shutdown(5s)).clean());
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_is_granted_to_the_parent_alone_if_it_forks_while_it_waits)
@@ -221,8 +221,8 @@ BOOST_AUTO_TEST_CASE(a_lock_is_granted_to_the_parent_alone_if_it_forks_while_it_
     redis_server server;
     server({"SET", "{colock}:k", stored_holder('f')});
     asio::io_context io;
-    locker on(redis::make_adapter(io.get_executor(), {.url = server.url(), .poll_interval = 10ms}));
-    auto waiting = start(io, on.acquire("k"));
+    locker env(redis::make_adapter(io.get_executor(), {.url = server.url(), .poll_interval = 10ms}));
+    auto waiting = start(io, env.acquire("k"));
     run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     io.notify_fork(asio::execution_context::fork_prepare);
     const auto child = in_child([&] {
@@ -242,13 +242,13 @@ BOOST_AUTO_TEST_CASE(forked_child_releases_nothing_of_its_parents_quorum)
 {
     redis_server servers[3];
     asio::io_context io;
-    locker on(redis::make_quorum(
+    locker env(redis::make_quorum(
         io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, {.operation_timeout = 5s}));
     // All connections are open. Then two nodes stop answering.
-    run_coro(io, run_coro(io, on.acquire("first")).release(on_failure::raise));
+    run_coro(io, run_coro(io, env.acquire("first")).release(on_failure::raise));
     servers[0].pause();
     servers[1].pause();
-    auto wanted = start(io, on.acquire("k"));
+    auto wanted = start(io, env.acquire("k"));
     run_until(io, [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; });
     io.notify_fork(asio::execution_context::fork_prepare);
     const auto child = in_child([&] {
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(forked_child_releases_nothing_of_its_parents_quorum)
         expect(ends_as_forked(io, wanted), "granted in the child");
         servers[0].resume();
         servers[1].resume();
-        run_coro(io, run_coro(io, on.acquire("child")).release(on_failure::raise));
+        run_coro(io, run_coro(io, env.acquire("child")).release(on_failure::raise));
         expect(servers[2]({"EXISTS", "{colock}:k"}) == "1", "the child has taken back what is its parent's");
     });
     io.notify_fork(asio::execution_context::fork_parent);
@@ -272,14 +272,14 @@ BOOST_AUTO_TEST_CASE(one_adapter_serves_many_threads)
     long value = 0;
     {
         asio::thread_pool threads(2);
-        locker on(redis::make_adapter(threads.get_executor(), {.url = server.url(), .idle_timeout = 0ms}));
+        locker env(redis::make_adapter(threads.get_executor(), {.url = server.url(), .idle_timeout = 0ms}));
         std::vector<std::future<void>> done;
         for (int i = 0; i < 8; ++i) {
             done.push_back(asio::co_spawn(
                 asio::make_strand(threads),
                 [&]() -> asio::awaitable<void> {
                     for (int round = 0; round < 25; ++round) {
-                        auto held = co_await on.acquire("value");
+                        auto held = co_await env.acquire("value");
                         ++value;
                         co_await held.release();
                     }
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(one_adapter_serves_many_threads)
             hopeless.push_back(asio::co_spawn(
                 asio::make_strand(threads),
                 [&, i]() -> asio::awaitable<void> {
-                    const auto [code, held] = co_await on.async_acquire("busy" + std::to_string(i % 3),
+                    const auto [code, held] = co_await env.async_acquire("busy" + std::to_string(i % 3),
                         asio::cancel_after(std::chrono::microseconds(50 * i), asio::as_tuple(asio::use_awaitable)));
                     if (code && code != asio::error::operation_aborted)
                         throw boost::system::system_error(code);

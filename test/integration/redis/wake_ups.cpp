@@ -18,14 +18,14 @@ constexpr auto intent = "{colock}#w:k";
 struct two_adapters
 {
     redis_server server;
-    client_side on{{.url = server.url()}};
+    client_side env{{.url = server.url()}};
     client_side other{{.url = server.url()}};
 
     /// Runs until a client has subscribed to the channel of the key.
     void wait_for_subscription(const running<std::uint64_t>& waiting, const std::string& key = "k")
     {
         const auto channel = "{colock}:" + key;
-        run_until(on.io, [&] { return server({"PUBSUB", "NUMSUB", channel}) == channel + "\n1\n"; });
+        run_until(env.io, [&] { return server({"PUBSUB", "NUMSUB", channel}) == channel + "\n1\n"; });
         BOOST_TEST(!waiting.done());
     }
 };
@@ -54,49 +54,49 @@ BOOST_AUTO_TEST_CASE(writer_does_not_remove_the_intent_of_another_writer)
 {
     for (const bool gives_up : {true, false}) {
         const auto reader = driver::shared("k", 0, 60s);
-        on.speak.grant(reader);
+        env.speak.grant(reader);
         const auto first = driver::exclusive("k"), second = driver::exclusive("k");
-        on.speak.refuse(first);
-        on.speak.refuse(second);
+        env.speak.refuse(first);
+        env.speak.refuse(second);
         BOOST_TEST(server({"GET", intent}) == second->token().hex());
         if (gives_up) {
-            on.speak.abandon(first);
+            env.speak.abandon(first);
         } else {
-            on.speak.release_held(reader);
-            on.speak.grant(first);
+            env.speak.release_held(reader);
+            env.speak.grant(first);
         }
         BOOST_TEST(server({"GET", intent}) == second->token().hex());
-        on.speak.abandon(second);
+        env.speak.abandon(second);
         BOOST_TEST(server({"EXISTS", intent}) == "0");
-        on.speak.release(gives_up ? reader : first);
+        env.speak.release(gives_up ? reader : first);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
 {
     const auto reader = driver::shared("k", 0, 60s);
-    on.speak.grant(reader);
+    env.speak.grant(reader);
     const auto writer = driver::exclusive("k");
-    on.speak.refuse(writer);
+    env.speak.refuse(writer);
     const auto late = driver::shared("k");
-    auto waiting = on.speak.start_acquire(late);
+    auto waiting = env.speak.start_acquire(late);
     wait_for_subscription(waiting);
-    on.speak.abandon(writer);
-    BOOST_TEST(waiting.get(on.io) > 0u);
-    on.speak.release_held(late);
-    on.speak.release_held(reader);
+    env.speak.abandon(writer);
+    BOOST_TEST(waiting.get(env.io) > 0u);
+    env.speak.release_held(late);
+    env.speak.release_held(reader);
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_that_was_alone_wakes_a_writer)
 {
     const auto reader = driver::shared("k", 0, 60s);
-    on.speak.grant(reader);
+    env.speak.grant(reader);
     const auto writer = driver::exclusive("k");
-    auto waiting = on.speak.start_acquire(writer);
+    auto waiting = env.speak.start_acquire(writer);
     wait_for_subscription(waiting);
-    on.speak.release_held(reader);
-    BOOST_TEST(waiting.get(on.io) > 0u);
-    on.speak.release_held(writer);
+    env.speak.release_held(reader);
+    BOOST_TEST(waiting.get(env.io) > 0u);
+    env.speak.release_held(writer);
 }
 
 BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
@@ -105,36 +105,36 @@ BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
     std::vector<plain_claim_ptr> wanted;
     std::vector<running<std::uint64_t>> waiting;
     for (const std::string key : {"a", "b", "c"}) {
-        on.speak.grant(held.emplace_back(driver::exclusive(key)));
-        waiting.push_back(on.speak.start_acquire(wanted.emplace_back(driver::exclusive(key))));
+        env.speak.grant(held.emplace_back(driver::exclusive(key)));
+        waiting.push_back(env.speak.start_acquire(wanted.emplace_back(driver::exclusive(key))));
         wait_for_subscription(waiting.back(), key);
     }
-    for (const auto& answer : release_together(on, held)) {
+    for (const auto& answer : release_together(env, held)) {
         BOOST_TEST((answer.status == release_status::released));
         BOOST_TEST(!answer.others_wait);
     }
     for (auto& each : waiting)
-        BOOST_TEST(each.get(on.io) > 0u);
+        BOOST_TEST(each.get(env.io) > 0u);
     for (const auto& each : wanted)
-        on.speak.release_held(each);
+        env.speak.release_held(each);
 }
 
 BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
 {
     const auto grant = [&](const std::string& key) {
         auto claim = driver::exclusive(key);
-        on.speak.grant(claim);
+        env.speak.grant(claim);
         return claim;
     };
     // At first no client waits. Then only a client of the holder's own adapter waits, which is not counted.
-    BOOST_TEST(!on.speak.release(grant("k")).others_wait);
+    BOOST_TEST(!env.speak.release(grant("k")).others_wait);
     auto held = grant("k");
     const auto own = driver::exclusive("k");
-    auto waiting = on.speak.start_acquire(own);
+    auto waiting = env.speak.start_acquire(own);
     wait_for_subscription(waiting);
-    BOOST_TEST(!on.speak.release(held).others_wait);
-    waiting.get(on.io);
-    on.speak.release_held(own);
+    BOOST_TEST(!env.speak.release(held).others_wait);
+    waiting.get(env.io);
+    env.speak.release_held(own);
 
     // A waiter of another adapter, with a single release and with several in one batch.
     for (const bool together : {false, true}) {
@@ -146,12 +146,12 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
         run_until(
             other.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:" + key}) == "{colock}:" + key + "\n1\n"; });
         if (together) {
-            const auto answers = release_together(on, {other_held, held});
+            const auto answers = release_together(env, {other_held, held});
             BOOST_TEST(!answers[0].others_wait);
             BOOST_TEST(answers[1].others_wait);
         } else {
-            BOOST_TEST(on.speak.release(held).others_wait);
-            on.speak.release_held(other_held);
+            BOOST_TEST(env.speak.release(held).others_wait);
+            env.speak.release_held(other_held);
         }
         elsewhere.get(other.io);
         other.speak.release_held(others);
@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(repeated_create_starts_a_new_ttl_for_each_kind_of_holder)
             {driver::shared("k", 0, 60s), nullptr}, {driver::shared("k", 0, 60s), driver::shared("k", 0, 60s)}})
     {
         if (other_reader)
-            on.speak.grant(other_reader);
-        on.speak.grant(claim);
+            env.speak.grant(other_reader);
+        env.speak.grant(claim);
         if (other_reader) {
             // The score of a member is its expiry.
             const auto soon = std::to_string((std::stoll(server({"TIME"})) + 20) * 1000);
@@ -180,15 +180,15 @@ BOOST_AUTO_TEST_CASE(repeated_create_starts_a_new_ttl_for_each_kind_of_holder)
         } else {
             server({"PEXPIRE", "{colock}:k", "20000"});
         }
-        on.speak.grant(claim);
+        env.speak.grant(claim);
         long long longest_remaining = 0;
-        for (const auto& each : on.speak.inspect("k"))
+        for (const auto& each : env.speak.inspect("k"))
             longest_remaining = std::max<long long>(longest_remaining, each.remaining.value_or(0ms).count());
         BOOST_TEST(longest_remaining > 40'000);
         BOOST_TEST(remaining_ms("{colock}:k") > 40'000);
-        on.speak.release(claim);
+        env.speak.release(claim);
         if (other_reader)
-            on.speak.release(other_reader);
+            env.speak.release(other_reader);
     }
 }
 

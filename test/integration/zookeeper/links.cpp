@@ -71,13 +71,13 @@ BOOST_AUTO_TEST_CASE(a_lock_is_lost_by_a_fault_that_is_longer_than_its_session)
 namespace {
 
 /// Starts an acquire, and loses the reply to the creation of its node and all later data.
-running<lock> acquire_with_lost_reply(one_server& on, locker& by)
+running<lock> acquire_with_lost_reply(one_server& env, locker& by)
 {
-    on.run(one_server::acquire_and_release(by, on.seen));
-    on.link.cut_at_bytes("/k", loss::time);
-    auto waiter = start(on.io, by.acquire("k"));
-    on.until([&] { return on.link.cuts() == 1 && on.nodes().size() == 1; });
-    on.link.silence(true);
+    env.run(one_server::acquire_and_release(by, env.seen));
+    env.link.cut_at_bytes("/k", loss::time);
+    auto waiter = start(env.io, by.acquire("k"));
+    env.until([&] { return env.link.cuts() == 1 && env.nodes().size() == 1; });
+    env.link.silence(true);
     return waiter;
 }
 

@@ -8,14 +8,14 @@
 namespace colock::testing {
 namespace {
 
-std::vector<lock> acquire_all(one_server& on, locker& by, int count)
+std::vector<lock> acquire_all(one_server& env, locker& by, int count)
 {
     std::vector<running<lock>> asked;
     for (int i = 0; i < count; ++i)
-        asked.push_back(start(on.io, by.acquire("k" + std::to_string(i))));
+        asked.push_back(start(env.io, by.acquire("k" + std::to_string(i))));
     std::vector<lock> held;
     for (auto& each : asked)
-        held.push_back(each.get(on.io));
+        held.push_back(each.get(env.io));
     return held;
 }
 

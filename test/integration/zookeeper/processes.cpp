@@ -35,13 +35,13 @@ struct stopped_process_work
     std::atomic<int> late_count{0};
 };
 
-asio::awaitable<void> work_while_held(const lock& held, stopped_process_work& on)
+asio::awaitable<void> work_while_held(const lock& held, stopped_process_work& env)
 {
     asio::steady_timer pause(co_await asio::this_coro::executor);
     while (held.held()) {
-        if (on.taken)
-            ++on.late_count;
-        ++on.line_count;
+        if (env.taken)
+            ++env.late_count;
+        ++env.line_count;
         pause.expires_after(1ms);
         co_await pause.async_wait(asio::use_awaitable);
     }
@@ -75,44 +75,44 @@ BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_session_timeout_does_no_work_aft
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_has_its_own_session_and_no_locks)
 {
-    auto& on = add();
-    auto held = run(on.acquire("parent"));
+    auto& env = add();
+    auto held = run(env.acquire("parent"));
     auto waiting = queue(add());
     io.notify_fork(asio::execution_context::fork_prepare);
     const auto child = in_child([&] {
         io.notify_fork(asio::execution_context::fork_child);
         if (held.held())
             throw std::runtime_error("the child holds a lock of its parent");
-        auto own = run(on.acquire("child"));
+        auto own = run(env.acquire("child"));
         run(held.release());
         run(own.release(on_failure::raise));
         // Everything else that the child has sent is carried out before this is answered.
-        if (!run(on.is_locked("parent")))
+        if (!run(env.is_locked("parent")))
             throw std::runtime_error("the child has released a lock of its parent");
-        run(on.shutdown(5s));
+        run(env.shutdown(5s));
     });
     io.notify_fork(asio::execution_context::fork_parent);
     BOOST_TEST(wait_for(child) == 0);
     BOOST_TEST(held.held());
     run(held.release(on_failure::raise));
     run(waiting.get(io).release(on_failure::raise));
-    BOOST_TEST(on.stats().reconnects == 0u);
+    BOOST_TEST(env.stats().reconnects == 0u);
     check_end();
 }
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_acquires_independently_of_the_parents_state)
 {
-    auto& on = add();
-    run(run(on.acquire("warm")).release(on_failure::raise));
+    auto& env = add();
+    run(run(env.acquire("warm")).release(on_failure::raise));
     for (int steps = 0; steps < 8; ++steps) {
-        auto acquiring = start(io, on.acquire("parent"));
+        auto acquiring = start(io, env.acquire("parent"));
         for (int step = 0; step < steps; ++step)
             io.poll_one();
         io.notify_fork(asio::execution_context::fork_prepare);
         const auto child = in_child([&] {
             io.notify_fork(asio::execution_context::fork_child);
-            run(run(on.acquire("child")).release(on_failure::raise));
-            run(on.shutdown(5s));
+            run(run(env.acquire("child")).release(on_failure::raise));
+            run(env.shutdown(5s));
         });
         io.notify_fork(asio::execution_context::fork_parent);
         BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
@@ -138,11 +138,11 @@ BOOST_AUTO_TEST_CASE(child_of_a_fork_connects_at_the_first_attempt_while_its_par
 {
     for (int round = 0; round < 5; ++round) {
         const auto backend = make_adapter(options());
-        const locker on(backend);
+        const locker env(backend);
         bool stops = false;
         const auto work = [&](std::string key) -> asio::awaitable<void> {
             while (!stops) {
-                auto held = co_await on.acquire(key);
+                auto held = co_await env.acquire(key);
                 co_await held.release(on_failure::raise);
             }
         };
@@ -157,11 +157,11 @@ BOOST_AUTO_TEST_CASE(child_of_a_fork_connects_at_the_first_attempt_while_its_par
             io.notify_fork(asio::execution_context::fork_child);
             const auto counter = std::make_shared<failure_counter>();
             backend->attach(counter);
-            if (!run(on.try_acquire("child")))
+            if (!run(env.try_acquire("child")))
                 throw std::runtime_error("the child was not granted a lock that is free");
             if (counter->failures != 0)
                 throw std::runtime_error("a connection of the child failed");
-            run(on.shutdown(5s));
+            run(env.shutdown(5s));
         });
         io.notify_fork(asio::execution_context::fork_parent);
         int status = 0;
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(child_of_a_fork_connects_at_the_first_attempt_while_its_par
         stops = true;
         for (auto& each : working)
             each.get(io);
-        run(on.shutdown(5s));
+        run(env.shutdown(5s));
     }
     check_end();
 }

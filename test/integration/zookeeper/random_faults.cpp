@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_while_links_and_server_fail_at_rando
 BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_on_several_threads_while_links_are_cut)
 {
     random_source draw(random_mix::first_seed());
-    progress on;
+    progress env;
     std::vector<locker> all;
     threaded_context pool;
     for (int i = 0; i < 4; ++i) {
@@ -56,10 +56,10 @@ BOOST_AUTO_TEST_CASE(mutual_exclusion_holds_on_several_threads_while_links_are_c
             how.idle_timeout = 0ms;
         all.emplace_back(zookeeper::make_adapter(pool.io.get_executor(), how));
     }
-    run_in_threads(pool, on, all, draw, [&] {
+    run_in_threads(pool, env, all, draw, [&] {
         for (std::uint64_t cuts = 1; cuts <= 3; ++cuts) {
-            const auto before = on.grants.load();
-            wait_until([&] { return on.grants > before + 50; });
+            const auto before = env.grants.load();
+            wait_until([&] { return env.grants > before + 50; });
             link.refuse(true);
             link.refuse(false);
             wait_until([&] { return all[1].stats().reconnects >= cuts && all[3].stats().reconnects >= cuts; });

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(an_exception_that_leaves_a_coroutine_is_a_failure)
 {
     asio::io_context io;
     const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
-    const driver on(io, backend);
+    const driver env(io, backend);
     const auto claim = driver::exclusive("k");
     struct row
     {
@@ -134,17 +134,17 @@ BOOST_AUTO_TEST_CASE(an_exception_that_leaves_a_coroutine_is_a_failure)
             BOOST_TEST((failed->cause == why));
             BOOST_TEST(failed->detail == words);
         };
-        const auto created = on.create(claim);
+        const auto created = env.create(claim);
         BOOST_TEST((created.status == create_status::failed));
         check(created.error);
-        for (const auto& released : {on.release(claim), on.abandon(claim)}) {
+        for (const auto& released : {env.release(claim), env.abandon(claim)}) {
             BOOST_TEST((released.status == release_status::failed));
             check(released.error);
         }
-        const auto extended = on.extend(claim, 1s);
+        const auto extended = env.extend(claim, 1s);
         BOOST_TEST((extended.status == extend_status::failed));
         check(extended.error);
-        const auto valid = on.valid(claim);
+        const auto valid = env.valid(claim);
         BOOST_TEST(!valid.valid);
         check(valid.error);
     }
@@ -154,12 +154,12 @@ BOOST_AUTO_TEST_CASE(default_abandon_is_a_release)
 {
     asio::io_context io;
     const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
-    const driver on(io, backend);
+    const driver env(io, backend);
     const auto claim = driver::exclusive("k");
-    BOOST_TEST(on.create(claim).fence == 7U);
-    BOOST_TEST((on.extend(claim, 1s).status == extend_status::extended));
-    BOOST_TEST(on.valid(claim).valid);
-    BOOST_TEST((on.abandon(claim).status == release_status::released));
+    BOOST_TEST(env.create(claim).fence == 7U);
+    BOOST_TEST((env.extend(claim, 1s).status == extend_status::extended));
+    BOOST_TEST(env.valid(claim).valid);
+    BOOST_TEST((env.abandon(claim).status == release_status::released));
     BOOST_TEST((backend->asked == std::vector<std::string>{"create", "extend", "is_valid", "release"}));
 }
 
@@ -168,11 +168,11 @@ BOOST_AUTO_TEST_CASE(default_hand_over_abandons_a_claim_in_doubt)
     for (const bool doubtful : {false, true}) {
         asio::io_context io;
         const auto backend = std::make_shared<plain_adapter>(io.get_executor());
-        const driver on(io, backend);
+        const driver env(io, backend);
         const auto held = driver::exclusive("k"), next = driver::exclusive("k");
         if (doubtful)
             held->mark_in_doubt();
-        const auto outcome = on.hand_over(held, next);
+        const auto outcome = env.hand_over(held, next);
         BOOST_TEST((outcome.released.status == (doubtful ? release_status::not_held : release_status::released)));
         BOOST_TEST((outcome.created.status == create_status::granted));
         BOOST_TEST((backend->asked == std::vector<std::string>{doubtful ? "abandon" : "release", "create"}));

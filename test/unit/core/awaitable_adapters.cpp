@@ -291,30 +291,30 @@ BOOST_AUTO_TEST_CASE(default_wait_ends_at_the_given_time)
 
 BOOST_AUTO_TEST_CASE(by_default_a_hand_over_is_a_release_and_a_create)
 {
-    const driver on(io, backend);
+    const driver env(io, backend);
     const auto next = driver::exclusive("k");
-    auto outcome = on.hand_over(claim, next);
+    auto outcome = env.hand_over(claim, next);
     BOOST_TEST(outcome.released.status == release_status::released);
     BOOST_TEST(outcome.created.status == create_status::granted);
     claim->mark_in_doubt();
-    outcome = on.hand_over(claim, next);
+    outcome = env.hand_over(claim, next);
     BOOST_TEST(outcome.released.status == release_status::not_held);
     check_log({"release", "create", "abandon", "create"});
 }
 
 BOOST_AUTO_TEST_CASE(each_part_of_a_hand_over_fails_independently)
 {
-    const driver on(io, backend);
+    const driver env(io, backend);
     const auto next = driver::exclusive("k");
     backend->release_fails = errc::outcome_unknown;
-    auto outcome = on.hand_over(claim, next);
+    auto outcome = env.hand_over(claim, next);
     BOOST_TEST(outcome.released.status == release_status::failed);
     BOOST_TEST_REQUIRE((outcome.released.error != nullptr));
     BOOST_TEST(outcome.released.error->code == errc::outcome_unknown);
     BOOST_TEST(outcome.created.status == create_status::granted);
     backend->release_fails.reset();
     backend->create_fails = errc::unavailable;
-    outcome = on.hand_over(claim, next);
+    outcome = env.hand_over(claim, next);
     BOOST_TEST(outcome.released.status == release_status::released);
     BOOST_TEST(outcome.created.status == create_status::failed);
     BOOST_TEST_REQUIRE((outcome.created.error != nullptr));

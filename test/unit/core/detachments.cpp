@@ -77,94 +77,94 @@ BOOST_AUTO_TEST_CASE(detached_lock_is_not_touched)
         BOOST_TEST_CONTEXT(kind)
         {
             const auto log = std::make_shared<event_log>();
-            virtual_fixture on(kind, {.observer = log});
-            auto held = on.acquire("k", {.ttl = 10h, .renewal = renewal::automatic});
-            auto loss = on.start(held.lost());
-            on.ready();
-            if (on.script)
-                on.script->forget_calls();
-            const auto ticket = on.run(held.detach());
+            virtual_fixture env(kind, {.observer = log});
+            auto held = env.acquire("k", {.ttl = 10h, .renewal = renewal::automatic});
+            auto loss = env.start(held.lost());
+            env.ready();
+            if (env.script)
+                env.script->forget_calls();
+            const auto ticket = env.run(held.detach());
             BOOST_TEST(!held.held());
-            BOOST_TEST((loss.get(on.io()) == lost_reason::released));
+            BOOST_TEST((loss.get(env.io()) == lost_reason::released));
             BOOST_TEST(log->events == "granted released ");
-            BOOST_TEST(on.locker->stats().held == 0U);
-            BOOST_TEST(on.locker->stats().releases == 1U);
-            BOOST_TEST(on.locker->stats().settling == 0U);
-            BOOST_TEST(on.idle());
-            on.run(held.release(on_failure::raise));
+            BOOST_TEST(env.locker->stats().held == 0U);
+            BOOST_TEST(env.locker->stats().releases == 1U);
+            BOOST_TEST(env.locker->stats().settling == 0U);
+            BOOST_TEST(env.idle());
+            env.run(held.release(on_failure::raise));
             held = {};
-            on.advance(5h);
-            BOOST_TEST(on.run(on.locker->shutdown()).clean());
-            on.locker.reset();
-            on.advance(4h);
-            if (on.script) {
-                BOOST_TEST(on.script->count(operation::close) == on.script->calls().size());
+            env.advance(5h);
+            BOOST_TEST(env.run(env.locker->shutdown()).clean());
+            env.locker.reset();
+            env.advance(4h);
+            if (env.script) {
+                BOOST_TEST(env.script->count(operation::close) == env.script->calls().size());
             }
-            BOOST_TEST(on.stored().size() == 1U);
-            break_stored_lock(on);
+            BOOST_TEST(env.stored().size() == 1U);
+            break_stored_lock(env);
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(detach_waits_for_the_operation_in_flight)
 {
-    virtual_fixture on(backend_kind::other_context);
-    auto held = on.acquire("k", {.ttl = 10h});
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(20h));
-    on.ready();
-    auto detaching = on.start(held.detach());
-    on.ready();
+    virtual_fixture env(backend_kind::other_context);
+    auto held = env.acquire("k", {.ttl = 10h});
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(20h));
+    env.ready();
+    auto detaching = env.start(held.detach());
+    env.ready();
     BOOST_TEST(!detaching.done());
     BOOST_TEST(held.held());
-    on.script->deliver();
-    extending.get(on.io());
-    const auto ticket = detaching.get(on.io());
-    auto adopted = on.run(on.locker->adopt(ticket));
+    env.script->deliver();
+    extending.get(env.io());
+    const auto ticket = detaching.get(env.io());
+    auto adopted = env.run(env.locker->adopt(ticket));
     BOOST_TEST((adopted.ttl() == 20h));
-    on.run(adopted.release(on_failure::raise));
-    on.check_clean();
+    env.run(adopted.release(on_failure::raise));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(lock_in_doubt_is_not_detached)
 {
-    virtual_fixture on(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
+    virtual_fixture env(backend_kind::other_context, {.retry = retry_policy::fixed(100ms)});
     // A create that may arrive again.
-    on.script->next(operation::create, step::lose_reply());
-    auto acquiring = on.start(on.locker->acquire("k", {.ttl = 10h}));
-    on.advance_by_steps(1s, 50ms);
-    auto held = acquiring.get(on.io());
-    COLOCK_THROWS(error, errc::outcome_unknown, on.run(held.detach()));
+    env.script->next(operation::create, step::lose_reply());
+    auto acquiring = env.start(env.locker->acquire("k", {.ttl = 10h}));
+    env.advance_by_steps(1s, 50ms);
+    auto held = acquiring.get(env.io());
+    COLOCK_THROWS(error, errc::outcome_unknown, env.run(held.detach()));
     BOOST_TEST(held.held());
     held = {};
-    on.wind_down();
-    on.check_clean();
+    env.wind_down();
+    env.check_clean();
     // An extension that may arrive again.
-    held = on.acquire("k", {.ttl = 10h});
-    on.script->next(operation::extend, step::lose_reply());
-    COLOCK_THROWS(extend_error, errc::outcome_unknown, (on.run(held.extend(20h)), 0));
-    COLOCK_THROWS(error, errc::outcome_unknown, on.run(held.detach()));
+    held = env.acquire("k", {.ttl = 10h});
+    env.script->next(operation::extend, step::lose_reply());
+    COLOCK_THROWS(extend_error, errc::outcome_unknown, (env.run(held.extend(20h)), 0));
+    COLOCK_THROWS(error, errc::outcome_unknown, env.run(held.detach()));
     BOOST_TEST(held.held());
-    on.run(held.extend(20h));
-    COLOCK_THROWS(error, errc::outcome_unknown, on.run(held.detach()));
-    on.run(held.release(on_failure::raise));
-    on.check_clean();
+    env.run(held.extend(20h));
+    COLOCK_THROWS(error, errc::outcome_unknown, env.run(held.detach()));
+    env.run(held.release(on_failure::raise));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(lost_or_released_lock_is_not_detached)
 {
-    virtual_fixture on;
-    auto held = on.acquire("k", {.ttl = 10s});
-    on.run(held.release());
-    COLOCK_THROWS(error, errc::not_held, on.run(held.detach()));
-    held = on.acquire("k", {.ttl = 10s});
-    on.advance(10s);
-    COLOCK_THROWS(error, errc::not_held, on.run(held.detach()));
-    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 10s});
+    env.run(held.release());
+    COLOCK_THROWS(error, errc::not_held, env.run(held.detach()));
+    held = env.acquire("k", {.ttl = 10s});
+    env.advance(10s);
+    COLOCK_THROWS(error, errc::not_held, env.run(held.detach()));
+    BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
     lock empty;
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty.detach()));
-    on.wind_down();
-    on.check_clean();
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty.detach()));
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(detach_without_a_ticket_does_not_block_other_operations)
@@ -190,88 +190,88 @@ BOOST_AUTO_TEST_CASE(detach_without_a_ticket_does_not_block_other_operations)
 
 BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 {
-    virtual_fixture on(backend_kind::other_context);
-    on.script->set_limits({.max_key = 1'000'000});
-    on.locker.emplace(on.backend());
-    const auto ticket = detach_new_lock(on, std::string(1'000'000, 'k'));
-    auto adopted = on.run(on.locker->adopt(ticket));
-    on.run(adopted.release(on_failure::raise));
-    on.check_clean();
+    virtual_fixture env(backend_kind::other_context);
+    env.script->set_limits({.max_key = 1'000'000});
+    env.locker.emplace(env.backend());
+    const auto ticket = detach_new_lock(env, std::string(1'000'000, 'k'));
+    auto adopted = env.run(env.locker->adopt(ticket));
+    env.run(adopted.release(on_failure::raise));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto able = on.script->capabilities();
+    virtual_fixture env(backend_kind::scripted);
+    auto able = env.script->capabilities();
     able.tickets = false;
-    on.script->set_capabilities(able);
-    on.locker.emplace(on.backend());
-    auto held = on.acquire("k");
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(held.detach()));
+    env.script->set_capabilities(able);
+    env.locker.emplace(env.backend());
+    auto held = env.acquire("k");
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(held.detach()));
     BOOST_TEST(held.held());
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->adopt("ticket")));
-    BOOST_TEST(on.script->count(operation::adopt) == 0U);
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(env.locker->adopt("ticket")));
+    BOOST_TEST(env.script->count(operation::adopt) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_detach_that_is_cancelled_changes_nothing)
 {
-    virtual_fixture on(backend_kind::other_context);
-    auto held = on.acquire("k", {.ttl = 10h});
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(20h));
-    on.ready();
+    virtual_fixture env(backend_kind::other_context);
+    auto held = env.acquire("k", {.ttl = 10h});
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(20h));
+    env.ready();
     error_code result;
     asio::cancellation_signal cancel;
     held.async_detach(
         asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const std::string&) { result = code; }));
-    on.ready();
+    env.ready();
     cancel.emit(asio::cancellation_type::total);
-    on.ready();
+    env.ready();
     BOOST_TEST((result == asio::error::operation_aborted), result.message());
     BOOST_TEST(held.held());
-    on.script->deliver();
-    extending.get(on.io());
-    on.run(held.release(on_failure::raise));
-    on.check_clean();
+    env.script->deliver();
+    extending.get(env.io());
+    env.run(held.release(on_failure::raise));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 {
     for (const bool comes_back : {false, true}) {
-        virtual_fixture on(backend_kind::other_context);
-        auto able = on.script->capabilities();
+        virtual_fixture env(backend_kind::other_context);
+        auto able = env.script->capabilities();
         able.fifo = false;
-        on.script->set_capabilities(able);
-        on.locker.emplace(on.backend(), locker_options{.retry = retry_policy::fixed(1h)});
-        const locker other_locker(on.memory);
-        auto first = on.acquire("k", {.ttl = 10h});
-        auto second = on.start(on.locker->acquire("k", {.ttl = 10h}));
-        auto third = on.start(on.locker->acquire("k", {.ttl = 10h}));
-        on.ready();
-        on.run(first.release());
+        env.script->set_capabilities(able);
+        env.locker.emplace(env.backend(), locker_options{.retry = retry_policy::fixed(1h)});
+        const locker other_locker(env.memory);
+        auto first = env.acquire("k", {.ttl = 10h});
+        auto second = env.start(env.locker->acquire("k", {.ttl = 10h}));
+        auto third = env.start(env.locker->acquire("k", {.ttl = 10h}));
+        env.ready();
+        env.run(first.release());
         // If the backend has no queue, the next waiter waits for the lease of the local holder.
-        auto held = second.get(on.io());
-        on.ready();
-        const auto ticket = on.run(held.detach());
-        on.ready();
+        auto held = second.get(env.io());
+        env.ready();
+        const auto ticket = env.run(held.detach());
+        env.ready();
         BOOST_TEST(!third.done());
-        auto adopted = on.run((comes_back ? *on.locker : other_locker).adopt(ticket));
-        on.ready();
+        auto adopted = env.run((comes_back ? *env.locker : other_locker).adopt(ticket));
+        env.ready();
         BOOST_TEST(!third.done());
-        on.run(adopted.release(on_failure::raise));
-        on.ready();
+        env.run(adopted.release(on_failure::raise));
+        env.ready();
         BOOST_TEST_REQUIRE(third.done());
-        auto last = third.get(on.io());
-        on.run(last.release(on_failure::raise));
-        on.check_clean();
+        auto last = third.get(env.io());
+        env.run(last.release(on_failure::raise));
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_lock_that_a_body_has_detached)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     std::string ticket;
-    auto guarded = on.start(on.locker->with_lock("k", {.ttl = 10h}, [&](lock& held) -> asio::awaitable<void> {
+    auto guarded = env.start(env.locker->with_lock("k", {.ttl = 10h}, [&](lock& held) -> asio::awaitable<void> {
         co_await asio::this_coro::throw_if_cancelled(false);
         co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
         lease_timer never(co_await asio::this_coro::executor, lease_clock::time_point::max());
@@ -279,31 +279,31 @@ BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_lock_that_a_body_has_detached)
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         ticket = co_await held.detach();
     }));
-    on.ready();
-    auto ending = on.start(on.locker->shutdown(1h));
-    on.ready();
+    env.ready();
+    auto ending = env.start(env.locker->shutdown(1h));
+    env.ready();
     BOOST_TEST(ending.done());
-    BOOST_TEST(ending.get(on.io()).clean());
-    guarded.get(on.io());
-    BOOST_TEST(on.stored().size() == 1U);
-    COLOCK_THROWS(create_error, errc::shutting_down, on.run(on.locker->adopt(ticket)));
-    break_stored_lock(on);
+    BOOST_TEST(ending.get(env.io()).clean());
+    guarded.get(env.io());
+    BOOST_TEST(env.stored().size() == 1U);
+    COLOCK_THROWS(create_error, errc::shutting_down, env.run(env.locker->adopt(ticket)));
+    break_stored_lock(env);
 }
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_neither_detaches_nor_adopts)
 {
-    virtual_fixture on(backend_kind::other_context);
-    const auto ticket = detach_new_lock(on);
-    auto held = on.acquire("l");
-    on.script->next(operation::adopt, step::fail(errc::unavailable));
-    auto adopting = on.start(on.locker->adopt(ticket));
-    on.ready();
-    on.io().notify_fork(asio::execution_context::fork_prepare);
+    virtual_fixture env(backend_kind::other_context);
+    const auto ticket = detach_new_lock(env);
+    auto held = env.acquire("l");
+    env.script->next(operation::adopt, step::fail(errc::unavailable));
+    auto adopting = env.start(env.locker->adopt(ticket));
+    env.ready();
+    env.io().notify_fork(asio::execution_context::fork_prepare);
     ++colock::detail::generation;
-    on.io().notify_fork(asio::execution_context::fork_child);
-    COLOCK_THROWS(error, errc::not_held, on.run(held.detach()));
-    COLOCK_THROWS(create_error, errc::forked, adopting.get(on.io()));
-    BOOST_TEST(on.script->count(operation::adopt) == 1U);
+    env.io().notify_fork(asio::execution_context::fork_child);
+    COLOCK_THROWS(error, errc::not_held, env.run(held.detach()));
+    COLOCK_THROWS(create_error, errc::forked, adopting.get(env.io()));
+    BOOST_TEST(env.script->count(operation::adopt) == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

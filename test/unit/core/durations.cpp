@@ -30,75 +30,75 @@ struct duration_row
 };
 
 /// Acquires and releases a key with these options.
-void acquire_with(virtual_fixture& on, acquire_options options)
+void acquire_with(virtual_fixture& env, acquire_options options)
 {
-    auto held = on.acquire("k", std::move(options));
-    on.run(held.release());
+    auto held = env.acquire("k", std::move(options));
+    env.run(held.release());
 }
 
 /// Acquires and releases a key through a locker with these options.
-void use_locker_with(virtual_fixture& on, locker_options options)
+void use_locker_with(virtual_fixture& env, locker_options options)
 {
-    colock::locker by(on.memory, std::move(options));
-    auto held = on.run(by.acquire("k"));
-    on.run(held.release());
-    on.run(by.with_lock("k", [] {}));
+    colock::locker by(env.memory, std::move(options));
+    auto held = env.run(by.acquire("k"));
+    env.run(held.release());
+    env.run(by.with_lock("k", [] {}));
 }
 
 std::vector<duration_row> public_durations()
 {
     return {
-        {"acquire_options::ttl", [](virtual_fixture& on, milliseconds span) { acquire_with(on, {.ttl = span}); }},
+        {"acquire_options::ttl", [](virtual_fixture& env, milliseconds span) { acquire_with(env, {.ttl = span}); }},
         {"acquire_options::max_hold",
-            [](virtual_fixture& on, milliseconds span) { acquire_with(on, {.max_hold = span}); }},
+            [](virtual_fixture& env, milliseconds span) { acquire_with(env, {.max_hold = span}); }},
         {"fixed",
-            [](virtual_fixture& on, milliseconds span) { acquire_with(on, {.retry = retry_policy::fixed(span)}); }},
-        {"linear", [](virtual_fixture& on,
-                       milliseconds span) { acquire_with(on, {.retry = retry_policy::linear(span, span)}); }},
+            [](virtual_fixture& env, milliseconds span) { acquire_with(env, {.retry = retry_policy::fixed(span)}); }},
+        {"linear", [](virtual_fixture& env,
+                       milliseconds span) { acquire_with(env, {.retry = retry_policy::linear(span, span)}); }},
         {"exponential",
-            [](virtual_fixture& on, milliseconds span) {
-                acquire_with(on, {.retry = retry_policy::exponential(span, 2.0, span)});
+            [](virtual_fixture& env, milliseconds span) {
+                acquire_with(env, {.retry = retry_policy::exponential(span, 2.0, span)});
             }},
         {"total_time",
-            [](virtual_fixture& on, milliseconds span) {
-                acquire_with(on, {.retry = retry_policy::forever().total_time(span)});
+            [](virtual_fixture& env, milliseconds span) {
+                acquire_with(env, {.retry = retry_policy::forever().total_time(span)});
             }},
         {"custom",
-            [](virtual_fixture& on, milliseconds span) {
-                acquire_with(on, {.retry = retry_policy::custom([span](const retry_attempt&) { return span; })});
+            [](virtual_fixture& env, milliseconds span) {
+                acquire_with(env, {.retry = retry_policy::custom([span](const retry_attempt&) { return span; })});
             }},
         {"extend",
-            [](virtual_fixture& on, milliseconds span) {
-                auto held = on.acquire("k");
-                on.run(held.extend(span));
+            [](virtual_fixture& env, milliseconds span) {
+                auto held = env.acquire("k");
+                env.run(held.extend(span));
             }},
         {"lock_group::extend",
-            [](virtual_fixture& on, milliseconds span) {
-                auto held = on.run(on.locker->acquire_all({"k", "l"}));
-                static_cast<void>(on.run(held.extend(span)));
+            [](virtual_fixture& env, milliseconds span) {
+                auto held = env.run(env.locker->acquire_all({"k", "l"}));
+                static_cast<void>(env.run(held.extend(span)));
             }},
-        {"locker_options::ttl", [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.ttl = span}); }},
+        {"locker_options::ttl", [](virtual_fixture& env, milliseconds span) { use_locker_with(env, {.ttl = span}); }},
         {"operation_timeout",
-            [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.operation_timeout = span}); }},
+            [](virtual_fixture& env, milliseconds span) { use_locker_with(env, {.operation_timeout = span}); }},
         {"minimum_validity",
-            [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.minimum_validity = span}); }},
-        {"stop_margin", [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.stop_margin = span}); }},
+            [](virtual_fixture& env, milliseconds span) { use_locker_with(env, {.minimum_validity = span}); }},
+        {"stop_margin", [](virtual_fixture& env, milliseconds span) { use_locker_with(env, {.stop_margin = span}); }},
         {"locker_options::max_hold",
-            [](virtual_fixture& on, milliseconds span) { use_locker_with(on, {.max_hold = span}); }},
+            [](virtual_fixture& env, milliseconds span) { use_locker_with(env, {.max_hold = span}); }},
         {"filter::remaining_below",
-            [](virtual_fixture& on, milliseconds span) {
-                static_cast<void>(on.run(on.locker->list({.remaining_below = span, .remaining_at_least = span})));
+            [](virtual_fixture& env, milliseconds span) {
+                static_cast<void>(env.run(env.locker->list({.remaining_below = span, .remaining_at_least = span})));
             }},
         {"memory::options::sweep_interval",
-            [](virtual_fixture& on, milliseconds span) {
-                colock::locker by(memory::make_adapter(on.io().get_executor(), {.sweep_interval = span}));
-                on.run(by.with_lock("k", [] {}));
+            [](virtual_fixture& env, milliseconds span) {
+                colock::locker by(memory::make_adapter(env.io().get_executor(), {.sweep_interval = span}));
+                env.run(by.with_lock("k", [] {}));
             }},
         {"shutdown",
-            [](virtual_fixture& on, milliseconds span) {
-                colock::locker by(on.memory);
-                auto held = on.run(by.acquire("k"));
-                BOOST_TEST(on.run(by.shutdown(span)).clean());
+            [](virtual_fixture& env, milliseconds span) {
+                colock::locker by(env.memory);
+                auto held = env.run(by.acquire("k"));
+                BOOST_TEST(env.run(by.shutdown(span)).clean());
                 BOOST_TEST(!held.held());
             }},
     };
@@ -111,14 +111,14 @@ void check(const duration_row& row, backend_kind kind)
     for (const auto span : extremes()) {
         BOOST_TEST_CONTEXT(row.what << " of " << span.count() << " ms, " << kind)
         {
-            virtual_fixture on(kind);
+            virtual_fixture env(kind);
             try {
-                row.use(on, span);
+                row.use(env, span);
             } catch (const validation_error& refused) {
                 BOOST_TEST(!refused.detail().empty());
             }
-            on.wind_down();
-            on.check_clean();
+            env.wind_down();
+            env.check_clean();
         }
     }
 }
@@ -137,15 +137,15 @@ BOOST_AUTO_TEST_CASE(each_is_used_or_refused_at_its_limits)
 
 BOOST_AUTO_TEST_CASE(shutdown_without_a_deadline_waits_for_releases)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->always(operation::release, step::pass().delay(20s));
-    auto held = on.acquire("k");
-    auto report = on.start(on.locker->shutdown(milliseconds::max()));
-    on.ready();
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::release, step::pass().delay(20s));
+    auto held = env.acquire("k");
+    auto report = env.start(env.locker->shutdown(milliseconds::max()));
+    env.ready();
     BOOST_TEST(!report.done());
-    on.advance(21s);
-    BOOST_TEST(report.get(on.io()).clean());
-    on.check_clean();
+    env.advance(21s);
+    BOOST_TEST(report.get(env.io()).clean());
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_cast_saturates_in_both_directions)
@@ -161,24 +161,24 @@ BOOST_AUTO_TEST_CASE(a_cast_saturates_in_both_directions)
 
 BOOST_AUTO_TEST_CASE(margins_that_no_lease_can_keep_are_refused)
 {
-    virtual_fixture on;
-    const auto with = [&](locker_options options) { return colock::locker(on.memory, std::move(options)); };
+    virtual_fixture env;
+    const auto with = [&](locker_options options) { return colock::locker(env.memory, std::move(options)); };
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .minimum_validity = 1s}));
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .stop_margin = 1s}));
     // A lease of 1 s is valid for 988 ms, because the possible drift of the clocks is subtracted.
     COLOCK_THROWS(validation_error, errc::invalid_options, with({.ttl = 1s, .minimum_validity = 988ms}));
 
     auto strict = with({.ttl = 1min, .minimum_validity = 987ms, .stop_margin = 987ms});
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(strict.acquire("k", {.ttl = 900ms})));
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(strict.with_lock("k", {.ttl = 900ms}, [] {})));
-    BOOST_TEST(on.run(strict.acquire("k", {.ttl = 1s})).held());
-    BOOST_TEST(on.run(strict.acquire("k", {.ttl = 0ms})).held());
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(strict.acquire("k", {.ttl = 900ms})));
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(strict.with_lock("k", {.ttl = 900ms}, [] {})));
+    BOOST_TEST(env.run(strict.acquire("k", {.ttl = 1s})).held());
+    BOOST_TEST(env.run(strict.acquire("k", {.ttl = 0ms})).held());
 
     // Only a body is stopped.
     auto stops = with({.ttl = 1min, .stop_margin = 10s});
-    BOOST_TEST(on.run(stops.acquire("k", {.ttl = 5s})).held());
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(stops.with_lock("k", {.ttl = 5s}, [] {})));
-    on.check_clean();
+    BOOST_TEST(env.run(stops.acquire("k", {.ttl = 5s})).held());
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(stops.with_lock("k", {.ttl = 5s}, [] {})));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -60,12 +60,12 @@ BOOST_AUTO_TEST_CASE(invalid_fence_is_refused)
 
 BOOST_AUTO_TEST_CASE(holder_of_an_ended_lease_is_rejected_after_the_next_holder)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     fence_gate gate;
-    auto paused = on.run(on.locker->acquire("k", {.ttl = 1s}));
+    auto paused = env.run(env.locker->acquire("k", {.ttl = 1s}));
     BOOST_TEST(gate.admit(paused));
-    on.advance(2s);
-    auto next = on.run(on.locker->acquire("k"));
+    env.advance(2s);
+    auto next = env.run(env.locker->acquire("k"));
     BOOST_TEST(gate.admit(next));
     BOOST_TEST(!gate.admit(paused));
     BOOST_TEST(gate.admit(next));

@@ -17,9 +17,9 @@ BOOST_AUTO_TEST_SUITE(groups_after_failures)
 
 namespace {
 
-bool has(const virtual_fixture& on, std::string_view key)
+bool has(const virtual_fixture& env, std::string_view key)
 {
-    return std::ranges::any_of(on.stored(), [&](const lock_status& each) { return each.key == key; });
+    return std::ranges::any_of(env.stored(), [&](const lock_status& each) { return each.key == key; });
 }
 
 } // namespace
@@ -28,17 +28,17 @@ BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
 {
     for (const bool fifo : {true, false}) {
         for (const auto ttl : {0ms, 30'000ms}) {
-            virtual_fixture on(backend_kind::scripted);
-            set_capabilities(on, fifo, true);
-            on.script->next(operation::create_all, step::lose_reply());
+            virtual_fixture env(backend_kind::scripted);
+            set_capabilities(env, fifo, true);
+            env.script->next(operation::create_all, step::lose_reply());
             auto group =
-                on.start(on.locker->acquire_all({"a", "b"}, {.ttl = ttl, .retry = retry_policy::fixed(100ms)}));
-            on.ready();
-            BOOST_TEST(on.stored().size() == 2U);
-            auto single = on.start(on.locker->acquire("b", {.ttl = ttl}));
+                env.start(env.locker->acquire_all({"a", "b"}, {.ttl = ttl, .retry = retry_policy::fixed(100ms)}));
+            env.ready();
+            BOOST_TEST(env.stored().size() == 2U);
+            auto single = env.start(env.locker->acquire("b", {.ttl = ttl}));
             auto waited = 0s;
             for (; waited < 3600s && !(group.done() || single.done()); waited += 1s)
-                on.advance_by_steps(1s, 100ms);
+                env.advance_by_steps(1s, 100ms);
             BOOST_TEST((waited <= 5s),
                 "fifo " << fifo << ", ttl " << ttl.count() << " ms: nobody got on for " << waited.count() << " s");
         }
@@ -47,64 +47,64 @@ BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
 
 BOOST_AUTO_TEST_CASE(replaced_claims_of_higher_keys_are_settled_at_once)
 {
-    virtual_fixture on(backend_kind::scripted);
-    const auto undoing = std::make_shared<undoing_adapter>(on.script);
+    virtual_fixture env(backend_kind::scripted);
+    const auto undoing = std::make_shared<undoing_adapter>(env.script);
     colock::locker one(undoing);
-    colock::locker two(on.memory);
+    colock::locker two(env.memory);
     const acquire_options forever{.ttl = 0ms, .retry = retry_policy::fixed(1s)};
-    auto first = on.start(one.acquire_all({"a", "b"}, forever));
-    on.ready();
-    auto second = on.start(two.acquire_all({"a", "b"}, forever));
-    on.ready();
+    auto first = env.start(one.acquire_all({"a", "b"}, forever));
+    env.ready();
+    auto second = env.start(two.acquire_all({"a", "b"}, forever));
+    env.ready();
     for (int minutes = 0; minutes < 60 && !(first.done() || second.done()); ++minutes)
-        on.advance_by_steps(1min, 1s);
+        env.advance_by_steps(1min, 1s);
     BOOST_TEST((first.done() || second.done()), "two callers of acquire_all are deadlocked for an hour");
 }
 
 BOOST_AUTO_TEST_CASE(error_that_makes_a_group_wait_is_reported_to_those_behind_it)
 {
     for (const bool group : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
-        on.script->always(
+        virtual_fixture env(backend_kind::scripted);
+        env.script->always(
             group ? operation::create_all : operation::create, step::fail(errc::unavailable, "it is down"));
         const acquire_options patient{.retry = retry_policy::fixed(1min)};
         std::optional<running<lock>> single;
         std::optional<running<lock_group>> several;
         if (group)
-            several = on.start(on.locker->acquire_all({"a", "b"}, patient));
+            several = env.start(env.locker->acquire_all({"a", "b"}, patient));
         else
-            single = on.start(on.locker->acquire("a", patient));
-        on.ready();
+            single = env.start(env.locker->acquire("a", patient));
+        env.ready();
         BOOST_TEST_CONTEXT("group " << group)
         {
-            COLOCK_THROWS(create_error, errc::unavailable, on.run(on.locker->try_acquire("a")));
+            COLOCK_THROWS(create_error, errc::unavailable, env.run(env.locker->try_acquire("a")));
             const auto thrown = thrown_by<create_error>(
-                [&] { static_cast<void>(on.run(on.locker->acquire("a", {.retry = retry_policy::never()}))); });
+                [&] { static_cast<void>(env.run(env.locker->acquire("a", {.retry = retry_policy::never()}))); });
             BOOST_TEST_REQUIRE(thrown.has_value());
             BOOST_TEST(thrown->detail() == "it is down");
         }
-        on.script->reset();
-        on.advance_by_steps(2min, 1s);
+        env.script->reset();
+        env.advance_by_steps(2min, 1s);
     }
 }
 
 BOOST_AUTO_TEST_CASE(earlier_failure_is_not_reported_for_a_busy_key)
 {
     for (const bool fails_first : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
+        virtual_fixture env(backend_kind::scripted);
         if (fails_first)
-            on.script->next(operation::create_all, step::fail(errc::unavailable, "it was down"));
-        auto holder = on.acquire("b", {.ttl = 1h});
+            env.script->next(operation::create_all, step::fail(errc::unavailable, "it was down"));
+        auto holder = env.acquire("b", {.ttl = 1h});
         auto group =
-            on.start(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).jitter(0).total_time(5s)}));
-        on.ready();
-        auto waiter = on.start(on.locker->acquire("b", {.ttl = 1h}));
-        on.ready();
-        on.advance_by_steps(6s, 100ms);
+            env.start(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).jitter(0).total_time(5s)}));
+        env.ready();
+        auto waiter = env.start(env.locker->acquire("b", {.ttl = 1h}));
+        env.ready();
+        env.advance_by_steps(6s, 100ms);
         BOOST_TEST_REQUIRE(group.done());
         BOOST_TEST_CONTEXT("fails first " << fails_first)
         {
-            COLOCK_THROWS(retry_error, errc::retry_exhausted, group.get(on.io()));
+            COLOCK_THROWS(retry_error, errc::retry_exhausted, group.get(env.io()));
         }
     }
 }
@@ -112,17 +112,17 @@ BOOST_AUTO_TEST_CASE(earlier_failure_is_not_reported_for_a_busy_key)
 BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_does_not_count)
 {
     for (const bool group : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
-        on.script->next(group ? operation::create_all : operation::create, step::lose_request());
-        on.script->next(operation::create, step::fail(errc::unavailable, "it is down"));
+        virtual_fixture env(backend_kind::scripted);
+        env.script->next(group ? operation::create_all : operation::create, step::lose_request());
+        env.script->next(operation::create, step::fail(errc::unavailable, "it is down"));
         const acquire_options options{.retry = retry_policy::fixed(10min).jitter(0).times(1)};
         std::optional<running<lock>> single;
         std::optional<running<lock_group>> several;
         if (group)
-            several = on.start(on.locker->acquire_all({"a", "b"}, options));
+            several = env.start(env.locker->acquire_all({"a", "b"}, options));
         else
-            single = on.start(on.locker->acquire("a", options));
-        on.advance_by_steps(2s, 50ms);
+            single = env.start(env.locker->acquire("a", options));
+        env.advance_by_steps(2s, 50ms);
         const bool done = group ? several->done() : single->done();
         BOOST_TEST_CONTEXT("group " << group)
         {
@@ -133,18 +133,18 @@ BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_does_not_count)
 
 BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 {
-    virtual_fixture on(backend_kind::scripted);
-    take_one_by_one(on);
-    colock::locker other_locker(on.memory);
-    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
-    on.script->always(operation::extend, step::hold());
-    auto group = on.start(
-        on.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = retry_policy::fixed(1s).jitter(0).total_time(15s)}));
-    on.advance_by_steps(12s, 100ms);
-    on.run(busy.release());
+    virtual_fixture env(backend_kind::scripted);
+    take_one_by_one(env);
+    colock::locker other_locker(env.memory);
+    auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
+    env.script->always(operation::extend, step::hold());
+    auto group = env.start(
+        env.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = retry_policy::fixed(1s).jitter(0).total_time(15s)}));
+    env.advance_by_steps(12s, 100ms);
+    env.run(busy.release());
     auto at = 12s;
     while (!group.done() && at < 60s) {
-        on.advance_by_steps(1s, 100ms);
+        env.advance_by_steps(1s, 100ms);
         at += 1s;
     }
     BOOST_TEST((at <= 16s), "a call with a total_time of 15 s ended after " << at / 1s << " s");
@@ -152,34 +152,34 @@ BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 
 BOOST_AUTO_TEST_CASE(loss_ends_the_wait_for_another_renewal)
 {
-    virtual_fixture on(backend_kind::scripted);
-    take_one_by_one(on);
+    virtual_fixture env(backend_kind::scripted);
+    take_one_by_one(env);
     for (const auto& each : {step::hold(), step::hold(), step::pass()})
-        on.script->next(operation::extend, each);
-    on.script->next(operation::create, step::pass());
-    on.script->next(operation::create, step::pass());
-    on.script->next(operation::create, step::pass().before([] { virtual_clock::skip(11s); }));
-    auto group = on.start(on.locker->acquire_all({"a", "b", "c"}, {.ttl = 30s, .retry = retry_policy::fixed(1h)}));
-    on.ready();
-    BOOST_TEST(on.stored().size() == 3U);
-    on.run(on.locker->break_lock("b"));
-    on.ready();
-    on.advance(1s);
-    BOOST_TEST(!has(on, "c"), "c is still held 1 s after b was lost");
-    on.advance(10s);
-    BOOST_TEST(!has(on, "c"), "c is still held 11 s after b was lost");
+        env.script->next(operation::extend, each);
+    env.script->next(operation::create, step::pass());
+    env.script->next(operation::create, step::pass());
+    env.script->next(operation::create, step::pass().before([] { virtual_clock::skip(11s); }));
+    auto group = env.start(env.locker->acquire_all({"a", "b", "c"}, {.ttl = 30s, .retry = retry_policy::fixed(1h)}));
+    env.ready();
+    BOOST_TEST(env.stored().size() == 3U);
+    env.run(env.locker->break_lock("b"));
+    env.ready();
+    env.advance(1s);
+    BOOST_TEST(!has(env, "c"), "c is still held 1 s after b was lost");
+    env.advance(10s);
+    BOOST_TEST(!has(env, "c"), "c is still held 11 s after b was lost");
 }
 
 BOOST_AUTO_TEST_CASE(minimum_validity_holds_for_a_group)
 {
-    virtual_fixture on(backend_kind::scripted);
-    take_one_by_one(on, true, {.minimum_validity = 25s});
-    colock::locker other_locker(on.memory);
-    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
-    auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 30s}));
-    on.advance_by_steps(9s, 100ms);
-    on.run(busy.release());
-    auto group = waiting.get(on.io());
+    virtual_fixture env(backend_kind::scripted);
+    take_one_by_one(env, true, {.minimum_validity = 25s});
+    colock::locker other_locker(env.memory);
+    auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
+    auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.ttl = 30s}));
+    env.advance_by_steps(9s, 100ms);
+    env.run(busy.release());
+    auto group = waiting.get(env.io());
     for (const auto& each : group.locks())
         BOOST_TEST((each.expires_at() - lease_clock::now() >= 25s),
             each.key() << " has " << (each.expires_at() - lease_clock::now()) / 1ms << " ms left");
@@ -187,25 +187,25 @@ BOOST_AUTO_TEST_CASE(minimum_validity_holds_for_a_group)
 
 BOOST_AUTO_TEST_CASE(every_short_lease_is_renewed_before_completion)
 {
-    virtual_fixture on(backend_kind::scripted);
-    take_one_by_one(on);
-    colock::locker other_locker(on.memory);
-    auto b = on.run(other_locker.acquire("b", {.ttl = 1h}));
-    auto c = on.run(other_locker.acquire("c", {.ttl = 1h}));
-    on.script->always(operation::extend, step::fail(errc::unavailable));
-    auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}, {.ttl = 30s}));
-    on.advance_by_steps(5s, 100ms);
-    on.run(b.release());
-    on.advance_by_steps(7s, 100ms);
-    on.run(c.release());
-    on.advance_by_steps(13s, 50ms);
+    virtual_fixture env(backend_kind::scripted);
+    take_one_by_one(env);
+    colock::locker other_locker(env.memory);
+    auto b = env.run(other_locker.acquire("b", {.ttl = 1h}));
+    auto c = env.run(other_locker.acquire("c", {.ttl = 1h}));
+    env.script->always(operation::extend, step::fail(errc::unavailable));
+    auto waiting = env.start(env.locker->acquire_all({"a", "b", "c"}, {.ttl = 30s}));
+    env.advance_by_steps(5s, 100ms);
+    env.run(b.release());
+    env.advance_by_steps(7s, 100ms);
+    env.run(c.release());
+    env.advance_by_steps(13s, 50ms);
     BOOST_TEST(!waiting.done());
-    on.script->reset();
+    env.script->reset();
     // A renewal that failed is repeated after a second.
     for (int i = 0; i < 200 && !waiting.done(); ++i)
-        on.advance(10ms);
+        env.advance(10ms);
     BOOST_TEST_REQUIRE(waiting.done());
-    auto group = waiting.get(on.io());
+    auto group = waiting.get(env.io());
     for (const auto& each : group.locks())
         BOOST_TEST((each.expires_at() - lease_clock::now() >= 19s),
             each.key() << " has " << (each.expires_at() - lease_clock::now()) / 1ms << " ms left of 30 s");
@@ -213,19 +213,19 @@ BOOST_AUTO_TEST_CASE(every_short_lease_is_renewed_before_completion)
 
 BOOST_AUTO_TEST_CASE(attempts_after_a_loss_are_retries)
 {
-    virtual_fixture on(backend_kind::scripted);
-    take_one_by_one(on);
-    colock::locker other_locker(on.memory);
-    auto busy = on.run(other_locker.acquire("b", {.ttl = 1h}));
+    virtual_fixture env(backend_kind::scripted);
+    take_one_by_one(env);
+    colock::locker other_locker(env.memory);
+    auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting =
-        on.start(on.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = retry_policy::fixed(5s).jitter(0)}));
-    on.advance(1s);
-    on.run(on.locker->break_lock("a"));
-    on.run(busy.release());
-    on.advance_by_steps(10s, 100ms);
+        env.start(env.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = retry_policy::fixed(5s).jitter(0)}));
+    env.advance(1s);
+    env.run(env.locker->break_lock("a"));
+    env.run(busy.release());
+    env.advance_by_steps(10s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());
-    BOOST_TEST(on.locker->stats().retries > 0U);
-    auto group = waiting.get(on.io());
+    BOOST_TEST(env.locker->stats().retries > 0U);
+    auto group = waiting.get(env.io());
 }
 
 namespace {
@@ -240,40 +240,40 @@ void pretend_to_be_forked(asio::io_context& io)
 BOOST_AUTO_TEST_CASE(group_in_a_forked_child_fails_as_forked)
 {
     for (const bool never : {false, true}) {
-        virtual_fixture on(backend_kind::scripted);
-        take_one_by_one(on);
-        on.script->always(operation::extend, step::hold());
-        on.script->next(operation::create, step::pass());
-        on.script->next(operation::create, step::pass().before([] { virtual_clock::skip(11s); }));
-        auto group = on.start(on.locker->acquire_all(
+        virtual_fixture env(backend_kind::scripted);
+        take_one_by_one(env);
+        env.script->always(operation::extend, step::hold());
+        env.script->next(operation::create, step::pass());
+        env.script->next(operation::create, step::pass().before([] { virtual_clock::skip(11s); }));
+        auto group = env.start(env.locker->acquire_all(
             {"a", "b"}, {.ttl = 30s, .retry = never ? retry_policy::never() : retry_policy::forever()}));
-        on.ready();
+        env.ready();
         BOOST_TEST(!group.done());
-        pretend_to_be_forked(on.io());
-        on.ready();
+        pretend_to_be_forked(env.io());
+        env.ready();
         BOOST_TEST_CONTEXT("never " << never)
         {
-            COLOCK_THROWS(create_error, errc::forked, group.get(on.io()));
+            COLOCK_THROWS(create_error, errc::forked, group.get(env.io()));
         }
-        BOOST_TEST(on.locker->stats().held == 0U);
-        BOOST_TEST(on.locker->stats().waiting == 0U);
-        BOOST_TEST(on.locker->stats().settling == 0U);
+        BOOST_TEST(env.locker->stats().held == 0U);
+        BOOST_TEST(env.locker->stats().waiting == 0U);
+        BOOST_TEST(env.locker->stats().settling == 0U);
     }
 }
 
 BOOST_AUTO_TEST_CASE(group_of_many_keys_lets_other_handlers_run)
 {
     constexpr std::size_t count = 2'000;
-    virtual_fixture on(backend_kind::memory);
+    virtual_fixture env(backend_kind::memory);
     std::vector<group_member> keys;
     for (std::size_t i = 0; i < count; ++i)
         keys.emplace_back("k" + std::to_string(i));
-    auto started = on.start(on.locker->acquire_all(group_members(std::move(keys))));
+    auto started = env.start(env.locker->acquire_all(group_members(std::move(keys))));
     std::size_t handlers = 0;
     while (!started.done())
-        handlers += on.io().run_one();
+        handlers += env.io().run_one();
     BOOST_TEST(handlers >= count / 64);
-    static_cast<void>(started.get(on.io()));
+    static_cast<void>(started.get(env.io()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

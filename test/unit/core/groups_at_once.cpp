@@ -30,53 +30,53 @@ strings attempts(const scripted_adapter& script)
 BOOST_AUTO_TEST_CASE(a_group_is_taken_in_one_step)
 {
     for (const auto kind : {backend_kind::scripted, backend_kind::immediate}) {
-        virtual_fixture on(kind);
-        auto group = on.run(on.locker->acquire_all({"c", "b", "a", "b"}));
-        expect(attempts(*on.script), {"a,b,c"});
+        virtual_fixture env(kind);
+        auto group = env.run(env.locker->acquire_all({"c", "b", "a", "b"}));
+        expect(attempts(*env.script), {"a,b,c"});
         BOOST_TEST(group.held());
         BOOST_TEST(group.locks()[0].key() == "a");
         BOOST_TEST(group.locks()[2].key() == "c");
         BOOST_TEST(group.locks()[1].fence() > 0U);
-        BOOST_TEST(on.stored().size() == 3U);
-        for (const auto& status : on.stored())
+        BOOST_TEST(env.stored().size() == 3U);
+        for (const auto& status : env.stored())
             BOOST_TEST(status.group == group.id());
-        const auto stats = on.locker->stats();
+        const auto stats = env.locker->stats();
         BOOST_TEST(stats.grants == 3U);
         BOOST_TEST(stats.attempts == 3U);
         BOOST_TEST(stats.waits == 0U);
-        on.run(group.release());
-        on.check_clean();
+        env.run(group.release());
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(single_shared_and_very_many_keys_are_acquired_in_order)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.run(on.run(on.locker->acquire_all({"a"})).release());
-    on.run(on.run(on.locker->acquire_all({"a", "b"}, {.mode = lock_mode::shared})).release());
+    virtual_fixture env(backend_kind::scripted);
+    env.run(env.run(env.locker->acquire_all({"a"})).release());
+    env.run(env.run(env.locker->acquire_all({"a", "b"}, {.mode = lock_mode::shared})).release());
     strings many;
     for (int i = 0; i < 65; ++i)
         many.push_back("k" + std::to_string(i));
-    on.run(on.run(on.locker->acquire_all(many)).release());
-    BOOST_TEST(on.script->count(operation::create_all) == 0U);
+    env.run(env.run(env.locker->acquire_all(many)).release());
+    BOOST_TEST(env.script->count(operation::create_all) == 0U);
     many.pop_back();
-    on.run(on.run(on.locker->acquire_all(many)).release());
-    BOOST_TEST(on.script->count(operation::create_all) == 1U);
-    on.check_clean();
+    env.run(env.run(env.locker->acquire_all(many)).release());
+    BOOST_TEST(env.script->count(operation::create_all) == 1U);
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
 {
     for (const bool fifo : {true, false}) {
         for (const std::string busy_key : {"a", "b", "c"}) {
-            virtual_fixture on(backend_kind::scripted);
-            set_capabilities(on, fifo, true);
-            colock::locker other_locker(on.memory);
-            auto busy = on.run(other_locker.acquire(busy_key));
-            auto waiting = on.start(on.locker->acquire_all({"c", "b", "a"}));
-            on.ready();
+            virtual_fixture env(backend_kind::scripted);
+            set_capabilities(env, fifo, true);
+            colock::locker other_locker(env.memory);
+            auto busy = env.run(other_locker.acquire(busy_key));
+            auto waiting = env.start(env.locker->acquire_all({"c", "b", "a"}));
+            env.ready();
             BOOST_TEST(!waiting.done());
-            BOOST_TEST(on.locker->stats().waiting == 1U);
+            BOOST_TEST(env.locker->stats().waiting == 1U);
             strings lower;
             for (const std::string key : {"a", "b", "c"}) {
                 lower.push_back(key);
@@ -84,19 +84,19 @@ BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
                     break;
             }
             // Keys below the busy one are held, and keys above it are free.
-            BOOST_TEST(on.stored().size() == lower.size());
+            BOOST_TEST(env.stored().size() == lower.size());
             lower.insert(lower.begin(), "a,b,c");
-            expect(attempts(*on.script), lower);
-            on.run(busy.release());
-            on.ready();
+            expect(attempts(*env.script), lower);
+            env.run(busy.release());
+            env.ready();
             BOOST_TEST_REQUIRE(waiting.done());
-            auto group = waiting.get(on.io());
+            auto group = waiting.get(env.io());
             BOOST_TEST(group.held());
-            BOOST_TEST(on.script->count(operation::create_all) == 1U);
-            BOOST_TEST(on.script->count(operation::abandon) == 0U);
-            on.run(group.release());
-            on.wind_down();
-            on.check_clean();
+            BOOST_TEST(env.script->count(operation::create_all) == 1U);
+            BOOST_TEST(env.script->count(operation::abandon) == 0U);
+            env.run(group.release());
+            env.wind_down();
+            env.check_clean();
         }
     }
 }
@@ -104,91 +104,91 @@ BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
 BOOST_AUTO_TEST_CASE(key_of_the_same_locker_is_handed_over)
 {
     for (const bool fifo : {true, false}) {
-        virtual_fixture on(backend_kind::scripted);
-        set_capabilities(on, fifo, true);
-        auto busy = on.acquire("b");
-        auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
-        on.ready();
-        BOOST_TEST(on.stored().size() == 2U);
-        on.run(busy.release());
-        auto group = waiting.get(on.io());
-        BOOST_TEST(on.script->count(operation::hand_over) == 1U);
-        on.run(group.release());
-        on.wind_down();
-        on.check_clean();
+        virtual_fixture env(backend_kind::scripted);
+        set_capabilities(env, fifo, true);
+        auto busy = env.acquire("b");
+        auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
+        env.ready();
+        BOOST_TEST(env.stored().size() == 2U);
+        env.run(busy.release());
+        auto group = waiting.get(env.io());
+        BOOST_TEST(env.script->count(operation::hand_over) == 1U);
+        env.run(group.release());
+        env.wind_down();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(waiters_of_the_same_locker_are_not_overtaken)
 {
     for (const bool fifo : {true, false}) {
-        virtual_fixture on(backend_kind::scripted);
-        set_capabilities(on, fifo, true);
-        auto busy = on.acquire("b");
+        virtual_fixture env(backend_kind::scripted);
+        set_capabilities(env, fifo, true);
+        auto busy = env.acquire("b");
         strings order;
         const auto take = [&](strings keys, std::string name) -> asio::awaitable<void> {
             if (keys.size() == 1) {
-                const auto held = co_await on.locker->acquire(keys.front());
+                const auto held = co_await env.locker->acquire(keys.front());
                 order.push_back(name);
                 co_await asio::post(asio::deferred);
             } else {
-                const auto held = co_await on.locker->acquire_all(keys);
+                const auto held = co_await env.locker->acquire_all(keys);
                 order.push_back(name);
                 co_await asio::post(asio::deferred);
             }
         };
-        auto first = on.start(take({"b"}, "first"));
-        on.ready();
-        auto second = on.start(take({"a", "b"}, "second"));
-        on.ready();
+        auto first = env.start(take({"b"}, "first"));
+        env.ready();
+        auto second = env.start(take({"a", "b"}, "second"));
+        env.ready();
         // An attempt in one step would overtake the first waiter, so none is made.
-        BOOST_TEST(on.script->count(operation::create_all) == 0U);
-        auto third = on.start(take({"b"}, "third"));
-        on.ready();
-        on.run(busy.release());
-        on.advance_by_steps(1s, 10ms);
+        BOOST_TEST(env.script->count(operation::create_all) == 0U);
+        auto third = env.start(take({"b"}, "third"));
+        env.ready();
+        env.run(busy.release());
+        env.advance_by_steps(1s, 10ms);
         expect(order, {"first", "second", "third"});
-        on.wind_down();
-        on.check_clean();
+        env.wind_down();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(later_waiter_is_behind_an_attempt_in_one_step)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->next(operation::create_all, step::hold());
-    auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
-    on.ready();
-    auto later = on.start(on.locker->acquire("b"));
-    on.ready();
-    expect(attempts(*on.script), {"a,b"});
-    BOOST_TEST(on.script->deliver());
-    auto group = waiting.get(on.io());
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create_all, step::hold());
+    auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
+    env.ready();
+    auto later = env.start(env.locker->acquire("b"));
+    env.ready();
+    expect(attempts(*env.script), {"a,b"});
+    BOOST_TEST(env.script->deliver());
+    auto group = waiting.get(env.io());
     BOOST_TEST(group.held());
-    on.ready();
+    env.ready();
     BOOST_TEST(!later.done());
-    on.run(group.release());
-    on.run(later.get(on.io()).release());
-    BOOST_TEST(on.script->count(operation::hand_over) == 1U);
-    on.check_clean();
+    env.run(group.release());
+    env.run(later.get(env.io()).release());
+    BOOST_TEST(env.script->count(operation::hand_over) == 1U);
+    env.check_clean();
 }
 
 /// New tokens would be blocked by a grant whose reply was lost, forever if the lock has no TTL.
 BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
 {
     for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
-        virtual_fixture on(backend_kind::scripted);
-        on.script->next(operation::create_all, lost);
-        auto waiting = on.start(
-            on.locker->acquire_all({"a", "b", "c"}, {.ttl = 0ms, .retry = retry_policy::fixed(10min).times(1)}));
-        on.ready();
-        const auto before = on.stored();
-        on.advance_by_steps(2s, 50ms);
+        virtual_fixture env(backend_kind::scripted);
+        env.script->next(operation::create_all, lost);
+        auto waiting = env.start(
+            env.locker->acquire_all({"a", "b", "c"}, {.ttl = 0ms, .retry = retry_policy::fixed(10min).times(1)}));
+        env.ready();
+        const auto before = env.stored();
+        env.advance_by_steps(2s, 50ms);
         BOOST_TEST_REQUIRE(waiting.done());
-        auto group = waiting.get(on.io());
-        expect(attempts(*on.script), {"a,b,c", "a", "b", "c"});
+        auto group = waiting.get(env.io());
+        expect(attempts(*env.script), {"a,b,c", "a", "b", "c"});
         std::vector<colock::token> tokens;
-        for (const auto& call : on.script->calls()) {
+        for (const auto& call : env.script->calls()) {
             if (call.what == operation::create)
                 tokens.push_back(call.token);
         }
@@ -199,46 +199,46 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
             const auto same = std::ranges::find(group.locks(), each.key, &lock::key);
             BOOST_TEST(same->fence() == each.fence);
         }
-        on.run(group.release());
-        on.wind_down();
-        on.check_clean();
+        env.run(group.release());
+        env.wind_down();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(never_ends_with_the_first_refusal)
 {
-    virtual_fixture on(backend_kind::scripted);
-    colock::locker other_locker(on.memory);
-    auto busy = on.run(other_locker.acquire("b"));
+    virtual_fixture env(backend_kind::scripted);
+    colock::locker other_locker(env.memory);
+    auto busy = env.run(other_locker.acquire("b"));
     COLOCK_THROWS(retry_error, errc::retry_exhausted,
-        on.run(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
-    expect(attempts(*on.script), {"a,b"});
-    BOOST_TEST(on.stored().size() == 1U);
+        env.run(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
+    expect(attempts(*env.script), {"a,b"});
+    BOOST_TEST(env.stored().size() == 1U);
     busy = {};
-    on.wind_down();
-    on.check_clean();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_the_first_in_order_count_once)
 {
     for (const std::string busy_key : {"a", "b"}) {
-        virtual_fixture on(backend_kind::scripted);
-        colock::locker other_locker(on.memory);
-        auto busy = on.run(other_locker.acquire(busy_key, {.ttl = 1h}));
+        virtual_fixture env(backend_kind::scripted);
+        colock::locker other_locker(env.memory);
+        auto busy = env.run(other_locker.acquire(busy_key, {.ttl = 1h}));
         std::vector<std::size_t> attempt_numbers;
         const auto policy = retry_policy::custom([&](const retry_attempt& attempt) -> retry_decision {
             attempt_numbers.push_back(attempt.number);
             return 1min;
         });
-        auto waiting = on.start(on.locker->acquire_all({"a", "b"}, {.retry = policy}));
-        on.advance_by_steps(10s, 1s);
+        auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.retry = policy}));
+        env.advance_by_steps(10s, 1s);
         BOOST_TEST(attempt_numbers == std::vector<std::size_t>{0}, boost::test_tools::per_element());
-        on.advance_by_steps(1min, 1s);
+        env.advance_by_steps(1min, 1s);
         BOOST_TEST(attempt_numbers == (std::vector<std::size_t>{0, 1}), boost::test_tools::per_element());
         busy = {};
-        on.run(waiting.get(on.io()).release());
-        on.wind_down();
-        on.check_clean();
+        env.run(waiting.get(env.io()).release());
+        env.wind_down();
+        env.check_clean();
     }
 }
 
@@ -246,39 +246,39 @@ BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
 {
     for (const bool fifo : {true, false}) {
         for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
-            virtual_fixture on(backend_kind::scripted);
-            set_capabilities(on, fifo, true);
-            on.script->next(operation::create_all, lost);
-            auto waiting = on.start(on.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::fixed(1s)}));
-            on.advance_by_steps(20s, 100ms);
+            virtual_fixture env(backend_kind::scripted);
+            set_capabilities(env, fifo, true);
+            env.script->next(operation::create_all, lost);
+            auto waiting = env.start(env.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::fixed(1s)}));
+            env.advance_by_steps(20s, 100ms);
             BOOST_TEST_REQUIRE(waiting.done());
-            auto group = waiting.get(on.io());
+            auto group = waiting.get(env.io());
             BOOST_TEST(group.held());
-            BOOST_TEST(on.stored().size() == 3U);
-            on.run(group.release());
-            on.wind_down();
-            on.check_clean();
+            BOOST_TEST(env.stored().size() == 3U);
+            env.run(group.release());
+            env.wind_down();
+            env.check_clean();
             // The same if it is the last attempt.
-            on.script->next(operation::create_all, lost);
+            env.script->next(operation::create_all, lost);
             COLOCK_THROWS(create_error, errc::outcome_unknown,
-                on.run(on.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::never()})));
-            on.wind_down();
-            on.check_clean();
+                env.run(env.locker->acquire_all({"a", "b", "c"}, {.retry = retry_policy::never()})));
+            env.wind_down();
+            env.check_clean();
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(request_that_arrives_after_its_group_was_given_up_is_released)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->next(operation::create_all, step::hold_unknown());
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create_all, step::hold_unknown());
     COLOCK_THROWS(create_error, errc::outcome_unknown,
-        on.run(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
-    on.ready();
-    BOOST_TEST(on.script->deliver());
-    on.wind_down();
-    on.check_clean();
-    BOOST_TEST(on.locker->stats().unproven == 0U);
+        env.run(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()})));
+    env.ready();
+    BOOST_TEST(env.script->deliver());
+    env.wind_down();
+    env.check_clean();
+    BOOST_TEST(env.locker->stats().unproven == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behind)
@@ -292,42 +292,42 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
     };
     for (const auto ends : {way::cancel, way::shutdown, way::orphan, way::total_time}) {
         for (const bool busy : {false, true}) {
-            virtual_fixture on(backend_kind::scripted);
-            colock::locker other_locker(on.memory);
+            virtual_fixture env(backend_kind::scripted);
+            colock::locker other_locker(env.memory);
             std::optional<lock> taken;
             if (busy)
-                taken = on.run(other_locker.acquire("b"));
-            on.script->next(operation::create_all, step::hold());
+                taken = env.run(other_locker.acquire("b"));
+            env.script->next(operation::create_all, step::hold());
             asio::cancellation_signal cancel;
             std::optional<error_code> result;
             const auto policy = retry_policy::fixed(1s).total_time(5s);
-            on.locker->async_acquire_all({"a", "b", "c"},
+            env.locker->async_acquire_all({"a", "b", "c"},
                 {.retry = ends == way::total_time ? policy : retry_policy::forever()},
                 asio::bind_cancellation_slot(
                     cancel.slot(), [&](error_code code, const lock_group&) { result = code; }));
-            on.ready();
+            env.ready();
             if (ends == way::cancel)
                 cancel.emit(asio::cancellation_type::terminal);
             else if (ends == way::orphan)
-                on.locker.reset();
+                env.locker.reset();
             else if (ends == way::total_time)
-                on.advance(5s);
+                env.advance(5s);
             std::optional<running<shutdown_report>> shut;
             if (ends == way::shutdown)
-                shut = on.start(on.locker->shutdown());
-            on.ready();
+                shut = env.start(env.locker->shutdown());
+            env.ready();
             // The acquire does not wait for the answer.
             BOOST_TEST_REQUIRE(result.has_value());
             BOOST_TEST(!!*result);
             // Locks that are granted nevertheless are released.
-            BOOST_TEST(on.script->deliver());
-            on.ready();
-            BOOST_TEST(on.stored().size() == (busy ? 1U : 0U));
+            BOOST_TEST(env.script->deliver());
+            env.ready();
+            BOOST_TEST(env.stored().size() == (busy ? 1U : 0U));
             if (shut)
-                BOOST_TEST(shut->get(on.io()).unsettled.empty());
+                BOOST_TEST(shut->get(env.io()).unsettled.empty());
             taken.reset();
-            on.wind_down();
-            on.check_clean();
+            env.wind_down();
+            env.check_clean();
         }
     }
 }
@@ -335,63 +335,64 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
 BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
 {
     const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     const auto late = step::pass().after([] { virtual_clock::skip(1200ms); });
-    on.script->next(operation::create_all, late);
-    auto waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
-    on.ready();
+    env.script->next(operation::create_all, late);
+    auto waiting = env.start(env.locker->acquire_all({"a", "b"}, options));
+    env.ready();
     BOOST_TEST(!waiting.done());
-    on.advance_by_steps(1s, 100ms);
+    env.advance_by_steps(1s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());
-    auto group = waiting.get(on.io());
+    auto group = waiting.get(env.io());
     BOOST_TEST(group.held());
-    on.run(group.release());
-    on.wind_down();
-    on.check_clean();
+    env.run(group.release());
+    env.wind_down();
+    env.check_clean();
     // The grant is late each time: the group reports it.
     for (int i = 0; i < 3; ++i)
-        on.script->next(operation::create_all, late);
-    waiting = on.start(on.locker->acquire_all({"a", "b"}, options));
-    on.advance_by_steps(5s, 100ms);
+        env.script->next(operation::create_all, late);
+    waiting = env.start(env.locker->acquire_all({"a", "b"}, options));
+    env.advance_by_steps(5s, 100ms);
     BOOST_TEST_REQUIRE(waiting.done());
-    COLOCK_THROWS(create_error, errc::unavailable, waiting.get(on.io()));
-    on.wind_down();
-    on.check_clean();
+    COLOCK_THROWS(create_error, errc::unavailable, waiting.get(env.io()));
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(permanent_error_is_thrown_at_once)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->next(operation::create_all, step::fail(errc::access_denied, "not you"));
-    const auto denied = thrown_by<create_error>([&] { static_cast<void>(on.run(on.locker->acquire_all({"a", "b"}))); });
+    virtual_fixture env(backend_kind::scripted);
+    env.script->next(operation::create_all, step::fail(errc::access_denied, "not you"));
+    const auto denied =
+        thrown_by<create_error>([&] { static_cast<void>(env.run(env.locker->acquire_all({"a", "b"}))); });
     BOOST_TEST_REQUIRE(denied.has_value());
     BOOST_TEST((denied->code() == errc::access_denied));
     BOOST_TEST(denied->detail() == "not you");
-    on.script->next(operation::create_all, step::busy(1s, "somebody"));
+    env.script->next(operation::create_all, step::busy(1s, "somebody"));
     const auto busy = thrown_by<retry_error>(
-        [&] { static_cast<void>(on.run(on.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()}))); });
+        [&] { static_cast<void>(env.run(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::never()}))); });
     BOOST_TEST_REQUIRE(busy.has_value());
     BOOST_TEST((busy->code() == errc::retry_exhausted));
     BOOST_TEST(busy->key() == "a");
     BOOST_TEST(busy->attempts() == 1U);
-    on.wind_down();
-    on.check_clean();
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(groups_that_are_granted_at_once_let_others_run)
 {
-    virtual_fixture on(backend_kind::memory);
+    virtual_fixture env(backend_kind::memory);
     bool stop = false;
     const auto forever = [&]() -> asio::awaitable<void> {
         while (!stop) {
-            auto group = co_await on.locker->acquire_all({"a", "b", "c"});
+            auto group = co_await env.locker->acquire_all({"a", "b", "c"});
             co_await group.release();
         }
     };
-    auto busy = on.start(forever());
-    asio::post(on.io(), [&] { stop = true; });
-    busy.get(on.io());
-    on.check_clean();
+    auto busy = env.start(forever());
+    asio::post(env.io(), [&] { stop = true; });
+    busy.get(env.io());
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

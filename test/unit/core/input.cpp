@@ -55,38 +55,38 @@ BOOST_AUTO_TEST_SUITE(input)
 
 BOOST_AUTO_TEST_CASE(bad_input_is_refused_at_the_co_await_before_anything_is_sent)
 {
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     for (const auto& row : refusals()) {
         BOOST_TEST_CONTEXT(row.what)
         {
             // The call itself does not throw.
-            auto acquire = on.locker->acquire(row.key, row.options);
-            const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(on.run(std::move(acquire))); });
+            auto acquire = env.locker->acquire(row.key, row.options);
+            const auto thrown = thrown_by<validation_error>([&] { static_cast<void>(env.run(std::move(acquire))); });
             BOOST_TEST_REQUIRE(thrown.has_value());
             BOOST_TEST((thrown->code() == row.code), thrown->what());
             BOOST_TEST(!thrown->detail().empty());
             BOOST_TEST(thrown->backend() == "memory");
             BOOST_TEST(thrown->attempts() == 0U);
 
-            COLOCK_THROWS(validation_error, row.code, on.run(on.locker->try_acquire(row.key, row.options)));
-            COLOCK_THROWS(validation_error, row.code, on.run(on.locker->with_lock(row.key, row.options, [] {})));
-            COLOCK_THROWS(validation_error, row.code, on.run(on.locker->acquire_all({"a", row.key}, row.options)));
+            COLOCK_THROWS(validation_error, row.code, env.run(env.locker->try_acquire(row.key, row.options)));
+            COLOCK_THROWS(validation_error, row.code, env.run(env.locker->with_lock(row.key, row.options, [] {})));
+            COLOCK_THROWS(validation_error, row.code, env.run(env.locker->acquire_all({"a", row.key}, row.options)));
 
             error_code code;
-            on.locker->async_acquire(row.key, row.options, [&](error_code failed, lock) { code = failed; });
+            env.locker->async_acquire(row.key, row.options, [&](error_code failed, lock) { code = failed; });
             BOOST_TEST(!code);
-            on.ready();
+            env.ready();
             BOOST_TEST((code == row.code));
         }
     }
-    BOOST_TEST(on.script->calls().empty());
-    BOOST_TEST(on.locker->stats().attempts == 0U);
-    on.check_clean();
+    BOOST_TEST(env.script->calls().empty());
+    BOOST_TEST(env.locker->stats().attempts == 0U);
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(the_ends_of_each_range_are_accepted)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     const struct
     {
         std::string key;
@@ -103,47 +103,47 @@ BOOST_AUTO_TEST_CASE(the_ends_of_each_range_are_accepted)
         {"k", {.max_hold = 100ms}},
     };
     for (const auto& [key, options] : accepted) {
-        auto held = on.acquire(key, options);
+        auto held = env.acquire(key, options);
         BOOST_TEST(held.held());
-        on.run(held.release(on_failure::raise));
+        env.run(held.release(on_failure::raise));
     }
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(queries_refuse_bad_keys)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     for (const auto& key : {std::string(), std::string(513, 'k'), std::string("a\0b", 3)}) {
-        COLOCK_THROWS(validation_error, errc::invalid_key, on.run(on.locker->is_locked(key)));
-        COLOCK_THROWS(validation_error, errc::invalid_key, on.run(on.locker->break_lock(key)));
+        COLOCK_THROWS(validation_error, errc::invalid_key, env.run(env.locker->is_locked(key)));
+        COLOCK_THROWS(validation_error, errc::invalid_key, env.run(env.locker->break_lock(key)));
     }
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_list_of_keys_is_an_error)
 {
-    virtual_fixture on;
-    COLOCK_THROWS(validation_error, errc::invalid_options, on.run(on.locker->acquire_all({})));
-    auto global = on.run(on.locker->acquire_global());
+    virtual_fixture env;
+    COLOCK_THROWS(validation_error, errc::invalid_options, env.run(env.locker->acquire_all({})));
+    auto global = env.run(env.locker->acquire_global());
     BOOST_TEST(global.size() == 1U);
     BOOST_TEST(global.locks().front().key() == locker::global_key);
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_options_are_refused_early)
 {
-    virtual_fixture on(backend_kind::scripted);
-    on.script->set_capabilities({});
-    on.locker.emplace(on.backend());
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->acquire("k", {.mode = lock_mode::shared})));
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->acquire("k", {.ttl = 0ms})));
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->is_locked("k")));
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->list()));
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->purge()));
-    COLOCK_THROWS(validation_error, errc::unsupported, on.run(on.locker->break_lock("k")));
-    on.script->set_capabilities({.shared = true});
-    on.locker.emplace(on.backend());
+    virtual_fixture env(backend_kind::scripted);
+    env.script->set_capabilities({});
+    env.locker.emplace(env.backend());
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(env.locker->acquire("k", {.mode = lock_mode::shared})));
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(env.locker->acquire("k", {.ttl = 0ms})));
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(env.locker->is_locked("k")));
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(env.locker->list()));
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(env.locker->purge()));
+    COLOCK_THROWS(validation_error, errc::unsupported, env.run(env.locker->break_lock("k")));
+    env.script->set_capabilities({.shared = true});
+    env.locker.emplace(env.backend());
     COLOCK_THROWS(validation_error, errc::unsupported,
-        on.run(on.locker->acquire("k", {.mode = lock_mode::shared, .max_holders = 2})));
-    BOOST_TEST(on.script->count(operation::create) == 0U);
+        env.run(env.locker->acquire("k", {.mode = lock_mode::shared, .max_holders = 2})));
+    BOOST_TEST(env.script->count(operation::create) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
@@ -198,9 +198,9 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
 
 BOOST_AUTO_TEST_CASE(max_hold_of_the_locker_has_no_effect_without_a_ttl)
 {
-    virtual_fixture on(backend_kind::memory, {.max_hold = 10s});
-    const auto held = on.acquire("k", {.ttl = 0ms});
-    on.advance_by_steps(1min, 1s);
+    virtual_fixture env(backend_kind::memory, {.max_hold = 10s});
+    const auto held = env.acquire("k", {.ttl = 0ms});
+    env.advance_by_steps(1min, 1s);
     BOOST_TEST(held.held());
 }
 
@@ -225,19 +225,19 @@ BOOST_AUTO_TEST_CASE(durations_in_messages_have_the_largest_unit_that_is_exact)
 
 BOOST_AUTO_TEST_CASE(no_message_holds_a_token)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
     const auto token = held.token().hex();
-    on.script->next(operation::extend, step::not_held());
-    const auto extended = thrown_by<extend_error>([&] { on.run(held.extend(10s)); });
-    const auto released = thrown_by<release_error>([&] { on.run(held.release(on_failure::raise)); });
+    env.script->next(operation::extend, step::not_held());
+    const auto extended = thrown_by<extend_error>([&] { env.run(held.extend(10s)); });
+    const auto released = thrown_by<release_error>([&] { env.run(held.release(on_failure::raise)); });
     BOOST_TEST_REQUIRE((extended && released));
     BOOST_TEST(std::string(extended->what()).find(token) == std::string::npos);
     BOOST_TEST(std::string(released->what()).find(token) == std::string::npos);
-    on.script->next(operation::create, step::fail(errc::access_denied, "no rights"));
-    const auto refused = thrown_by<create_error>([&] { static_cast<void>(on.run(on.locker->acquire("k"))); });
+    env.script->next(operation::create, step::fail(errc::access_denied, "no rights"));
+    const auto refused = thrown_by<create_error>([&] { static_cast<void>(env.run(env.locker->acquire("k"))); });
     BOOST_TEST_REQUIRE(refused.has_value());
-    const auto sent = on.script->calls();
+    const auto sent = env.script->calls();
     for (const auto& each : sent)
         BOOST_TEST(std::string(refused->what()).find(each.token.hex()) == std::string::npos);
 }

@@ -26,16 +26,16 @@ struct other_process
     std::shared_ptr<scripted_adapter> script;
     colock::locker locker;
 
-    explicit other_process(virtual_fixture& on, timing answers = timing::posted)
-        : script(std::make_shared<scripted_adapter>(on.memory, on.io().get_executor(), answers)),
-          locker(copy_capabilities(on))
+    explicit other_process(virtual_fixture& env, timing answers = timing::posted)
+        : script(std::make_shared<scripted_adapter>(env.memory, env.io().get_executor(), answers)),
+          locker(copy_capabilities(env))
     {
     }
 
 private:
-    [[nodiscard]] std::shared_ptr<adapter> copy_capabilities(const virtual_fixture& on) const
+    [[nodiscard]] std::shared_ptr<adapter> copy_capabilities(const virtual_fixture& env) const
     {
-        script->set_capabilities(on.script->capabilities());
+        script->set_capabilities(env.script->capabilities());
         return script;
     }
 };
@@ -47,27 +47,27 @@ BOOST_AUTO_TEST_SUITE(groups)
 BOOST_AUTO_TEST_CASE(stream_of_others_does_not_starve_a_group)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         bool stop = false;
         const auto stream = [&]() -> asio::awaitable<void> {
             while (!stop) {
-                auto held = co_await on.locker->acquire("b");
+                auto held = co_await env.locker->acquire("b");
                 lease_timer timer(co_await asio::this_coro::executor, 1s);
                 co_await timer.async_wait(asio::deferred);
             }
         };
         std::vector<running<void>> others;
         for (int i = 0; i < 3; ++i)
-            others.push_back(on.start(stream()));
-        on.ready();
-        auto waiting = on.start(on.locker->acquire_all({"a", "b"}));
-        on.advance_by_steps(20s, 100ms);
+            others.push_back(env.start(stream()));
+        env.ready();
+        auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
+        env.advance_by_steps(20s, 100ms);
         BOOST_TEST(waiting.done());
         stop = true;
         if (waiting.done())
-            on.run(waiting.get(on.io()).release());
-        on.advance_by_steps(10s, 100ms);
-        on.check_clean();
+            env.run(waiting.get(env.io()).release());
+        env.advance_by_steps(10s, 100ms);
+        env.check_clean();
     }
 }
 
@@ -80,46 +80,46 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_after_a_delay_ends_at_once_when_it_
         cancel,
     };
     for (const auto ends : {ending::shutdown, ending::destruction, ending::cancel}) {
-        virtual_fixture on(backend_kind::scripted);
-        take_one_by_one(on);
+        virtual_fixture env(backend_kind::scripted);
+        take_one_by_one(env);
         // A lease ends before the group is complete, and the group starts again after the policy's delay.
-        on.script->always(operation::extend, step::fail(errc::unavailable));
-        end_first_lease(*on.script);
+        env.script->always(operation::extend, step::fail(errc::unavailable));
+        end_first_lease(*env.script);
         asio::cancellation_signal cancel;
         std::optional<error_code> result;
-        on.locker->async_acquire_all({"a", "b"}, {.ttl = 1s, .retry = retry_policy::fixed(1h)},
+        env.locker->async_acquire_all({"a", "b"}, {.ttl = 1s, .retry = retry_policy::fixed(1h)},
             asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock_group&) { result = code; }));
-        on.ready();
+        env.ready();
         BOOST_TEST(!result);
-        BOOST_TEST(on.stored().empty());
+        BOOST_TEST(env.stored().empty());
         if (ends == ending::shutdown)
-            BOOST_TEST(on.run(on.locker->shutdown()).unsettled.empty());
+            BOOST_TEST(env.run(env.locker->shutdown()).unsettled.empty());
         else if (ends == ending::destruction)
-            on.locker.reset();
+            env.locker.reset();
         else
             cancel.emit(asio::cancellation_type::total);
-        on.ready();
+        env.ready();
         BOOST_TEST_REQUIRE(result.has_value());
         BOOST_TEST(
             (ends == ending::cancel ? *result == asio::error::operation_aborted : *result == errc::shutting_down));
-        on.check_clean();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(many_groups_and_single_acquires_complete)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::immediate, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         std::size_t done = 0;
         const auto key = [](int n) { return "k" + std::to_string(n % 3); };
         const auto work = [&](int self) -> asio::awaitable<void> {
             for (int n = 0; n < 20; ++n) {
                 if ((self + n) % 3 != 0) {
-                    const auto held = co_await on.locker->acquire(key(self * n));
+                    const auto held = co_await env.locker->acquire(key(self * n));
                     if (n % 2)
                         co_await asio::post(asio::deferred);
                 } else {
-                    const auto held = co_await on.locker->acquire_all({key(0), key(1), key(2)});
+                    const auto held = co_await env.locker->acquire_all({key(0), key(1), key(2)});
                     co_await asio::post(asio::deferred);
                 }
             }
@@ -128,12 +128,12 @@ BOOST_AUTO_TEST_CASE(many_groups_and_single_acquires_complete)
         constexpr std::size_t workers = 19;
         std::vector<running<void>> all;
         for (std::size_t n = 0; n < workers; ++n)
-            all.push_back(on.start(work(static_cast<int>(n))));
+            all.push_back(env.start(work(static_cast<int>(n))));
         for (int n = 0; n < 50'000 && done < workers; ++n)
-            on.advance(100us);
+            env.advance(100us);
         BOOST_TEST(done == workers);
-        BOOST_TEST(on.locker->stats().attempts < 20'000U);
-        on.check_clean();
+        BOOST_TEST(env.locker->stats().attempts < 20'000U);
+        env.check_clean();
     }
 }
 
@@ -156,16 +156,16 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
     }
     for (const auto& each : setups) {
         for (const auto pace : {100us, 200us, 500us, 3000us}) {
-            virtual_fixture on(backend_kind::immediate);
-            set_capabilities(on, each.fifo, each.several);
-            auto can = on.script->capabilities();
+            virtual_fixture env(backend_kind::immediate);
+            set_capabilities(env, each.fifo, each.several);
+            auto can = env.script->capabilities();
             can.immediate = true;
             can.events = each.events;
-            on.script->set_capabilities(can);
+            env.script->set_capabilities(can);
             std::vector<std::unique_ptr<other_process>> lockers;
             for (std::size_t n = 0; n < each.processes; ++n) {
-                lockers.push_back(std::make_unique<other_process>(on, timing::immediate));
-                block_loop_per_call(*lockers.back()->script, on.io(), pace);
+                lockers.push_back(std::make_unique<other_process>(env, timing::immediate));
+                block_loop_per_call(*lockers.back()->script, env.io(), pace);
             }
             const acquire_options quick_retry{.retry = retry_policy::fixed(1ms)};
             constexpr std::size_t rounds = 5;
@@ -187,11 +187,11 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
             constexpr std::size_t workers = 10;
             std::vector<running<void>> all;
             for (std::size_t n = 0; n < workers; ++n)
-                all.push_back(on.start(work(lockers[n % lockers.size()]->locker, n % 2 == 1)));
+                all.push_back(env.start(work(lockers[n % lockers.size()]->locker, n % 2 == 1)));
             const auto began = lease_clock::now();
             try {
                 while (done < rounds * workers && lease_clock::now() < began + 2min)
-                    on.advance(100us);
+                    env.advance(100us);
             } catch (const stuck& busy) {
                 BOOST_TEST_INFO(busy.what());
             }
@@ -205,8 +205,8 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
                 BOOST_TEST_REQUIRE(done == rounds * workers);
                 BOOST_TEST(attempts < 5000U);
             }
-            on.wind_down();
-            on.check_clean();
+            env.wind_down();
+            env.check_clean();
         }
     }
 }

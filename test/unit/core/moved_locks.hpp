@@ -12,19 +12,19 @@ namespace colock::testing {
 using namespace std::chrono_literals;
 
 /// Acquires a lock and detaches it. Returns its ticket.
-inline std::string detach_new_lock(virtual_fixture& on, std::string key = "k", acquire_options options = {.ttl = 10h})
+inline std::string detach_new_lock(virtual_fixture& env, std::string key = "k", acquire_options options = {.ttl = 10h})
 {
-    auto held = on.acquire(std::move(key), std::move(options));
-    return on.run(held.detach());
+    auto held = env.acquire(std::move(key), std::move(options));
+    return env.run(held.detach());
 }
 
 /// Breaks the one stored lock, which nobody holds here any more.
-inline void break_stored_lock(virtual_fixture& on)
+inline void break_stored_lock(virtual_fixture& env)
 {
     std::size_t broken = 0;
-    on.memory->start_break("k", [&](const list_outcome& outcome) { broken = outcome.locks.size(); });
+    env.memory->start_break("k", [&](const list_outcome& outcome) { broken = outcome.locks.size(); });
     BOOST_TEST(broken == 1U);
-    BOOST_TEST(on.stored().empty());
+    BOOST_TEST(env.stored().empty());
 }
 
 } // namespace colock::testing

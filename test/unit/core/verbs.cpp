@@ -17,8 +17,8 @@ BOOST_AUTO_TEST_SUITE(handles)
 
 BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
 {
-    virtual_fixture on;
-    lock held = on.acquire("k");
+    virtual_fixture env;
+    lock held = env.acquire("k");
     lock taken = std::move(held);
     lock none;
     for (lock* empty : {&held, &none}) {
@@ -28,11 +28,11 @@ BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
         BOOST_TEST(empty->fence() == 0U);
         BOOST_TEST(empty->ttl() == 0ms);
         BOOST_TEST(!empty->held());
-        BOOST_CHECK_NO_THROW(on.run(empty->release()));
-        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->release(on_failure::raise)));
-        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->extend(1s)));
-        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->is_locked()));
-        COLOCK_THROWS(validation_error, errc::invalid_options, on.run(empty->lost()));
+        BOOST_CHECK_NO_THROW(env.run(empty->release()));
+        COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty->release(on_failure::raise)));
+        COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty->extend(1s)));
+        COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty->is_locked()));
+        COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty->lost()));
         COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_extend(1s, [](error_code) {}));
         COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_is_locked([](error_code, bool) {}));
         COLOCK_THROWS(validation_error, errc::invalid_options, empty->async_lost([](error_code, lost_reason) {}));
@@ -41,11 +41,11 @@ BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
     lock& same = taken;
     taken = std::move(same);
     BOOST_TEST(taken.held());
-    lock other = on.acquire("other");
+    lock other = env.acquire("other");
     taken = std::move(other);
-    on.ready();
+    env.ready();
     BOOST_TEST(taken.key() == "other");
-    const auto stored = on.stored();
+    const auto stored = env.stored();
     BOOST_TEST_REQUIRE(stored.size() == 1U);
     BOOST_TEST(stored.front().key == "other");
 }
@@ -85,42 +85,42 @@ BOOST_AUTO_TEST_CASE(async_release_of_an_empty_lock_completes_like_release)
 BOOST_AUTO_TEST_CASE(second_release_has_no_effect_and_raises_nothing)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k");
-        on.run(held.release(on_failure::raise));
+        virtual_fixture env(kind);
+        auto held = env.acquire("k");
+        env.run(held.release(on_failure::raise));
         BOOST_TEST(!held.held());
-        auto next = on.acquire("k");
-        BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
-        BOOST_CHECK_NO_THROW(on.run(held.release()));
-        BOOST_TEST(on.run(next.is_locked()));
-        BOOST_TEST(!on.run(held.is_locked()));
-        COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(1s)));
-        on.run(next.release());
-        BOOST_TEST(on.locker->stats().releases == 2U);
-        on.check_clean();
+        auto next = env.acquire("k");
+        BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
+        BOOST_CHECK_NO_THROW(env.run(held.release()));
+        BOOST_TEST(env.run(next.is_locked()));
+        BOOST_TEST(!env.run(held.is_locked()));
+        COLOCK_THROWS(extend_error, errc::not_held, env.run(held.extend(1s)));
+        env.run(next.release());
+        BOOST_TEST(env.locker->stats().releases == 2U);
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(held_is_false_from_the_start_of_a_release)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
-    on.script->next(operation::release, step::hold());
-    auto releasing = on.start(held.release());
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
+    env.script->next(operation::release, step::hold());
+    auto releasing = env.start(held.release());
     BOOST_TEST(held.held());
-    on.ready();
+    env.ready();
     BOOST_TEST(!held.held());
     BOOST_TEST(!releasing.done());
-    on.script->deliver();
-    releasing.get(on.io());
-    on.check_clean();
+    env.script->deliver();
+    releasing.get(env.io());
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(accessors_return_the_granted_values)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     const auto before = lease_clock::now();
-    auto held = on.acquire("k", {.ttl = 10s, .mode = lock_mode::shared, .owner = "me", .comment = "why"});
+    auto held = env.acquire("k", {.ttl = 10s, .mode = lock_mode::shared, .owner = "me", .comment = "why"});
     const auto after = lease_clock::now();
     BOOST_TEST(held.key() == "k");
     BOOST_TEST(!held.token().empty());
@@ -129,12 +129,12 @@ BOOST_AUTO_TEST_CASE(accessors_return_the_granted_values)
     BOOST_TEST(held.ttl() == 10s);
     BOOST_TEST((held.expires_at() >= before + 10s - 102ms));
     BOOST_TEST((held.expires_at() <= after + 10s - 102ms));
-    const auto status = on.stored().at(0);
+    const auto status = env.stored().at(0);
     BOOST_TEST(status.owner == "me");
     BOOST_TEST(status.comment == "why");
     BOOST_TEST(!status.host.empty());
     BOOST_TEST(status.fence == held.fence());
-    const auto mine = on.locker->held_locks();
+    const auto mine = env.locker->held_locks();
     BOOST_TEST_REQUIRE(mine.size() == 1U);
     BOOST_TEST(mine[0].key == "k");
     BOOST_TEST(mine[0].fence == held.fence());
@@ -144,128 +144,128 @@ BOOST_AUTO_TEST_CASE(accessors_return_the_granted_values)
 
 BOOST_AUTO_TEST_CASE(fences_grow_with_every_grant)
 {
-    virtual_fixture on;
+    virtual_fixture env;
     std::uint64_t last = 0;
     for (int n = 0; n < 5; ++n) {
-        auto held = on.acquire("k", {.ttl = 1s});
+        auto held = env.acquire("k", {.ttl = 1s});
         BOOST_TEST(held.fence() > last);
         last = held.fence();
         switch (n % 3) {
         case 0:
-            on.run(held.release());
+            env.run(held.release());
             break;
         case 1:
-            on.advance(2s);
-            on.run(on.locker->purge());
+            env.advance(2s);
+            env.run(env.locker->purge());
             break;
         default:
-            on.run(on.locker->break_lock("k"));
+            env.run(env.locker->break_lock("k"));
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
 {
-    virtual_fixture on;
-    auto held = on.acquire("k", {.ttl = 10s});
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 10s});
     // Nobody waits for the end of the lease, so no timer keeps the context running.
-    BOOST_TEST(on.idle());
-    on.clock.skip(9s);
+    BOOST_TEST(env.idle());
+    env.clock.skip(9s);
     BOOST_TEST(held.held());
-    on.clock.skip(899ms);
+    env.clock.skip(899ms);
     BOOST_TEST(!held.held());
-    BOOST_TEST(on.locker->held_locks().empty());
+    BOOST_TEST(env.locker->held_locks().empty());
     // The backend keeps the lock a little longer than the local deadline.
-    BOOST_TEST(on.stored().size() == 1U);
+    BOOST_TEST(env.stored().size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k", {.ttl = 10s});
-        on.clock.skip(5s);
-        on.run(held.extend(20s));
+        virtual_fixture env(kind);
+        auto held = env.acquire("k", {.ttl = 10s});
+        env.clock.skip(5s);
+        env.run(held.extend(20s));
         BOOST_TEST(held.ttl() == 20s);
-        on.clock.skip(19s);
+        env.clock.skip(19s);
         BOOST_TEST(held.held());
-        on.run(held.extend(1s));
+        env.run(held.extend(1s));
         BOOST_TEST(held.ttl() == 1s);
-        on.clock.skip(990ms);
+        env.clock.skip(990ms);
         BOOST_TEST(!held.held());
-        on.clock.skip(20ms);
-        BOOST_TEST(on.stored().empty());
+        env.clock.skip(20ms);
+        BOOST_TEST(env.stored().empty());
     }
 }
 
 BOOST_AUTO_TEST_CASE(an_extend_that_shortens_lowers_the_deadline_before_it_is_sent)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 100s});
-    on.script->next(operation::extend, step::hold());
-    auto extending = on.start(held.extend(1s));
-    on.ready();
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 100s});
+    env.script->next(operation::extend, step::hold());
+    auto extending = env.start(held.extend(1s));
+    env.ready();
     BOOST_TEST((held.expires_at() <= lease_clock::now() + 1s));
-    on.script->deliver();
-    extending.get(on.io());
+    env.script->deliver();
+    extending.get(env.io());
 }
 
 BOOST_AUTO_TEST_CASE(extend_after_expiry_fails_without_a_request)
 {
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k", {.ttl = 1s});
-    on.clock.skip(2s);
-    COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
-    BOOST_TEST(on.script->count(operation::extend) == 0U);
-    BOOST_TEST((on.run(held.lost()) == lost_reason::expired));
-    COLOCK_THROWS(extend_error, errc::not_held, on.run(held.extend(10s)));
-    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
-    BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
-    BOOST_TEST(on.locker->stats().lost(lost_reason::expired) == 1U);
-    on.wind_down();
-    on.check_clean();
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k", {.ttl = 1s});
+    env.clock.skip(2s);
+    COLOCK_THROWS(extend_error, errc::not_held, env.run(held.extend(10s)));
+    BOOST_TEST(env.script->count(operation::extend) == 0U);
+    BOOST_TEST((env.run(held.lost()) == lost_reason::expired));
+    COLOCK_THROWS(extend_error, errc::not_held, env.run(held.extend(10s)));
+    COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
+    BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
+    BOOST_TEST(env.locker->stats().lost(lost_reason::expired) == 1U);
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(extend_refuses_bad_ttls)
 {
     using std::chrono::milliseconds;
     constexpr milliseconds ten_years = std::chrono::hours(24 * 3650);
-    virtual_fixture on(backend_kind::scripted);
-    auto held = on.acquire("k");
-    auto endless = on.acquire("endless", {.ttl = 0ms});
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("k");
+    auto endless = env.acquire("endless", {.ttl = 0ms});
     for (const milliseconds ttl : {0ms, -1ms, 99ms, ten_years + 1ms, milliseconds::max()})
-        COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(held.extend(ttl)));
+        COLOCK_THROWS(validation_error, errc::invalid_ttl, env.run(held.extend(ttl)));
     for (const milliseconds ttl : {0ms, 10000ms})
-        COLOCK_THROWS(validation_error, errc::invalid_ttl, on.run(endless.extend(ttl)));
-    BOOST_TEST(on.script->count(operation::extend) == 0U);
+        COLOCK_THROWS(validation_error, errc::invalid_ttl, env.run(endless.extend(ttl)));
+    BOOST_TEST(env.script->count(operation::extend) == 0U);
     BOOST_TEST(held.held());
     BOOST_TEST(endless.held());
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_never_stale)
 {
-    virtual_fixture on;
-    auto held = on.acquire("k", {.ttl = 0ms, .renewal = renewal::automatic});
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 0ms, .renewal = renewal::automatic});
     BOOST_TEST((held.expires_at() == lease_clock::time_point::max()));
-    BOOST_TEST(on.idle());
-    on.clock.skip(std::chrono::hours(24 * 3650));
+    BOOST_TEST(env.idle());
+    env.clock.skip(std::chrono::hours(24 * 3650));
     BOOST_TEST(held.held());
-    BOOST_TEST(on.run(on.locker->purge()).empty());
-    BOOST_TEST(on.run(held.is_locked()));
-    BOOST_TEST(!on.locker->held_locks().at(0).valid_for.has_value());
-    on.run(held.release(on_failure::raise));
-    on.check_clean();
+    BOOST_TEST(env.run(env.locker->purge()).empty());
+    BOOST_TEST(env.run(held.is_locked()));
+    BOOST_TEST(!env.locker->held_locks().at(0).valid_for.has_value());
+    env.run(held.release(on_failure::raise));
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_released_lock_that_was_taken_raises_once)
 {
-    virtual_fixture on;
-    auto held = on.acquire("k", {.ttl = 1s});
-    on.clock.skip(2s);
-    auto next = on.acquire("k");
-    COLOCK_THROWS(release_error, errc::not_held, on.run(held.release(on_failure::raise)));
-    BOOST_CHECK_NO_THROW(on.run(held.release(on_failure::raise)));
-    BOOST_TEST(on.run(next.is_locked()));
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 1s});
+    env.clock.skip(2s);
+    auto next = env.acquire("k");
+    COLOCK_THROWS(release_error, errc::not_held, env.run(held.release(on_failure::raise)));
+    BOOST_CHECK_NO_THROW(env.run(held.release(on_failure::raise)));
+    BOOST_TEST(env.run(next.is_locked()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -275,13 +275,13 @@ BOOST_AUTO_TEST_SUITE(verbs)
 BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
+        virtual_fixture env(kind);
         struct odd
         {
             int value;
         };
         const auto thrown = thrown_by<odd>([&] {
-            on.run(on.locker->with_lock("k", [](lock& held) -> asio::awaitable<void> {
+            env.run(env.locker->with_lock("k", [](lock& held) -> asio::awaitable<void> {
                 BOOST_TEST(held.held());
                 throw odd{42};
                 co_return;
@@ -289,150 +289,150 @@ BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
         });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST(thrown->value == 42);
-        COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, on.run(on.locker->with_lock("k", [] {
-            throw boost::system::system_error(asio::error::operation_aborted);
-        })));
-        on.check_clean();
+        COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted,
+            env.run(
+                env.locker->with_lock("k", [] { throw boost::system::system_error(asio::error::operation_aborted); })));
+        env.check_clean();
 
         std::exception_ptr failure;
-        on.locker->async_with_lock("k", [](lock&) { throw odd{7}; }, [&](std::exception_ptr out) { failure = out; });
-        on.ready();
+        env.locker->async_with_lock("k", [](lock&) { throw odd{7}; }, [&](std::exception_ptr out) { failure = out; });
+        env.ready();
         BOOST_TEST_REQUIRE((failure != nullptr));
         BOOST_TEST(thrown_by<odd>([&] { std::rethrow_exception(failure); })->value == 7);
-        on.check_clean();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(bodies_may_return_any_type)
 {
-    virtual_fixture on;
-    BOOST_TEST(on.run(on.locker->with_lock("k", [] { return 1; })) == 1);
-    BOOST_TEST(on.run(on.locker->with_lock("k", [](lock& held) { return held.key(); })) == "k");
-    BOOST_TEST(on.run(on.locker->with_lock("k", []() -> asio::awaitable<int> { co_return 2; })) == 2);
-    auto moved = on.run(on.locker->with_lock(
+    virtual_fixture env;
+    BOOST_TEST(env.run(env.locker->with_lock("k", [] { return 1; })) == 1);
+    BOOST_TEST(env.run(env.locker->with_lock("k", [](lock& held) { return held.key(); })) == "k");
+    BOOST_TEST(env.run(env.locker->with_lock("k", []() -> asio::awaitable<int> { co_return 2; })) == 2);
+    auto moved = env.run(env.locker->with_lock(
         "k", {.ttl = 1s}, [](lock&) -> asio::awaitable<std::unique_ptr<int>> { co_return std::make_unique<int>(3); }));
     BOOST_TEST(*moved == 3);
     int seen = 0;
-    on.locker->async_with_lock("k", [] { return 5; }, [&](std::exception_ptr, int value) { seen = value; });
+    env.locker->async_with_lock("k", [] { return 5; }, [&](std::exception_ptr, int value) { seen = value; });
     BOOST_TEST(seen == 0);
-    on.ready();
+    env.ready();
     BOOST_TEST(seen == 5);
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_nothing)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k");
+        virtual_fixture env(kind);
+        auto held = env.acquire("k");
         const auto policy =
             retry_policy::custom([](const retry_attempt&) -> retry_decision { throw std::domain_error("no"); });
         const auto thrown = thrown_by<std::domain_error>(
-            [&] { static_cast<void>(on.run(on.locker->acquire("k", {.retry = policy}))); });
+            [&] { static_cast<void>(env.run(env.locker->acquire("k", {.retry = policy}))); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST(std::string(thrown->what()) == "no");
         error_code code;
-        on.locker->async_acquire("k", {.retry = policy}, [&](error_code failed, lock) { code = failed; });
-        on.ready();
+        env.locker->async_acquire("k", {.retry = policy}, [&](error_code failed, lock) { code = failed; });
+        env.ready();
         BOOST_TEST((code == errc::invalid_retry));
-        on.run(held.release());
-        on.wind_down();
-        on.check_clean();
+        env.run(held.release());
+        env.wind_down();
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_delay_that_overflows_is_a_very_long_one)
 {
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     for (const auto& policy : {retry_policy::fixed(lease_clock::duration::max()),
              retry_policy::exponential(1000h, 1e300, lease_clock::duration::max()),
              retry_policy::custom([](const retry_attempt&) { return std::chrono::hours::max(); })})
     {
-        on.script->next(operation::create, step::fail(errc::unavailable));
-        on.script->always(operation::wait, step::hold());
+        env.script->next(operation::create, step::fail(errc::unavailable));
+        env.script->always(operation::wait, step::hold());
         asio::cancellation_signal cancel;
         error_code code;
-        on.locker->async_acquire("k", {.retry = policy},
+        env.locker->async_acquire("k", {.retry = policy},
             asio::bind_cancellation_slot(cancel.slot(), [&](error_code failed, lock) { code = failed; }));
-        on.ready();
-        on.script->reset();
-        on.advance(1h);
+        env.ready();
+        env.script->reset();
+        env.advance(1h);
         BOOST_TEST(!code);
         cancel.emit(asio::cancellation_type::terminal);
-        on.ready();
+        env.ready();
         BOOST_TEST((code == asio::error::operation_aborted));
     }
-    on.check_clean();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(a_policy_that_ends_while_busy_throws_retry_exhausted)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        virtual_fixture on(kind);
-        auto held = on.acquire("k", {.ttl = 0ms});
+        virtual_fixture env(kind);
+        auto held = env.acquire("k", {.ttl = 0ms});
         const auto never = thrown_by<retry_error>(
-            [&] { static_cast<void>(on.run(on.locker->acquire("k", {.retry = retry_policy::never()}))); });
+            [&] { static_cast<void>(env.run(env.locker->acquire("k", {.retry = retry_policy::never()}))); });
         BOOST_TEST_REQUIRE(never.has_value());
         BOOST_TEST((never->code() == errc::retry_exhausted));
         BOOST_TEST(never->attempts() == 1U);
         BOOST_TEST(never->key() == "k");
 
-        auto thrice = on.start(on.locker->acquire("k", {.retry = retry_policy::fixed(1min).jitter(0).times(2)}));
-        on.advance_by_steps(119s, 1s);
+        auto thrice = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(1min).jitter(0).times(2)}));
+        env.advance_by_steps(119s, 1s);
         BOOST_TEST(!thrice.done());
-        on.advance_by_steps(3s, 1s);
-        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(thrice.get(on.io())); });
+        env.advance_by_steps(3s, 1s);
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(thrice.get(env.io())); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST(thrown->attempts() == 3U);
         BOOST_TEST((thrown->elapsed() >= 2min));
 
-        auto timed = on.start(on.locker->acquire("k", {.retry = retry_policy::forever().total_time(1min)}));
-        on.advance_by_steps(59s, 1s);
+        auto timed = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(1min)}));
+        env.advance_by_steps(59s, 1s);
         BOOST_TEST(!timed.done());
-        on.advance_by_steps(2s, 1s);
-        COLOCK_THROWS(retry_error, errc::retry_exhausted, timed.get(on.io()));
-        on.run(held.release());
-        on.check_clean();
+        env.advance_by_steps(2s, 1s);
+        COLOCK_THROWS(retry_error, errc::retry_exhausted, timed.get(env.io()));
+        env.run(held.release());
+        env.check_clean();
     }
 }
 
 BOOST_AUTO_TEST_CASE(the_lockers_policy_is_the_default_and_each_call_may_override_it)
 {
-    virtual_fixture on(backend_kind::memory, {.retry = retry_policy::never()});
-    auto held = on.acquire("k");
-    COLOCK_THROWS(retry_error, errc::retry_exhausted, on.run(on.locker->acquire("k")));
-    auto waiting = on.start(on.locker->acquire("k", {.retry = retry_policy::forever()}));
-    on.ready();
+    virtual_fixture env(backend_kind::memory, {.retry = retry_policy::never()});
+    auto held = env.acquire("k");
+    COLOCK_THROWS(retry_error, errc::retry_exhausted, env.run(env.locker->acquire("k")));
+    auto waiting = env.start(env.locker->acquire("k", {.retry = retry_policy::forever()}));
+    env.ready();
     BOOST_TEST(!waiting.done());
-    on.run(held.release());
-    BOOST_TEST(waiting.get(on.io()).held());
+    env.run(held.release());
+    BOOST_TEST(waiting.get(env.io()).held());
 }
 
 BOOST_AUTO_TEST_CASE(list_purge_and_break_work)
 {
-    virtual_fixture on;
-    auto a = on.acquire("list:a", {.ttl = 1s, .owner = "one"});
-    auto b = on.acquire("list:b", {.ttl = 1h, .owner = "two"});
-    auto c = on.acquire("c", {.ttl = 0ms});
-    BOOST_TEST(on.run(on.locker->list()).size() == 3U);
-    BOOST_TEST(on.run(on.locker->list({.key_prefix = "list:"})).size() == 2U);
-    BOOST_TEST(on.run(on.locker->list({.owner = "two"})).at(0).key == "list:b");
-    BOOST_TEST(on.run(on.locker->is_locked("list:a")));
-    on.clock.skip(2s);
-    BOOST_TEST(!on.run(on.locker->is_locked("list:a")));
-    const auto purged = on.run(on.locker->purge());
+    virtual_fixture env;
+    auto a = env.acquire("list:a", {.ttl = 1s, .owner = "one"});
+    auto b = env.acquire("list:b", {.ttl = 1h, .owner = "two"});
+    auto c = env.acquire("c", {.ttl = 0ms});
+    BOOST_TEST(env.run(env.locker->list()).size() == 3U);
+    BOOST_TEST(env.run(env.locker->list({.key_prefix = "list:"})).size() == 2U);
+    BOOST_TEST(env.run(env.locker->list({.owner = "two"})).at(0).key == "list:b");
+    BOOST_TEST(env.run(env.locker->is_locked("list:a")));
+    env.clock.skip(2s);
+    BOOST_TEST(!env.run(env.locker->is_locked("list:a")));
+    const auto purged = env.run(env.locker->purge());
     BOOST_TEST_REQUIRE(purged.size() == 1U);
     BOOST_TEST(purged[0].key == "list:a");
-    auto lost = on.start(b.lost());
-    on.ready();
+    auto lost = env.start(b.lost());
+    env.ready();
     BOOST_TEST(!lost.done());
-    const auto broken = on.run(on.locker->break_lock("list:b"));
+    const auto broken = env.run(env.locker->break_lock("list:b"));
     BOOST_TEST_REQUIRE(broken.size() == 1U);
     BOOST_TEST(broken[0].owner == "two");
-    BOOST_TEST((lost.get(on.io()) == lost_reason::broken));
+    BOOST_TEST((lost.get(env.io()) == lost_reason::broken));
     BOOST_TEST(!b.held());
-    BOOST_TEST(on.locker->stats().lost(lost_reason::broken) == 1U);
-    BOOST_TEST(on.run(on.locker->break_lock("list:b")).empty());
+    BOOST_TEST(env.locker->stats().lost(lost_reason::broken) == 1U);
+    BOOST_TEST(env.run(env.locker->break_lock("list:b")).empty());
     BOOST_TEST(c.held());
 }
 

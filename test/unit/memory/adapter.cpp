@@ -26,7 +26,7 @@ struct sweep_fixture : memory_fixture
 {
     sweep_fixture() : memory_fixture({.sweep_interval = 5min, .sweep_batch = 10}) {}
     /// Runs an operation on an unrelated key.
-    void touch() { on.abandon(driver::exclusive("other")); }
+    void touch() { env.abandon(driver::exclusive("other")); }
 };
 
 } // namespace
@@ -148,17 +148,17 @@ BOOST_AUTO_TEST_CASE(each_operation_removes_one_batch)
 BOOST_AUTO_TEST_CASE(sweep_keeps_live_locks_and_locks_without_ttl)
 {
     const auto live = driver::exclusive("live", 1h), eternal = driver::exclusive("eternal", 0ms);
-    on.grant(live);
-    on.grant(eternal);
+    env.grant(live);
+    env.grant(eternal);
     const auto stale = make_stale(3);
     skip(5min);
     touch();
     BOOST_TEST(destroyed_count(stale) == 3);
-    on.check_held(live);
-    on.check_held(eternal);
+    env.check_held(live);
+    env.check_held(eternal);
     BOOST_TEST(live->losses.empty());
-    on.release_held(live);
-    on.release_held(eternal);
+    env.release_held(live);
+    env.release_held(eternal);
 }
 
 BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
     const auto add_live = [&](int count) {
         for (int i = 0; i < count; ++i) {
             live.push_back(driver::exclusive("live:" + std::to_string(live.size()), 24h));
-            on.backend().start_create(live.back(), [](create_outcome) {});
+            env.backend().start_create(live.back(), [](create_outcome) {});
         }
     };
     add_live(5000);
@@ -179,20 +179,20 @@ BOOST_AUTO_TEST_CASE(a_sweep_reaches_every_key_of_many)
         add_live(500);
     }
     BOOST_TEST(destroyed_count(stale) == 25);
-    BOOST_TEST(on.list().size() == live.size());
+    BOOST_TEST(env.list().size() == live.size());
 }
 
 BOOST_AUTO_TEST_CASE(sweep_grants_the_lock_to_the_next_waiter)
 {
     const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
-    on.grant(holder);
-    on.refuse(next);
+    env.grant(holder);
+    env.refuse(next);
     const auto next_woken = start_wait(next);
     skip(5min);
     touch();
     BOOST_TEST(*next_woken);
-    on.check_held(next);
-    on.release_held(next);
+    env.check_held(next);
+    env.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(key_of_the_operation_is_always_swept)
@@ -200,22 +200,22 @@ BOOST_AUTO_TEST_CASE(key_of_the_operation_is_always_swept)
     auto stale = driver::exclusive("k", ttl);
     const auto next = driver::exclusive("k");
     const auto watch = driver::watch(stale);
-    on.grant(stale);
+    env.grant(stale);
     skip(2 * ttl);
-    on.grant(next);
+    env.grant(next);
     // The claim is not notified, because the holder detects the expiry by its own deadline.
     BOOST_TEST(stale->losses.empty());
     stale.reset();
     BOOST_TEST(watch.expired());
-    on.release_held(next);
+    env.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(purge_returns_the_removed_locks_up_to_its_limit)
 {
     const auto live = driver::exclusive("live");
-    on.grant(live);
+    env.grant(live);
     const auto stale = make_stale(5);
-    const auto first = on.purge(2);
+    const auto first = env.purge(2);
     BOOST_TEST(first.size() == 2U);
     for (const auto& status : first) {
         BOOST_TEST(status.key.starts_with("stale:"));
@@ -223,11 +223,11 @@ BOOST_AUTO_TEST_CASE(purge_returns_the_removed_locks_up_to_its_limit)
         BOOST_TEST(status.remaining->count() == 0);
     }
     BOOST_TEST(destroyed_count(stale) == 2);
-    BOOST_TEST(on.purge().size() == 3U);
+    BOOST_TEST(env.purge().size() == 3U);
     BOOST_TEST(destroyed_count(stale) == 5);
-    BOOST_TEST(on.purge().empty());
-    on.check_held(live);
-    on.release_held(live);
+    BOOST_TEST(env.purge().empty());
+    env.check_held(live);
+    env.release_held(live);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

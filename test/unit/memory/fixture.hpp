@@ -23,7 +23,7 @@ inline constexpr auto ttl = 10s;
 
 struct memory_fixture : virtual_clock
 {
-    explicit memory_fixture(memory::options settings = {}) : on(io, memory::make_adapter(io.get_executor(), settings))
+    explicit memory_fixture(memory::options settings = {}) : env(io, memory::make_adapter(io.get_executor(), settings))
     {
     }
 
@@ -31,7 +31,7 @@ struct memory_fixture : virtual_clock
     std::shared_ptr<bool> start_wait(const claim_ptr& claim)
     {
         auto is_woken = std::make_shared<bool>(false);
-        on.backend().start_wait(claim, lease_clock::time_point::max(), [is_woken](woken) { *is_woken = true; });
+        env.backend().start_wait(claim, lease_clock::time_point::max(), [is_woken](woken) { *is_woken = true; });
         return is_woken;
     }
 
@@ -41,7 +41,7 @@ struct memory_fixture : virtual_clock
         std::vector<std::weak_ptr<const void>> watches;
         for (int i = 0; i < count; ++i) {
             const auto claim = driver::exclusive("stale:" + std::to_string(i), ttl);
-            on.grant(claim);
+            env.grant(claim);
             watches.push_back(driver::watch(claim));
         }
         skip(2 * ttl);
@@ -53,7 +53,7 @@ struct memory_fixture : virtual_clock
     }
 
     asio::io_context io;
-    driver on;
+    driver env;
 };
 
 } // namespace colock::testing

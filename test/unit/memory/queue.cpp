@@ -22,188 +22,188 @@ BOOST_FIXTURE_TEST_SUITE(memory_adapter_queue, memory_fixture)
 BOOST_AUTO_TEST_CASE(a_release_grants_to_the_front_directly)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k"), later = driver::exclusive("k");
-    const auto fence = on.grant(holder);
-    on.refuse(next);
-    on.refuse(later);
+    const auto fence = env.grant(holder);
+    env.refuse(next);
+    env.refuse(later);
     const auto next_woken = start_wait(next), later_woken = start_wait(later);
     BOOST_TEST(!*next_woken);
 
-    on.release_held(holder);
+    env.release_held(holder);
     BOOST_TEST(*next_woken);
     BOOST_TEST(!*later_woken);
     // The lock is held before the next create fetches the grant.
-    on.check_held(next);
-    on.refuse(driver::one_attempt("k"));
-    BOOST_TEST(on.grant(next) > fence);
-    on.release_held(next);
+    env.check_held(next);
+    env.refuse(driver::one_attempt("k"));
+    BOOST_TEST(env.grant(next) > fence);
+    env.release_held(next);
     BOOST_TEST(*later_woken);
-    on.release_held(later);
-    BOOST_TEST(on.list().empty());
+    env.release_held(later);
+    BOOST_TEST(env.list().empty());
 }
 
 BOOST_AUTO_TEST_CASE(ttl_of_a_direct_grant_starts_at_the_hand_over_and_again_at_its_create)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k", ttl);
-    on.grant(holder);
-    on.refuse(next);
+    env.grant(holder);
+    env.refuse(next);
     skip(1min);
-    on.release_held(holder);
+    env.release_held(holder);
     skip(ttl - 1s);
-    on.check_held(next);
-    const auto fence = on.inspect("k").at(0).fence;
-    BOOST_TEST(on.grant(next) == fence);
+    env.check_held(next);
+    const auto fence = env.inspect("k").at(0).fence;
+    BOOST_TEST(env.grant(next) == fence);
     skip(ttl - 1s);
-    on.check_held(next);
+    env.check_held(next);
     skip(1s);
-    on.check_not_held(next);
+    env.check_not_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(unfetched_grant_expires_after_its_ttl)
 {
     const auto holder = driver::exclusive("k"), dead = driver::exclusive("k", ttl), next = driver::exclusive("k");
-    on.grant(holder);
-    on.refuse(dead);
-    on.refuse(next);
-    on.release_held(holder);
-    const auto retry_after = on.refuse(next).retry_after;
+    env.grant(holder);
+    env.refuse(dead);
+    env.refuse(next);
+    env.release_held(holder);
+    const auto retry_after = env.refuse(next).retry_after;
     BOOST_TEST((retry_after > ttl - 1s && retry_after <= ttl));
     skip(retry_after);
-    on.grant(next);
+    env.grant(next);
     // The create is too late, so the claim queues again at the end.
-    on.refuse(dead);
-    on.abandon(dead);
-    on.release_held(next);
+    env.refuse(dead);
+    env.abandon(dead);
+    env.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(destroyed_claim_leaves_the_queue)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     auto dead = driver::exclusive("k");
-    on.grant(holder);
-    on.refuse(dead);
-    on.refuse(next);
+    env.grant(holder);
+    env.refuse(dead);
+    env.refuse(next);
     dead.reset();
-    on.release_held(holder);
-    on.grant(next);
-    on.release_held(next);
+    env.release_held(holder);
+    env.grant(next);
+    env.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(destroyed_claim_releases_its_unfetched_grant)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     auto dead = driver::exclusive("k", 0ms);
-    on.grant(holder);
-    on.refuse(dead);
-    on.refuse(next);
-    on.release_held(holder);
-    on.check_held(dead);
+    env.grant(holder);
+    env.refuse(dead);
+    env.refuse(next);
+    env.release_held(holder);
+    env.check_held(dead);
     const auto next_woken = start_wait(next);
     dead.reset();
     BOOST_TEST(*next_woken);
-    on.release_held(next);
-    BOOST_TEST(on.list().empty());
+    env.release_held(next);
+    BOOST_TEST(env.list().empty());
 }
 
 BOOST_AUTO_TEST_CASE(destroyed_exclusive_claim_unblocks_the_shared_claims_behind_it)
 {
     const auto reader = driver::shared("k"), next_reader = driver::shared("k");
     auto writer = driver::exclusive("k");
-    on.grant(reader);
-    on.refuse(writer);
-    on.refuse(next_reader);
+    env.grant(reader);
+    env.refuse(writer);
+    env.refuse(next_reader);
     const auto next_woken = start_wait(next_reader);
     writer.reset();
     BOOST_TEST(*next_woken);
-    on.grant(next_reader);
-    on.release_held(next_reader);
-    on.release_held(reader);
+    env.grant(next_reader);
+    env.release_held(next_reader);
+    env.release_held(reader);
 }
 
 BOOST_AUTO_TEST_CASE(all_shared_claims_at_the_front_are_granted)
 {
     const auto writer = driver::exclusive("k"), second_writer = driver::exclusive("k");
     const auto first = driver::shared("k"), second = driver::shared("k"), third = driver::shared("k");
-    on.grant(writer);
-    on.refuse(first);
-    on.refuse(second);
-    on.refuse(second_writer);
-    on.refuse(third);
-    on.release_held(writer);
-    on.check_held(first);
-    on.check_held(second);
-    on.check_not_held(second_writer);
-    on.check_not_held(third);
-    on.release_held(second);
-    on.check_not_held(second_writer);
-    on.release_held(first);
-    on.check_held(second_writer);
-    on.release_held(second_writer);
-    on.check_held(third);
-    on.release_held(third);
+    env.grant(writer);
+    env.refuse(first);
+    env.refuse(second);
+    env.refuse(second_writer);
+    env.refuse(third);
+    env.release_held(writer);
+    env.check_held(first);
+    env.check_held(second);
+    env.check_not_held(second_writer);
+    env.check_not_held(third);
+    env.release_held(second);
+    env.check_not_held(second_writer);
+    env.release_held(first);
+    env.check_held(second_writer);
+    env.release_held(second_writer);
+    env.check_held(third);
+    env.release_held(third);
 }
 
 BOOST_AUTO_TEST_CASE(semaphore_grants_up_to_its_limit)
 {
     const auto writer = driver::exclusive("k");
     const std::vector waiting{driver::shared("k", 2), driver::shared("k", 2), driver::shared("k", 2)};
-    on.grant(writer);
+    env.grant(writer);
     for (const auto& claim : waiting)
-        on.refuse(claim);
-    on.release_held(writer);
-    on.check_held(waiting[0]);
-    on.check_held(waiting[1]);
-    on.check_not_held(waiting[2]);
-    on.release_held(waiting[1]);
-    on.check_held(waiting[2]);
-    on.release_held(waiting[0]);
-    on.release_held(waiting[2]);
+        env.refuse(claim);
+    env.release_held(writer);
+    env.check_held(waiting[0]);
+    env.check_held(waiting[1]);
+    env.check_not_held(waiting[2]);
+    env.release_held(waiting[1]);
+    env.check_held(waiting[2]);
+    env.release_held(waiting[0]);
+    env.release_held(waiting[2]);
 }
 
 BOOST_AUTO_TEST_CASE(semaphore_claim_overtakes_claims_with_reached_limits)
 {
     const auto first = driver::shared("k", 1), small = driver::shared("k", 1), larger = driver::shared("k", 3);
     const auto writer = driver::exclusive("k"), behind = driver::shared("k", 4);
-    on.grant(first);
-    on.refuse(small);
+    env.grant(first);
+    env.refuse(small);
     // The larger limit is granted at once; the claim with the smaller limit still waits.
-    on.grant(larger);
-    on.check_not_held(small);
+    env.grant(larger);
+    env.check_not_held(small);
     const auto full = driver::shared("k", 2);
-    on.refuse(full);
+    env.refuse(full);
     const auto full_woken = start_wait(full), small_woken = start_wait(small);
-    on.release_held(larger);
+    env.release_held(larger);
     // The claim is queued behind the smaller limit, but receives the lock nevertheless.
     BOOST_TEST(*full_woken);
     BOOST_TEST(!*small_woken);
-    on.check_held(full);
+    env.check_held(full);
     // No claim overtakes an exclusive claim, whatever the limit.
-    on.refuse(writer);
-    on.refuse(behind);
-    on.release_held(first);
-    on.check_not_held(behind);
-    on.release_held(full);
-    on.check_held(small);
-    on.check_not_held(writer);
-    on.abandon(writer);
-    on.check_held(behind);
-    on.release_held(small);
-    on.release_held(behind);
-    BOOST_TEST(on.list().empty());
+    env.refuse(writer);
+    env.refuse(behind);
+    env.release_held(first);
+    env.check_not_held(behind);
+    env.release_held(full);
+    env.check_held(small);
+    env.check_not_held(writer);
+    env.abandon(writer);
+    env.check_held(behind);
+    env.release_held(small);
+    env.release_held(behind);
+    BOOST_TEST(env.list().empty());
 }
 
 BOOST_AUTO_TEST_CASE(expiry_wakes_no_waiter_and_the_next_operation_grants_to_the_front)
 {
     const auto holder = driver::exclusive("k", ttl), front = driver::exclusive("k"), behind = driver::exclusive("k");
-    on.grant(holder);
-    on.refuse(front);
-    on.refuse(behind);
+    env.grant(holder);
+    env.refuse(front);
+    env.refuse(behind);
     const auto front_woken = start_wait(front);
     skip(2 * ttl);
     BOOST_TEST(!*front_woken);
-    on.refuse(behind);
+    env.refuse(behind);
     BOOST_TEST(*front_woken);
-    on.release_held(front);
-    on.release_held(behind);
+    env.release_held(front);
+    env.release_held(behind);
 }
 
 BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_relevant_expiry)
@@ -212,51 +212,51 @@ BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_relevant_expiry)
         return actual > expected - 1s && actual <= expected;
     };
     const auto brief = driver::shared("k", 0, ttl), longer = driver::shared("k", 0, 3 * ttl);
-    on.grant(brief);
-    on.grant(longer);
-    BOOST_TEST(near(on.refuse(driver::one_attempt("k")).retry_after, 3 * ttl));
+    env.grant(brief);
+    env.grant(longer);
+    BOOST_TEST(near(env.refuse(driver::one_attempt("k")).retry_after, 3 * ttl));
     const claim_ptr semaphore =
         new plain_claim({.key = "k", .mode = lock_mode::shared, .max_holders = 2, .queues = false});
-    BOOST_TEST(near(on.refuse(semaphore).retry_after, ttl));
-    on.extend(longer, 0ms);
-    BOOST_TEST(on.refuse(driver::one_attempt("k")).retry_after.count() == 0);
-    on.release_held(brief);
-    on.release_held(longer);
+    BOOST_TEST(near(env.refuse(semaphore).retry_after, ttl));
+    env.extend(longer, 0ms);
+    BOOST_TEST(env.refuse(driver::one_attempt("k")).retry_after.count() == 0);
+    env.release_held(brief);
+    env.release_held(longer);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_of_a_claim_that_does_not_queue_ends_at_once)
 {
     const auto holder = driver::exclusive("k"), not_queued = driver::exclusive("k");
-    on.grant(holder);
+    env.grant(holder);
     BOOST_TEST(*start_wait(holder));
     BOOST_TEST(*start_wait(not_queued));
-    on.release_held(holder);
+    env.release_held(holder);
 }
 
 BOOST_AUTO_TEST_CASE(a_cancelled_wait_keeps_the_place)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
-    on.grant(holder);
-    on.refuse(next);
+    env.grant(holder);
+    env.refuse(next);
     const auto next_woken = start_wait(next);
-    on.backend().cancel_wait(*next);
+    env.backend().cancel_wait(*next);
     // A cancellation without a wait has no effect.
-    on.backend().cancel_wait(*next);
-    on.backend().cancel_wait(*holder);
-    on.release_held(holder);
+    env.backend().cancel_wait(*next);
+    env.backend().cancel_wait(*holder);
+    env.release_held(holder);
     BOOST_TEST(!*next_woken);
-    on.check_held(next);
-    on.release_held(next);
+    env.check_held(next);
+    env.release_held(next);
 }
 
 BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k"), last = driver::exclusive("k");
-    on.grant(holder);
-    on.refuse(next);
-    on.refuse(last);
+    env.grant(holder);
+    env.refuse(next);
+    env.refuse(last);
     std::vector<std::string> log;
-    auto& backend = on.backend();
+    auto& backend = env.backend();
     backend.start_wait(next, lease_clock::time_point::max(), [&](woken) {
         backend.start_create(next, [&](create_outcome created) {
             log.push_back(created.status == create_status::granted ? "granted" : "not granted");
@@ -264,32 +264,32 @@ BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
         });
     });
     backend.start_wait(last, lease_clock::time_point::max(), [&](woken) { log.push_back("last woken"); });
-    on.release_held(holder);
+    env.release_held(holder);
     const std::vector<std::string> expected{"granted", "last woken", "released"};
     BOOST_TEST(log == expected, boost::test_tools::per_element());
-    on.release_held(last);
+    env.release_held(last);
 }
 
 BOOST_AUTO_TEST_CASE(break_notifies_each_holder_and_grants_to_the_front)
 {
     const auto first = driver::shared("k"), second = driver::shared("k"), writer = driver::exclusive("k");
     const auto behind = driver::exclusive("k");
-    on.grant(first);
-    on.grant(second);
-    on.refuse(writer);
-    on.refuse(behind);
+    env.grant(first);
+    env.grant(second);
+    env.refuse(writer);
+    env.refuse(behind);
     const auto writer_woken = start_wait(writer);
-    BOOST_TEST(on.break_key("k").size() == 2U);
+    BOOST_TEST(env.break_key("k").size() == 2U);
     BOOST_TEST(first->losses == std::vector{lost_reason::broken}, boost::test_tools::per_element());
     BOOST_TEST(second->losses == std::vector{lost_reason::broken}, boost::test_tools::per_element());
     BOOST_TEST(writer->losses.empty());
     BOOST_TEST(*writer_woken);
     // A grant that has not been fetched is broken too. Its claim queues again with its next create.
-    BOOST_TEST(on.break_key("k").size() == 1U);
-    on.check_held(behind);
-    on.refuse(writer);
-    on.release_held(behind);
-    on.release_held(writer);
+    BOOST_TEST(env.break_key("k").size() == 1U);
+    env.check_held(behind);
+    env.refuse(writer);
+    env.release_held(behind);
+    env.release_held(writer);
 }
 
 BOOST_AUTO_TEST_CASE(destroying_the_adapter_destroys_waits_and_claims)

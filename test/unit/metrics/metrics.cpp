@@ -238,25 +238,25 @@ BOOST_AUTO_TEST_SUITE(metric_gauges)
 BOOST_AUTO_TEST_CASE(locks_of_all_lockers_are_added_up)
 {
     const auto counted = std::make_shared<metrics>();
-    virtual_fixture on(backend_kind::memory, {.observer = counted});
-    const colock::locker second(on.backend(), {.observer = counted});
-    auto first_held = on.acquire("a:1");
-    auto second_held = on.run(second.acquire("b:1"));
-    auto waiting = on.start(second.acquire("a:1"));
-    on.advance(2s);
-    const auto text = counted->text({*on.locker, second});
+    virtual_fixture env(backend_kind::memory, {.observer = counted});
+    const colock::locker second(env.backend(), {.observer = counted});
+    auto first_held = env.acquire("a:1");
+    auto second_held = env.run(second.acquire("b:1"));
+    auto waiting = env.start(second.acquire("a:1"));
+    env.advance(2s);
+    const auto text = counted->text({*env.locker, second});
     BOOST_TEST(value_of(text, "colock_held") == "2");
     BOOST_TEST(value_of(text, "colock_waiting") == "1");
     BOOST_TEST(value_of(text, "colock_settling") == "0");
     BOOST_TEST(value_of(counted->text({second}), "colock_held") == "1");
     BOOST_TEST(value_of(*counted, "colock_held").empty());
 
-    on.run(first_held.release());
-    auto granted = waiting.get(on.io());
-    on.advance(3s);
-    on.run(granted.release());
-    on.run(second_held.release());
-    const auto after = counted->text({*on.locker, second});
+    env.run(first_held.release());
+    auto granted = waiting.get(env.io());
+    env.advance(3s);
+    env.run(granted.release());
+    env.run(second_held.release());
+    const auto after = counted->text({*env.locker, second});
     BOOST_TEST(value_of(after, "colock_held") == "0");
     BOOST_TEST(value_of(after, R"(colock_releases_total{prefix="a"})") == "2");
     BOOST_TEST(value_of(after, R"(colock_waits_total{prefix="a"})") == "1");
@@ -269,15 +269,15 @@ BOOST_AUTO_TEST_CASE(locks_of_all_lockers_are_added_up)
 BOOST_AUTO_TEST_CASE(backend_is_up_while_all_adapters_of_its_name_can_be_reached)
 {
     const metrics counted;
-    virtual_fixture on(backend_kind::scripted);
+    virtual_fixture env(backend_kind::scripted);
     const virtual_fixture other(backend_kind::scripted);
-    const std::string sample = "colock_backend_up{backend=\"" + std::string(on.backend()->name()) + "\"}";
-    BOOST_TEST(value_of(counted.text({}, {on.backend(), other.backend(), nullptr}), sample) == "1");
-    on.script->notify_suspended(errc::unavailable);
-    BOOST_TEST(value_of(counted.text({}, {on.backend(), other.backend()}), sample) == "0");
-    BOOST_TEST(value_of(counted.text({}, {other.backend(), on.backend()}), sample) == "0");
-    on.script->notify_reconnected();
-    BOOST_TEST(value_of(counted.text({}, {on.backend(), other.backend()}), sample) == "1");
+    const std::string sample = "colock_backend_up{backend=\"" + std::string(env.backend()->name()) + "\"}";
+    BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend(), nullptr}), sample) == "1");
+    env.script->notify_suspended(errc::unavailable);
+    BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend()}), sample) == "0");
+    BOOST_TEST(value_of(counted.text({}, {other.backend(), env.backend()}), sample) == "0");
+    env.script->notify_reconnected();
+    BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend()}), sample) == "1");
     BOOST_TEST(counted.text().find("colock_backend_up") == std::string::npos);
 }
 

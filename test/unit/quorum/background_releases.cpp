@@ -13,29 +13,29 @@ BOOST_FIXTURE_TEST_SUITE(quorum_background_releases, unreleased_claims)
 BOOST_AUTO_TEST_CASE(claim_being_released_is_never_used_again)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->release_held(claim);
+    env->release_held(claim);
     // Only b is free. The claim on c is still being released, and a release that arrives after a second grant would
     // remove that grant.
     take(a);
-    on->refuse(claim);
+    env->refuse(claim);
     ready();
     BOOST_TEST(holder_counts() == "101");
     nodes[c]->deliver();
     ready();
     BOOST_TEST(holder_counts() == "100");
-    on->grant(claim);
+    env->grant(claim);
     ready();
     BOOST_TEST(holder_counts() == "111");
     BOOST_TEST(idle());
-    on->check_held(claim);
+    env->check_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(release_of_late_grant_cannot_remove_the_next_grant)
 {
-    locker locks(on->shared_backend(), {.minimum_validity = 9800ms});
+    locker locks(env->shared_backend(), {.minimum_validity = 9800ms});
     // The first grant comes too late and is released. The answer of c to this release comes only when the second grant
     // is held.
     for (const auto& node : nodes)
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(grants_of_a_minority_are_released_at_once)
 {
     take(a);
     take(b);
-    on->refuse(driver::exclusive("k", ttl));
+    env->refuse(driver::exclusive("k", ttl));
     ready();
     BOOST_TEST(holder_counts() == "110");
     BOOST_TEST(attempts(a) + attempts(b) == 0U);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(grant_after_refusal_is_released)
     take(a);
     take(b);
     nodes[c]->next(operation::create, step::hold());
-    on->refuse(driver::exclusive("k", ttl));
+    env->refuse(driver::exclusive("k", ttl));
     nodes[c]->deliver();
     ready();
     BOOST_TEST(attempts(c) == 1U);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(possible_grant_is_released)
 {
     nodes[a]->next(operation::create, step::lose_reply());
     nodes[b]->next(operation::create, step::hold_unknown());
-    const auto outcome = on->create(driver::exclusive("k", ttl));
+    const auto outcome = env->create(driver::exclusive("k", ttl));
     BOOST_TEST(outcome.status == create_status::failed);
     BOOST_TEST((outcome.error->code == errc::outcome_unknown));
     ready();
@@ -107,10 +107,10 @@ BOOST_AUTO_TEST_CASE(unsent_create_needs_no_release)
     disconnect(c);
     for (int i = 0; i < 10; ++i) {
         const auto claim = driver::exclusive("k", ttl);
-        on->grant(claim);
-        on->release_held(claim);
+        env->grant(claim);
+        env->release_held(claim);
     }
-    on->refuse([&] {
+    env->refuse([&] {
         take(a);
         return driver::exclusive("k", ttl);
     }());
@@ -124,13 +124,13 @@ BOOST_AUTO_TEST_CASE(unneeded_create_is_cancelled_on_its_node)
         nodes[c]->next(operation::create, step::hold());
         const auto claim = driver::exclusive("k", ttl);
         if (granted) {
-            on->grant(claim);
+            env->grant(claim);
             BOOST_TEST(nodes[c]->unwanted_count() == 0U);
-            on->release_held(claim);
+            env->release_held(claim);
         } else {
             take(a);
             take(b);
-            on->refuse(claim);
+            env->refuse(claim);
         }
         BOOST_TEST(nodes[c]->unwanted_count() == 1U);
         nodes[c]->deliver();
@@ -142,13 +142,13 @@ BOOST_AUTO_TEST_CASE(unneeded_create_is_cancelled_on_its_node)
 BOOST_AUTO_TEST_CASE(earlier_grant_is_released_after_failed_create)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     disconnect(c);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     reconnect(c);
-    on->release_held(claim);
+    env->release_held(claim);
     ready();
     BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
@@ -159,10 +159,10 @@ BOOST_AUTO_TEST_CASE(only_unanswered_claim_is_abandoned_as_in_doubt)
     nodes[b]->next(operation::create, step::fail(errc::unavailable));
     nodes[c]->next(operation::create, step::lose_reply());
     const auto claim = driver::exclusive("k", ttl);
-    BOOST_TEST(on->create(claim).status == create_status::failed);
+    BOOST_TEST(env->create(claim).status == create_status::failed);
     ready();
-    on->grant(claim);
-    on->release_held(claim);
+    env->grant(claim);
+    env->release_held(claim);
     ready();
     std::vector<bool> in_doubt;
     for (const auto& each : nodes[c]->calls()) {
@@ -189,10 +189,10 @@ BOOST_AUTO_TEST_CASE(release_is_retried_until_the_node_is_reachable)
 BOOST_AUTO_TEST_CASE(release_is_retried_after_any_failure)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::fail(errc::misconfigured_backend, "the disk is full"));
-    on->release_held(claim);
+    env->release_held(claim);
     pass(300ms);
     BOOST_TEST(holder_counts() == "000");
     BOOST_TEST(idle());
@@ -201,11 +201,11 @@ BOOST_AUTO_TEST_CASE(release_is_retried_after_any_failure)
 BOOST_AUTO_TEST_CASE(release_is_retried_until_the_extension_has_expired)
 {
     const auto claim = driver::exclusive("k", 1s);
-    on->grant(claim);
-    BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
+    env->grant(claim);
+    BOOST_TEST(env->extend(claim, 60s).status == extend_status::extended);
     ready();
     disconnect(c);
-    on->release_held(claim);
+    env->release_held(claim);
     pass(30s);
     BOOST_TEST(holder_counts() == "001");
     reconnect(c);
@@ -218,12 +218,12 @@ BOOST_AUTO_TEST_CASE(release_is_retried_until_the_extension_has_expired)
 BOOST_AUTO_TEST_CASE(unsent_shorter_extension_does_not_shorten_the_retries)
 {
     const auto claim = driver::exclusive("k", 1s);
-    on->grant(claim);
-    BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
+    env->grant(claim);
+    BOOST_TEST(env->extend(claim, 60s).status == extend_status::extended);
     ready();
     disconnect(c);
-    BOOST_TEST(on->extend(claim, 1s).status == extend_status::extended);
-    on->release_held(claim);
+    BOOST_TEST(env->extend(claim, 1s).status == extend_status::extended);
+    env->release_held(claim);
     pass(30s);
     BOOST_TEST(unproven() == 0U);
     reconnect(c);
@@ -234,12 +234,12 @@ BOOST_AUTO_TEST_CASE(unsent_shorter_extension_does_not_shorten_the_retries)
 BOOST_AUTO_TEST_CASE(possible_extension_counts_as_extended)
 {
     const auto claim = driver::exclusive("k", 1s);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     nodes[c]->next(operation::extend, step::lose_reply());
-    BOOST_TEST(on->extend(claim, 60s).status == extend_status::extended);
+    BOOST_TEST(env->extend(claim, 60s).status == extend_status::extended);
     disconnect(c);
-    on->release_held(claim);
+    env->release_held(claim);
     pass(30s);
     reconnect(c);
     pass(300ms);
@@ -263,12 +263,12 @@ BOOST_AUTO_TEST_CASE(many_unreleased_claims_cost_no_more_than_a_few)
     std::vector<claim_ptr> claims;
     for (std::size_t i = 0; i < claim_count; ++i) {
         claims.push_back(driver::exclusive(std::to_string(i), 60s));
-        on->grant(claims.back());
+        env->grant(claims.back());
     }
     ready();
     disconnect(c);
     for (const auto& each : claims)
-        on->release_held(each);
+        env->release_held(each);
     ready();
     nodes[c]->forget_calls();
     pass(10s);
@@ -287,11 +287,11 @@ BOOST_AUTO_TEST_CASE(claims_expiring_together_are_given_up_together)
     std::vector<claim_ptr> claims;
     for (std::size_t i = 0; i < claim_count; ++i) {
         claims.push_back(driver::exclusive(std::to_string(i), ttl));
-        on->grant(claims.back());
+        env->grant(claims.back());
     }
     disconnect(c);
     for (const auto& each : claims)
-        on->release_held(each);
+        env->release_held(each);
     pass(ttl + node_timeout);
     // Many claims are given up in each round.
     for (int steps = 0; steps < 6 && unproven() == 0; ++steps)
@@ -303,16 +303,16 @@ BOOST_AUTO_TEST_CASE(claims_expiring_together_are_given_up_together)
 BOOST_AUTO_TEST_CASE(queued_release_is_sent_once)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     nodes[c]->next(operation::extend, step::pass().delay(100ms));
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
     nodes[c]->next(operation::abandon, step::pass().delay(100ms));
-    on->release_held(claim);
+    env->release_held(claim);
     pass(150ms);
     BOOST_TEST(attempts(c) == 1U);
     // The fixture reports an error if this abandon is sent while the first is in flight.
-    BOOST_TEST(on->abandon(claim).status == release_status::not_held);
+    BOOST_TEST(env->abandon(claim).status == release_status::not_held);
     pass(100ms);
     BOOST_TEST(attempts(c) == 1U);
     BOOST_TEST(holder_counts() == "000");
@@ -322,29 +322,29 @@ BOOST_AUTO_TEST_CASE(queued_release_is_sent_once)
 BOOST_AUTO_TEST_CASE(release_without_majority_is_left_to_the_core)
 {
     const auto claim = driver::exclusive("k", 1min);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     disconnect(b);
     disconnect(c);
-    BOOST_TEST(on->release(claim).status == release_status::failed);
+    BOOST_TEST(env->release(claim).status == release_status::failed);
     pass(2s);
     BOOST_TEST(attempts(b) == 1U);
     BOOST_TEST(idle());
     reconnect(b);
     reconnect(c);
     // The use of the claim has ended nevertheless, so the nodes are not asked about it.
-    BOOST_TEST(on->extend(claim, 1min).status == extend_status::not_held);
-    const auto valid = on->valid(claim);
+    BOOST_TEST(env->extend(claim, 1min).status == extend_status::not_held);
+    const auto valid = env->valid(claim);
     BOOST_TEST(!valid.valid);
     BOOST_TEST(!valid.error);
     BOOST_TEST(holder_counts() == "011");
     // Another attempt has its own claims. The nodes keep the earlier claims for the next round, because a release of
     // them has just been tried.
-    on->refuse(claim);
+    env->refuse(claim);
     BOOST_TEST(attempts(b) == 1U);
     pass(300ms);
     BOOST_TEST(holder_counts() == "000");
-    on->grant(claim);
+    env->grant(claim);
     ready();
     BOOST_TEST(holder_counts() == "111");
     BOOST_TEST(idle());
@@ -356,8 +356,8 @@ BOOST_AUTO_TEST_CASE(unproven_claim_does_not_block_others)
     for (int i = 0; i < unproven_count; ++i) {
         nodes[c]->next(operation::create, step::hold_unknown());
         const auto claim = driver::exclusive("stubborn " + std::to_string(i), ttl);
-        on->grant(claim);
-        on->release_held(claim);
+        env->grant(claim);
+        env->release_held(claim);
     }
     leave_claim_on(c, ttl, "other");
     reconnect(c);
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(unproven_claim_does_not_block_others)
 
 BOOST_AUTO_TEST_CASE(core_retries_release_until_a_majority_is_reachable)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1min}));
     ready();
     disconnect(b);
@@ -396,8 +396,8 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_with_unreleased_claims)
     leave_claim_on(c, 1h);
     BOOST_TEST(!idle());
     const std::weak_ptr<adapter> watched = nodes[c];
-    auto backend = on->shared_backend();
-    on.reset();
+    auto backend = env->shared_backend();
+    env.reset();
     nodes.clear();
     context.reset();
     BOOST_TEST(!watched.expired());
@@ -408,18 +408,18 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_with_unreleased_claims)
 BOOST_AUTO_TEST_CASE(context_may_be_destroyed_while_a_release_is_queued)
 {
     auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     nodes[c]->next(operation::extend, step::hold());
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
     // Without b, the release cannot be decided before c has answered.
     disconnect(b);
-    on->backend().start_release(sent_now(claim), [](const release_outcome&) { BOOST_ERROR("was decided"); });
+    env->backend().start_release(sent_now(claim), [](const release_outcome&) { BOOST_ERROR("was decided"); });
     ready();
     const std::weak_ptr<adapter> watched = nodes[c];
     context.reset();
     claim.reset();
-    on.reset();
+    env.reset();
     nodes.clear();
     BOOST_TEST(watched.expired());
 }
@@ -428,13 +428,13 @@ BOOST_FIXTURE_TEST_CASE(no_unreleased_claim_is_stored_after_context_shutdown, no
 {
     const std::weak_ptr<adapter> watched = nodes[c];
     auto claim = driver::exclusive("k", 1h);
-    on->grant(claim);
+    env->grant(claim);
     disconnect(c);
     context.reset();
-    on->backend().start_release(sent_now(claim), [](const release_outcome&) {});
+    env->backend().start_release(sent_now(claim), [](const release_outcome&) {});
     BOOST_TEST(nodes[c]->count(operation::abandon) > 0U);
     claim.reset();
-    on.reset();
+    env.reset();
     nodes.clear();
     BOOST_TEST(watched.expired());
 }

@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(close_releases_claims_on_reachable_nodes)
 {
     leave_claim_on(c);
     reconnect(c);
-    auto closing = start(io(), on->backend().close(1s));
+    auto closing = start(io(), env->backend().close(1s));
     ready();
     // The release is tried immediately and not in the next round.
     BOOST_TEST(closing.done());
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(close_gives_up_remaining_claims_and_counts_them)
     leave_claim_on(c, 1h);
     reconnect(c);
     leave_claim_on(c, 1h, "another");
-    auto closing = start(io(), on->backend().close(1min));
+    auto closing = start(io(), env->backend().close(1min));
     ready();
     BOOST_TEST(!closing.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
@@ -52,10 +52,10 @@ BOOST_AUTO_TEST_CASE(close_gives_up_remaining_claims_and_counts_them)
 BOOST_AUTO_TEST_CASE(cancelled_close_ends_and_gives_nothing_up)
 {
     leave_claim_on(c, 1h);
-    auto closing = start(io(), on->backend().close(1min));
+    auto closing = start(io(), env->backend().close(1min));
     ready();
     BOOST_TEST(!closing.done());
-    on->backend().cancel_close();
+    env->backend().cancel_close();
     ready();
     BOOST_TEST(closing.done());
     BOOST_TEST(nodes[c]->cancelled_closes == 1);
@@ -69,11 +69,11 @@ BOOST_AUTO_TEST_CASE(cancelled_close_ends_and_gives_nothing_up)
 BOOST_AUTO_TEST_CASE(close_waits_for_release_in_flight)
 {
     const auto claim = driver::exclusive("k", 1h);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->release_held(claim);
-    auto closing = start(io(), on->backend().close(1min));
+    env->release_held(claim);
+    auto closing = start(io(), env->backend().close(1min));
     ready();
     BOOST_TEST(!closing.done());
     nodes[c]->deliver();
@@ -86,11 +86,11 @@ BOOST_AUTO_TEST_CASE(close_waits_for_release_in_flight)
 BOOST_AUTO_TEST_CASE(release_failed_after_close_is_not_retried)
 {
     const auto claim = driver::exclusive("k", 1h);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->release_held(claim);
-    auto closing = start(io(), on->backend().close(100ms));
+    env->release_held(claim);
+    auto closing = start(io(), env->backend().close(100ms));
     pass(150ms);
     BOOST_TEST(closing.done());
     BOOST_TEST(unproven() == 0U);
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(release_failed_after_close_is_not_retried)
 
 BOOST_AUTO_TEST_CASE(shutdown_reports_claims_still_held_by_a_node)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
     ready();
     disconnect(c);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_claims_still_held_by_a_node)
 
 BOOST_AUTO_TEST_CASE(shutdown_with_all_nodes_is_clean)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
     const auto outcome = run_coro(io(), locks.shutdown(10s));
     BOOST_TEST(outcome.clean());
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
     // mutex twice, this test would block forever.
     std::atomic<bool> over{false};
     std::thread other([&] { over.wait(false); });
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     static_cast<void>(run_coro(io(), locks.shutdown(10s)));
     static_cast<void>(run_coro(io(), locks.shutdown(10s)));
     over = true;
@@ -146,11 +146,11 @@ BOOST_AUTO_TEST_CASE(a_second_shutdown_ends_as_well)
 BOOST_AUTO_TEST_CASE(node_reconnected_during_close_is_cleaned_up)
 {
     // An earlier close has no effect on the later one.
-    auto first = start(io(), on->backend().close(50ms));
+    auto first = start(io(), env->backend().close(50ms));
     pass(100ms);
     BOOST_TEST(first.done());
     leave_claim_on(c, 1h);
-    auto closing = start(io(), on->backend().close(1min));
+    auto closing = start(io(), env->backend().close(1min));
     pass(200ms);
     BOOST_TEST(!closing.done());
     reconnect(c);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(close_waits_for_round_in_flight)
     nodes[c]->next(operation::abandon, step::hold());
     pass(300ms);
     BOOST_TEST(nodes[c]->held() == 1U);
-    auto closing = start(io(), on->backend().close(1min));
+    auto closing = start(io(), env->backend().close(1min));
     ready();
     BOOST_TEST(!closing.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(close_stops_waiting_for_unanswered_attempt_at_deadline)
         nodes[c]->next(operation::abandon, step::hold());
         if (began_before)
             pass(300ms);
-        auto closing = start(io(), on->backend().close(100ms));
+        auto closing = start(io(), env->backend().close(100ms));
         ready();
         BOOST_TEST(nodes[c]->held() == 1U);
         BOOST_TEST(!closing.done());
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(claim_left_unreleased_during_a_round_waits_for_the_next_rou
     leave_claim_on(c, 1h);
     reconnect(c);
     nodes[c]->next(operation::abandon, step::hold());
-    auto closing = start(io(), on->backend().close(1min));
+    auto closing = start(io(), env->backend().close(1min));
     ready();
     leave_claim_on(c, 1h, "other");
     reconnect(c);
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_close)
 {
     const auto watched = std::make_shared<int>();
     leave_claim_on(c, 1h);
-    on->backend().start_close(1min, [watched](closed) {});
+    env->backend().start_close(1min, [watched](closed) {});
     ready();
     context.reset();
     BOOST_TEST(watched.use_count() == 1);
@@ -230,8 +230,8 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_close)
 BOOST_AUTO_TEST_CASE(earlier_of_two_close_deadlines_applies)
 {
     leave_claim_on(c, 1h);
-    auto first = start(io(), on->backend().close(100ms));
-    auto second = start(io(), on->backend().close(1min));
+    auto first = start(io(), env->backend().close(100ms));
+    auto second = start(io(), env->backend().close(1min));
     pass(150ms);
     BOOST_TEST(first.done());
     BOOST_TEST(second.done());
@@ -243,14 +243,14 @@ BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
 {
     const auto time_left = [&] { return nodes[c]->calls().back().ttl; };
     leave_claim_on(c, 1h);
-    auto closing = start(io(), on->backend().close(1min));
+    auto closing = start(io(), env->backend().close(1min));
     pass(node_timeout + 50ms);
     BOOST_TEST(closing.done());
     BOOST_TEST((time_left() > 50s && time_left() <= 1min - node_timeout));
     // Next, the event loop is blocked until the deadline of the close has passed.
     reconnect(c);
     leave_claim_on(c, 1h, "other");
-    closing = start(io(), on->backend().close(100ms));
+    closing = start(io(), env->backend().close(100ms));
     ready();
     advance(io(), 1s);
     BOOST_TEST(closing.done());
@@ -262,10 +262,10 @@ BOOST_AUTO_TEST_CASE(unreleased_claims_before_a_fork_belong_to_the_parent)
     leave_claim_on(c, 1h);
     const auto under_way = driver::exclusive("under way", 1h);
     reconnect(c);
-    on->grant(under_way);
+    env->grant(under_way);
     ready();
     nodes[c]->next(operation::abandon, step::hold());
-    on->release_held(under_way);
+    env->release_held(under_way);
     io().notify_fork(asio::execution_context::fork_prepare);
     ++colock::detail::generation;
     io().notify_fork(asio::execution_context::fork_child);
@@ -281,16 +281,16 @@ BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, nodes_at_once)
 {
     const auto leave_on_c = [&] {
         const auto claim = sent_now(driver::exclusive("k", 1h));
-        on->backend().start_create(claim, [](const create_outcome&) {});
+        env->backend().start_create(claim, [](const create_outcome&) {});
         disconnect(c);
-        on->backend().start_release(claim, [](const release_outcome&) {});
+        env->backend().start_release(claim, [](const release_outcome&) {});
     };
     leave_on_c();
     // This timer is due before that of the next attempt, and both complete in the same iteration of the event loop.
     lease_timer before(io(), 200ms);
     before.async_wait([&](const error_code&) {
         reconnect(c);
-        on->backend().start_close(1min, [](closed) {});
+        env->backend().start_close(1min, [](closed) {});
         BOOST_TEST(holder_counts() == "000");
         leave_on_c();
         nodes[c]->forget_calls();

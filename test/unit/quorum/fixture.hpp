@@ -35,7 +35,7 @@ struct three_nodes : virtual_clock
     std::optional<asio::io_context> context{std::in_place};
     std::vector<std::shared_ptr<adapter>> stores;
     std::vector<std::shared_ptr<scripted_adapter>> nodes;
-    std::optional<driver> on;
+    std::optional<driver> env;
 
     explicit three_nodes(timing when = timing::posted)
     {
@@ -43,8 +43,8 @@ struct three_nodes : virtual_clock
             stores.push_back(memory::make_adapter(io().get_executor()));
             nodes.push_back(std::make_shared<scripted_adapter>(stores.back(), when));
         }
-        on.emplace(io(), quorum::make_adapter(io().get_executor(), {nodes.begin(), nodes.end()},
-                             {.name = "quorum", .operation_timeout = node_timeout, .poll_interval = 250ms}));
+        env.emplace(io(), quorum::make_adapter(io().get_executor(), {nodes.begin(), nodes.end()},
+                              {.name = "quorum", .operation_timeout = node_timeout, .poll_interval = 250ms}));
     }
 
     ~three_nodes()
@@ -97,7 +97,7 @@ struct three_nodes : virtual_clock
         io().restart();
         return none_left;
     }
-    [[nodiscard]] std::uint64_t unproven() const { return on->backend().unproven(); }
+    [[nodiscard]] std::uint64_t unproven() const { return env->backend().unproven(); }
 };
 
 /// Claims whose release could not reach a node.
@@ -107,10 +107,10 @@ struct unreleased_claims : three_nodes
     void leave_claim_on(std::size_t node, std::chrono::milliseconds claim_ttl = ttl, const std::string& key = "k")
     {
         const auto claim = driver::exclusive(key, claim_ttl);
-        on->grant(claim);
+        env->grant(claim);
         ready();
         disconnect(node);
-        on->release_held(claim);
+        env->release_held(claim);
         ready();
     }
     [[nodiscard]] std::size_t attempts(std::size_t node) const { return nodes[node]->count(operation::abandon); }

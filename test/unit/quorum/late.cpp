@@ -15,13 +15,13 @@ struct late_requests : three_nodes
 {
     void extend(const claim_ptr& claim, std::chrono::milliseconds by)
     {
-        BOOST_TEST(on->extend(claim, by).status == extend_status::extended);
+        BOOST_TEST(env->extend(claim, by).status == extend_status::extended);
         ready();
     }
     plain_claim_ptr grant_claim()
     {
         auto claim = driver::exclusive("k", ttl);
-        on->grant(claim);
+        env->grant(claim);
         ready();
         BOOST_TEST((claim->late_ttl() == never));
         return claim;
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(late_shorter_extension_bounds_a_majority_with_its_node)
 
 BOOST_AUTO_TEST_CASE(lease_ends_before_late_requests_can_break_the_majority)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
     ready();
     nodes[c]->next(operation::extend, step::hold_unknown());
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(lease_ends_before_late_requests_can_break_the_majority)
     nodes[c]->deliver();
     pass(1500ms);
     BOOST_TEST(!held.held());
-    locker others(on->shared_backend());
+    locker others(env->shared_backend());
     reconnect(a);
     BOOST_TEST(run_coro(io(), others.try_acquire("k")).has_value());
 }
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(extension_is_not_bounded_if_its_majority_has_no_late_reques
     nodes[c]->deliver();
     pass(30s);
     BOOST_TEST(holder_counts() == "110");
-    on->check_held(claim);
+    env->check_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(smallest_late_ttl_of_the_majority_applies)
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(smallest_late_ttl_of_the_majority_applies)
     BOOST_TEST((claim->late_ttl() == 2s));
     // A failed extension changes nothing.
     disconnect(c);
-    BOOST_TEST(on->extend(claim, 60s).status == extend_status::failed);
+    BOOST_TEST(env->extend(claim, 60s).status == extend_status::failed);
     BOOST_TEST((claim->late_ttl() == 2s));
 }
 
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(unanswered_create_bounds_an_extension)
 {
     const auto claim = driver::exclusive("k", ttl);
     nodes[c]->next(operation::create, step::lose_reply());
-    on->grant(claim);
+    env->grant(claim);
     ready();
     disconnect(a);
     extend(claim, 60s);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(refused_or_unsent_extension_bounds_nothing)
 
 BOOST_AUTO_TEST_CASE(unanswered_extension_bounds_the_next)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     auto held = run_coro(io(), locks.acquire("k", {.ttl = ttl}));
     ready();
     for (const auto& node : nodes)
@@ -149,13 +149,13 @@ BOOST_AUTO_TEST_CASE(new_round_has_no_late_requests)
 {
     const auto claim = driver::exclusive("k", ttl);
     claim->may_arrive_late(1s);
-    on->grant(claim);
+    env->grant(claim);
     BOOST_TEST((claim->late_ttl() == never));
 }
 
 BOOST_AUTO_TEST_CASE(late_requests_of_a_round_do_not_bound_the_next)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     for (const std::size_t each : {a, b})
         nodes[each]->next(operation::create, step::hold_unknown());
     auto acquiring = start(io(), locks.acquire("k", {.ttl = ttl, .retry = retry_policy::fixed(300ms).jitter(0)}));

@@ -27,12 +27,12 @@ BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
     for (const std::size_t one : {a, b, c}) {
         disconnect(one);
         const auto claim = driver::exclusive("k", ttl);
-        on->grant(claim);
-        on->refuse(driver::exclusive("k"));
-        BOOST_TEST(on->extend(claim, 20s).status == extend_status::extended);
-        on->check_held(claim);
-        BOOST_TEST(on->inspect("k").size() == 1U);
-        on->release_held(claim);
+        env->grant(claim);
+        env->refuse(driver::exclusive("k"));
+        BOOST_TEST(env->extend(claim, 20s).status == extend_status::extended);
+        env->check_held(claim);
+        BOOST_TEST(env->inspect("k").size() == 1U);
+        env->release_held(claim);
         reconnect(one);
         ready();
         BOOST_TEST(holder_counts() == "000");
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
 BOOST_AUTO_TEST_CASE(quorum_is_ready_when_a_majority_is)
 {
     const auto listener = std::make_shared<notes>();
-    on->backend().attach(listener);
+    env->backend().attach(listener);
     nodes[a]->notify_ready();
     BOOST_TEST(listener->readies == 0);
     nodes[c]->notify_ready();
@@ -55,8 +55,8 @@ BOOST_AUTO_TEST_CASE(quorum_is_ready_when_a_majority_is)
 BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
 {
     const auto listener = std::make_shared<notes>();
-    on->backend().attach(listener);
-    const locker locks(on->backend().shared_from_this(), {.observer = listener});
+    env->backend().attach(listener);
+    const locker locks(env->backend().shared_from_this(), {.observer = listener});
     for (const auto& each : nodes)
         each->notify_ready();
     auto held = run_coro(io(), locks.acquire("k", {.ttl = 1h}));
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
     BOOST_TEST(listener->risks == 1);
     nodes[b]->notify_reconnected();
     nodes[c]->notify_reconnected();
-    BOOST_TEST(!on->backend().trouble());
+    BOOST_TEST(!env->backend().trouble());
     nodes[b]->notify_suspended(errc::unavailable);
     BOOST_TEST(listener->suspensions == 2);
     BOOST_TEST(listener->risks == 2);
@@ -87,19 +87,19 @@ BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
 BOOST_AUTO_TEST_CASE(grant_of_one_node_is_not_a_lock)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     lose(a);
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
-    on->check_held(claim);
-    BOOST_TEST(on->inspect("k").size() == 1U);
-    BOOST_TEST(on->list().size() == 1U);
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
+    env->check_held(claim);
+    BOOST_TEST(env->inspect("k").size() == 1U);
+    BOOST_TEST(env->list().size() == 1U);
     lose(b);
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::not_held);
-    on->check_not_held(claim);
-    BOOST_TEST(on->inspect("k").empty());
-    BOOST_TEST(on->list().empty());
-    BOOST_TEST(on->break_key("k").empty());
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::not_held);
+    env->check_not_held(claim);
+    BOOST_TEST(env->inspect("k").empty());
+    BOOST_TEST(env->list().empty());
+    BOOST_TEST(env->break_key("k").empty());
     BOOST_TEST(holder_counts() == "000");
 }
 
@@ -111,13 +111,13 @@ BOOST_AUTO_TEST_CASE(node_with_many_holders_has_one_vote)
         stores[a]->start_create(readers.back(), [](const create_outcome&) {});
     }
     BOOST_TEST(holder_count(a) == 3U);
-    BOOST_TEST(on->inspect("k").empty());
-    BOOST_TEST(on->list().empty());
+    BOOST_TEST(env->inspect("k").empty());
+    BOOST_TEST(env->list().empty());
 }
 
 BOOST_AUTO_TEST_CASE(lock_of_a_minority_is_not_reported)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     take(b);
     BOOST_TEST(!run_coro(io(), locks.is_locked("k")));
     auto held = run_coro(io(), locks.try_acquire("k"));
@@ -133,14 +133,14 @@ BOOST_AUTO_TEST_CASE(adoption_on_two_of_three_nodes_succeeds)
 {
     for (const std::size_t one : {a, b, c}) {
         const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
-        on->grant(old);
+        env->grant(old);
         ready();
-        const auto ticket = on->backend().export_ticket(*old);
+        const auto ticket = env->backend().export_ticket(*old);
         disconnect(one);
-        on->take_over(ticket, next);
-        on->check_held(next);
-        on->check_not_held(old);
-        on->release_held(next);
+        env->take_over(ticket, next);
+        env->check_held(next);
+        env->check_not_held(old);
+        env->release_held(next);
         reconnect(one);
         lose(one);
     }
@@ -152,11 +152,11 @@ BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
     for (const auto& late : {step::hold_unknown(), step::hold()}) {
         const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
         nodes[c]->next(operation::create, late);
-        on->grant(old);
+        env->grant(old);
         ready();
-        on->take_over(on->backend().export_ticket(*old), next);
+        env->take_over(env->backend().export_ticket(*old), next);
         ready();
-        on->release_held(next);
+        env->release_held(next);
         ready();
         BOOST_TEST(holder_counts() == "000");
         nodes[c]->deliver();
@@ -169,21 +169,21 @@ BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
 BOOST_AUTO_TEST_CASE(partial_adoption_counts_in_the_next_attempt)
 {
     const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
-    on->grant(old);
+    env->grant(old);
     ready();
-    const auto ticket = on->backend().export_ticket(*old);
+    const auto ticket = env->backend().export_ticket(*old);
     for (const std::size_t each : {a, b, c})
         disconnect(each);
-    BOOST_TEST(code_of(on->adopt(ticket, next).error) == errc::unavailable);
+    BOOST_TEST(code_of(env->adopt(ticket, next).error) == errc::unavailable);
     reconnect(a);
-    BOOST_TEST(code_of(on->adopt(ticket, next).error) == errc::outcome_unknown);
+    BOOST_TEST(code_of(env->adopt(ticket, next).error) == errc::outcome_unknown);
     ready();
     reconnect(b);
     lose(c);
-    on->take_over(ticket, next);
+    env->take_over(ticket, next);
     reconnect(c);
-    on->check_held(next);
-    on->release_held(next);
+    env->check_held(next);
+    env->release_held(next);
     ready();
     BOOST_TEST(holder_counts() == "000");
 }
@@ -191,52 +191,52 @@ BOOST_AUTO_TEST_CASE(partial_adoption_counts_in_the_next_attempt)
 BOOST_AUTO_TEST_CASE(adoption_refused_by_a_majority_is_released)
 {
     const auto old = driver::exclusive("k", ttl), next = driver::exclusive("k", ttl);
-    on->grant(old);
+    env->grant(old);
     ready();
-    const auto ticket = on->backend().export_ticket(*old);
+    const auto ticket = env->backend().export_ticket(*old);
     lose(b);
     lose(c);
-    BOOST_TEST(on->adopt(ticket, next).status == create_status::busy);
+    BOOST_TEST(env->adopt(ticket, next).status == create_status::busy);
     ready();
     BOOST_TEST(holder_counts() == "000");
     for (const auto& other : {ticket.substr(1), ticket + "0:", ticket.substr(0, ticket.size() / 2), std::string("1:x")})
-        BOOST_TEST(on->adopt(other, driver::exclusive("k")).status == create_status::busy);
+        BOOST_TEST(env->adopt(other, driver::exclusive("k")).status == create_status::busy);
 }
 
 BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     lose(a);
     disconnect(b);
     // One node says yes, one says no.
-    const auto extended = on->extend(claim, ttl);
+    const auto extended = env->extend(claim, ttl);
     BOOST_TEST(extended.status == extend_status::failed);
     BOOST_TEST(code_of(extended.error) == errc::unavailable);
-    const auto valid = on->valid(claim);
+    const auto valid = env->valid(claim);
     BOOST_TEST(!valid.valid);
     BOOST_TEST(code_of(valid.error) == errc::unavailable);
     disconnect(c);
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::failed);
-    BOOST_TEST(code_of(on->valid(claim).error) == errc::unavailable);
-    BOOST_CHECK_THROW(on->inspect("k"), std::runtime_error);
-    const auto released = on->release(claim);
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::failed);
+    BOOST_TEST(code_of(env->valid(claim).error) == errc::unavailable);
+    BOOST_CHECK_THROW(env->inspect("k"), std::runtime_error);
+    const auto released = env->release(claim);
     BOOST_TEST(released.status == release_status::failed);
     BOOST_TEST(code_of(released.error) == errc::unavailable);
     reconnect(b);
     reconnect(c);
-    on->release_held(claim);
+    env->release_held(claim);
     BOOST_TEST(holder_counts() == "000");
 }
 
 BOOST_AUTO_TEST_CASE(unanswered_extension_reports_outcome_unknown)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     nodes[a]->next(operation::extend, step::lose_reply());
     nodes[b]->next(operation::extend, step::fail(errc::unavailable));
-    const auto extended = on->extend(claim, ttl);
+    const auto extended = env->extend(claim, ttl);
     BOOST_TEST(extended.status == extend_status::failed);
     BOOST_TEST(code_of(extended.error) == errc::outcome_unknown);
 }
@@ -246,17 +246,17 @@ BOOST_AUTO_TEST_CASE(busy_needs_answers_of_a_majority)
     take(c);
     disconnect(a);
     disconnect(b);
-    const auto unreachable = on->create(driver::exclusive("k", ttl));
+    const auto unreachable = env->create(driver::exclusive("k", ttl));
     BOOST_TEST(unreachable.status == create_status::failed);
     BOOST_TEST(code_of(unreachable.error) == errc::unavailable);
     BOOST_TEST(unreachable.error->detail == "2 of 3 masters failed: away");
     reconnect(b);
-    const auto found = on->refuse(driver::exclusive("k", ttl));
+    const auto found = env->refuse(driver::exclusive("k", ttl));
     BOOST_TEST((found.retry_after > 0ms && found.retry_after <= 375ms));
     ready();
     BOOST_TEST(holder_counts() == "001");
     reconnect(a);
-    on->grant(driver::exclusive("k", ttl));
+    env->grant(driver::exclusive("k", ttl));
 }
 
 BOOST_AUTO_TEST_CASE(busy_waits_for_the_answer_that_makes_it_certain)
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(busy_waits_for_the_answer_that_makes_it_certain)
     disconnect(b);
     nodes[c]->next(operation::create, step::hold());
     const auto claim = sent_now(driver::exclusive("k", ttl));
-    auto outcome = start(io(), on->backend().create(claim));
+    auto outcome = start(io(), env->backend().create(claim));
     ready();
     BOOST_TEST(!outcome.done());
     nodes[c]->deliver();
@@ -276,11 +276,11 @@ BOOST_AUTO_TEST_CASE(refusal_of_a_majority_is_reported)
 {
     nodes[a]->next(operation::create, step::fail(errc::access_denied, "denied"));
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
-    on->release_held(claim);
+    env->grant(claim);
+    env->release_held(claim);
     for (const std::size_t each : {a, b})
         nodes[each]->next(operation::create, step::fail(errc::access_denied, "denied"));
-    const auto refused = on->create(driver::exclusive("k", ttl));
+    const auto refused = env->create(driver::exclusive("k", ttl));
     BOOST_TEST(refused.status == create_status::failed);
     BOOST_TEST(code_of(refused.error) == errc::access_denied);
     ready();
@@ -290,16 +290,16 @@ BOOST_AUTO_TEST_CASE(refusal_of_a_majority_is_reported)
 BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
 {
     auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     lose(a);
-    on->release_held(claim);
+    env->release_held(claim);
     claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     lose(a);
     lose(b);
-    BOOST_TEST(on->release(claim).status == release_status::not_held);
+    BOOST_TEST(env->release(claim).status == release_status::not_held);
     ready();
     BOOST_TEST(holder_counts() == "000");
 }
@@ -307,35 +307,35 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
 BOOST_AUTO_TEST_CASE(released_claim_is_not_held)
 {
     const auto claim = driver::exclusive("k", ttl);
-    BOOST_TEST(on->release(claim).status == release_status::not_held);
-    on->grant(claim);
-    on->release_held(claim);
+    BOOST_TEST(env->release(claim).status == release_status::not_held);
+    env->grant(claim);
+    env->release_held(claim);
     ready();
     for (const auto& node : nodes)
         node->forget_calls();
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::not_held);
-    on->check_not_held(claim);
-    BOOST_TEST(on->release(claim).status == release_status::not_held);
-    BOOST_TEST(on->abandon(claim).status == release_status::not_held);
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::not_held);
+    env->check_not_held(claim);
+    BOOST_TEST(env->release(claim).status == release_status::not_held);
+    BOOST_TEST(env->abandon(claim).status == release_status::not_held);
     BOOST_TEST(nodes[a]->calls().size() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_refused)
 {
-    locker locks(on->shared_backend());
+    locker locks(env->shared_backend());
     COLOCK_THROWS(validation_error, errc::unsupported, run_coro(io(), locks.acquire("k", {.ttl = 0ms})));
 }
 
 BOOST_AUTO_TEST_CASE(slow_node_has_one_request_in_flight)
 {
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     const auto extensions = [&] { return nodes[c]->count(operation::extend); };
     nodes[c]->next(operation::extend, step::hold());
     for (int i = 0; i < 3; ++i)
-        BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
-    on->check_held(claim);
+        BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
+    env->check_held(claim);
     BOOST_TEST(extensions() == 1U);
     BOOST_TEST(nodes[c]->count(operation::is_valid) == 0U);
     // Only the last of the waiting requests is sent.
@@ -346,9 +346,9 @@ BOOST_AUTO_TEST_CASE(slow_node_has_one_request_in_flight)
 
     // Without a, the majority needs c, which has not answered its earlier request.
     nodes[c]->next(operation::extend, step::hold());
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
     disconnect(a);
-    auto waiting = start(io(), on->backend().extend(sent_now(claim), ttl));
+    auto waiting = start(io(), env->backend().extend(sent_now(claim), ttl));
     ready();
     BOOST_TEST(!waiting.done());
     nodes[c]->deliver();
@@ -356,9 +356,9 @@ BOOST_AUTO_TEST_CASE(slow_node_has_one_request_in_flight)
 
     // A waiting request fails when another one replaces it.
     nodes[c]->next(operation::extend, step::hold());
-    auto under_way = start(io(), on->backend().extend(sent_now(claim), ttl));
-    auto replaced = start(io(), on->backend().extend(sent_now(claim), ttl));
-    auto last = start(io(), on->backend().extend(sent_now(claim), ttl));
+    auto under_way = start(io(), env->backend().extend(sent_now(claim), ttl));
+    auto replaced = start(io(), env->backend().extend(sent_now(claim), ttl));
+    auto last = start(io(), env->backend().extend(sent_now(claim), ttl));
     BOOST_TEST(replaced.get(io()).status == extend_status::failed);
     nodes[c]->deliver();
     BOOST_TEST(under_way.get(io()).status == extend_status::extended);
@@ -367,12 +367,12 @@ BOOST_AUTO_TEST_CASE(slow_node_has_one_request_in_flight)
     // A request that waits for an unanswered one ends when the lock is released.
     reconnect(a);
     nodes[c]->next(operation::is_valid, step::hold());
-    on->check_held(claim);
+    env->check_held(claim);
     disconnect(a);
-    auto superseded = start(io(), on->backend().extend(sent_now(claim), ttl));
+    auto superseded = start(io(), env->backend().extend(sent_now(claim), ttl));
     ready();
     BOOST_TEST(!superseded.done());
-    auto released = start(io(), on->backend().release(sent_now(claim)));
+    auto released = start(io(), env->backend().release(sent_now(claim)));
     BOOST_TEST(superseded.get(io()).status == extend_status::failed);
     nodes[c]->deliver();
     BOOST_TEST(released.get(io()).status == release_status::released);
@@ -399,11 +399,11 @@ BOOST_AUTO_TEST_CASE(node_without_grant_is_not_asked_again)
 {
     take(c);
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
-    BOOST_TEST(on->extend(claim, ttl).status == extend_status::extended);
-    on->check_held(claim);
-    on->release_held(claim);
+    BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
+    env->check_held(claim);
+    env->release_held(claim);
     ready();
     BOOST_TEST(nodes[c]->calls().size() == 1U);
     BOOST_TEST(holder_counts() == "001");

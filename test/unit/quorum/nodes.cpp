@@ -38,7 +38,7 @@ BOOST_FIXTURE_TEST_SUITE(quorum_nodes, three_nodes)
 BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
 {
     const auto log = std::make_shared<node_events>();
-    on->backend().attach(log);
+    env->backend().attach(log);
     nodes[b]->notify_unreachable(make_failure(errc::unavailable, "away"), "there");
     nodes[b]->notify_reconnected();
     nodes[c]->notify_warning("take care");
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
         "unreachable quorum there", "reconnected quorum", "warning quorum take care"};
     BOOST_TEST(log->events == expected, boost::test_tools::per_element());
     // The nodes may outlive the quorum.
-    on.reset();
+    env.reset();
     nodes[c]->notify_warning("nobody listens");
     BOOST_TEST(log->events.size() == 3U);
 }
@@ -56,17 +56,17 @@ BOOST_AUTO_TEST_CASE(quorum_is_in_trouble_when_a_majority_is)
     const auto report_unreachable = [&](std::size_t node, const char* why) {
         nodes[node]->notify_unreachable(make_failure(errc::unavailable, why), "there");
     };
-    BOOST_TEST(!on->backend().trouble());
+    BOOST_TEST(!env->backend().trouble());
     report_unreachable(b, "the second");
-    BOOST_TEST(!on->backend().trouble());
+    BOOST_TEST(!env->backend().trouble());
     report_unreachable(c, "the third");
-    BOOST_TEST_REQUIRE(on->backend().trouble());
-    BOOST_TEST(on->backend().trouble()->detail == "the second");
+    BOOST_TEST_REQUIRE(env->backend().trouble());
+    BOOST_TEST(env->backend().trouble()->detail == "the second");
     report_unreachable(a, "the first");
-    BOOST_TEST(on->backend().trouble()->detail == "the first");
+    BOOST_TEST(env->backend().trouble()->detail == "the first");
     nodes[a]->notify_reconnected();
     nodes[b]->notify_ready();
-    BOOST_TEST(!on->backend().trouble());
+    BOOST_TEST(!env->backend().trouble());
 }
 
 BOOST_AUTO_TEST_CASE(busy_reports_retry_time_and_holder)
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(busy_reports_retry_time_and_holder)
     for (const auto& row : rows) {
         nodes[a]->next(operation::create, step::busy(row.a, "somebody"));
         nodes[b]->next(operation::create, step::busy(row.b));
-        const auto outcome = on->refuse(driver::exclusive("k", ttl));
+        const auto outcome = env->refuse(driver::exclusive("k", ttl));
         BOOST_TEST((outcome.retry_after == row.expected));
         BOOST_TEST(outcome.holder == "somebody");
         ready();
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(retry_times_of_colliding_clients_differ)
         for (int i = 0; i < 10; ++i) {
             nodes[a]->next(operation::create, step::busy(retry_after));
             nodes[b]->next(operation::create, step::busy(retry_after));
-            const auto pause = on->refuse(driver::exclusive("k", ttl)).retry_after;
+            const auto pause = env->refuse(driver::exclusive("k", ttl)).retry_after;
             BOOST_TEST((pause >= 125ms && pause <= 375ms));
             pauses.insert(pause);
         }
@@ -112,18 +112,18 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
         return lease_clock::time_point{};
     };
     const auto claim = driver::exclusive("k", ttl);
-    on->grant(claim);
+    env->grant(claim);
     ready();
     BOOST_TEST((sent_of(operation::create) == claim->sent()));
     skip(1s);
-    on->extend(claim, ttl);
+    env->extend(claim, ttl);
     ready();
     BOOST_TEST((sent_of(operation::extend) >= sent_of(operation::create) + 1s));
     BOOST_TEST((sent_of(operation::extend) == claim->sent()));
     // This request waits in the queue and has the time at which it is sent.
     nodes[c]->next(operation::is_valid, step::pass().delay(100ms));
-    on->check_held(claim);
-    on->release_held(claim);
+    env->check_held(claim);
+    env->release_held(claim);
     pass(100ms);
     BOOST_TEST((sent_of(operation::abandon) > claim->sent()));
 }
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(each_node_knows_the_owner)
     const plain_claim_ptr claim(new plain_claim({.key = "k",
         .ttl = ttl,
         .owner = std::make_shared<const owner_data>(owner_data{.owner = "me", .comment = "for a test"})}));
-    on->grant(sent_now(claim));
+    env->grant(sent_now(claim));
     for (const std::size_t each : {a, b, c}) {
         ready();
         stores[each]->start_inspect("k", [](const list_outcome& listed) {
@@ -147,10 +147,10 @@ BOOST_AUTO_TEST_CASE(each_node_knows_the_owner)
 BOOST_AUTO_TEST_CASE(list_applies_the_filter)
 {
     const auto first = driver::exclusive("first", ttl), second = driver::exclusive("second", ttl);
-    on->grant(first);
-    on->grant(second);
+    env->grant(first);
+    env->grant(second);
     ready();
-    const auto found = on->list({.key_prefix = "sec"});
+    const auto found = env->list({.key_prefix = "sec"});
     BOOST_TEST_REQUIRE(found.size() == 1U);
     BOOST_TEST(found[0].key == "second");
 }
