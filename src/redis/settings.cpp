@@ -29,6 +29,11 @@ settings::settings(const options& given)
     remote::use_program_value(where.password, given.password, "password", "redis");
     if (!where.user.empty() && where.password.empty())
         refuse_options("a user is given without a password; a password alone is written :password@host");
+    if (where.master.empty() && !(sentinel_user.empty() && sentinel_password.empty()))
+        refuse_options("sentinel_user or sentinel_password is given, but the URL names no Sentinels; write "
+                       "redis+sentinel://, or leave it out");
+    if (!sentinel_user.empty() && sentinel_password.empty())
+        refuse_options("sentinel_user is given without sentinel_password; give both, or the password alone");
 
     check_range("operation_timeout", operation_timeout, milliseconds(10));
     check_range("connect_timeout", connect_timeout, milliseconds(10));

@@ -56,9 +56,9 @@ struct options
     std::string user{};
     /// Password. If the URL also contains a password, it must be the same.
     std::string password{};
-    /// User for the Sentinels, if they require authentication.
+    /// User for the Sentinels, if they require authentication. Needs `sentinel_password`, and a URL with Sentinels.
     std::string sentinel_user{};
-    /// Password for the Sentinels, if they require authentication.
+    /// Password for the Sentinels, if they require authentication. Needs a URL with Sentinels.
     std::string sentinel_password{};
     /// Used only with `rediss:`. The host to be verified is the host in the URL, or the host of the master that
     /// Sentinel reported.

@@ -100,7 +100,11 @@ BOOST_AUTO_TEST_CASE(options_are_checked)
     refuses({.max_clock_lead = -1ms});
     refuses({.max_clock_lead = 1h + 1ms});
     refuses({.url = "redis://secret@h"});
+    refuses({.sentinel_user = "secret", .sentinel_password = "secret"});
+    refuses({.sentinel_password = "secret"});
+    refuses({.url = "redis+sentinel://h/main", .sentinel_user = "secret"});
     for (const auto& settings : {redis::options{.prefix = "", .layout = redis::layout::plain},
+             redis::options{.url = "redis+sentinel://h/main", .sentinel_user = "u", .sentinel_password = "p"},
              redis::options{.prefix = "mine:", .idle_timeout = std::chrono::milliseconds::max()}})
         BOOST_TEST(redis::make_adapter(io.get_executor(), settings)->name() == "redis");
 }
