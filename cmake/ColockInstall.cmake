@@ -26,7 +26,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/colock-config-version.cma
 install(FILES
         ${PROJECT_BINARY_DIR}/colock-config.cmake
         ${PROJECT_BINARY_DIR}/colock-config-version.cmake
-        ${PROJECT_SOURCE_DIR}/cmake/ColockCompiler.cmake
+        ${PROJECT_SOURCE_DIR}/cmake/ColockCompilerCheck.cmake
         ${PROJECT_SOURCE_DIR}/cmake/FindZookeeperClient.cmake
     DESTINATION ${package_dir} COMPONENT development)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/driver/zk_client.hpp"
 
+#include "zookeeper/driver/access_rights.hpp"
 #include "zookeeper/driver/conversions.hpp"
 #include "zookeeper/driver/transaction.hpp"
 
@@ -122,28 +123,10 @@ private:
     std::lock_guard<std::mutex> lock_;
 };
 
-/// Access rights in the form that the driver expects.
-struct zk_client::acl
-{
-    explicit acl(std::vector<access_right> access) : given(std::move(access)), entries(given.size())
-    {
-        for (std::size_t i = 0; i < given.size(); ++i)
-            entries[i] = {
-                static_cast<std::int32_t>(given[i].permissions), {given[i].scheme.data(), given[i].id.data()}};
-        list = {static_cast<std::int32_t>(entries.size()), entries.data()};
-    }
-
-    std::vector<access_right> given;
-    std::vector<ACL> entries;
-    ACL_vector list{};
-};
-
 zk_client::zk_client(const std::string& servers, std::chrono::milliseconds session_timeout, const std::string& user,
     std::vector<access_right> access)
+    : rights_(std::make_unique<access_rights>(std::move(access), !user.empty()))
 {
-    if (access.empty())
-        access.push_back(user.empty() ? access_right{} : access_right{.scheme = "auth", .id = ""});
-    acl_ = std::make_unique<acl>(std::move(access));
     const guard lock(*this);
     // Keeps the driver from shuffling the servers, for which it would seed the program's random().
     zoo_deterministic_conn_order(1);
@@ -269,7 +252,7 @@ void zk_client::create(
     const std::string& path, std::string_view data, node_kind lifetime, std::unique_ptr<request> sent)
 {
     const guard lock(*this);
-    const auto code = zoo_acreate2(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), &acl_->list,
+    const auto code = zoo_acreate2(driver_, path.c_str(), data.data(), static_cast<int>(data.size()), &rights_->list(),
         mode_of(lifetime), &on_created, sent.get());
     track(code, std::move(sent));
 }
@@ -321,7 +304,7 @@ void zk_client::sync(const std::string& path, std::unique_ptr<request> sent)
 
 void zk_client::multi(const std::vector<change>& changes, std::unique_ptr<request> sent)
 {
-    auto all = std::make_unique<transaction>(*sent, changes, acl_->list);
+    auto all = std::make_unique<transaction>(*sent, changes, rights_->list());
     const guard lock(*this);
     const auto code = all->send(driver_, &on_transaction);
     track(code, std::move(all));

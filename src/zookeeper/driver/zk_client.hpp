@@ -22,6 +22,8 @@ struct _zhandle;
 
 namespace colock::inline v0::zookeeper::detail {
 
+class access_rights;
+
 /// Base of the items that the driver reports, which are kept in the order of the reports.
 struct driver_report : remote::operation_allocation, boost::intrusive::slist_base_hook<>
 {
@@ -157,11 +159,10 @@ public:
 
 private:
     class guard;
-    struct acl;
 
     void track(int code, std::unique_ptr<request>&& sent);
 
-    std::unique_ptr<acl> acl_;
+    std::unique_ptr<access_rights> rights_;
     _zhandle* driver_ = nullptr;
     driver_report_list reports_;
     std::size_t unanswered_ = 0;

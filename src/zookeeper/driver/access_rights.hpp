@@ -1,0 +1,30 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include <colock/zookeeper/adapter.hpp>
+
+#include <vector>
+
+#include <zookeeper/zookeeper.h>
+
+namespace colock::inline v0::zookeeper::detail {
+
+/// The access rights of created nodes, in the form that the driver expects.
+class access_rights
+{
+public:
+    /// \param given empty: all rights for the user, or for everybody if there is no user
+    access_rights(std::vector<access_right> given, bool has_user);
+    access_rights(const access_rights&) = delete;
+    access_rights& operator=(const access_rights&) = delete;
+
+    [[nodiscard]] const ACL_vector& list() const noexcept { return list_; }
+
+private:
+    std::vector<access_right> given_;
+    /// Refers to the texts of `given_`.
+    std::vector<ACL> entries_;
+    ACL_vector list_{};
+};
+
+} // namespace colock::inline v0::zookeeper::detail
