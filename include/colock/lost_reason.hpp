@@ -14,7 +14,7 @@ enum class lost_reason : unsigned char
     released,
     /// The lease expired, because it was not extended in time.
     expired,
-    /// The backend reported that the lock does not, or no longer, belong to this holder.
+    /// The backend reported that this holder does not hold the lock, or no longer holds it.
     taken,
     /// The backend session to which the lock belonged has ended.
     session,

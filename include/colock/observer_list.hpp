@@ -22,7 +22,7 @@ class COLOCK_EXPORT observer_list : public observer
 public:
     /// \throws validation_error `invalid_options` if one of the pointers is null
     explicit observer_list(std::vector<std::shared_ptr<observer>> observers);
-    /// The same for pointers to observers, one after the other.
+    /// Makes a list of the given observers, which are separate arguments.
     template <std::convertible_to<std::shared_ptr<observer>>... Observers>
         requires(sizeof...(Observers) > 0)
     explicit observer_list(Observers... observers)

@@ -15,8 +15,8 @@ namespace colock::inline v0 {
 /// The time until which a session of the backend certainly lives. There is one object per session, shared by all leases
 /// that are tied to the session. The adapter raises the time with each proof that the session is alive.
 ///
-/// Once the time has passed, the session has ended for good. A lease that was seen to end is therefore never seen to be
-/// valid again. If the adapter resumes the session, it makes a new object for later grants.
+/// Once the time has passed, the session counts as ended forever. A lease that was seen to end is therefore never seen
+/// to be valid again. If the adapter resumes the session, it makes a new object for later grants.
 ///
 /// Thread safety: all members may be called from any thread.
 class COLOCK_EXPORT session_bound

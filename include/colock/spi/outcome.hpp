@@ -19,7 +19,7 @@ namespace colock::inline v0 {
 /// - `errc::unavailable`: the operation was certainly not carried out, and may be tried again.
 /// - `errc::outcome_unknown`: the request was sent but not answered. It may have been carried out, or may be carried
 ///   out later.
-/// - any other code: the operation was refused for good.
+/// - any other code: the operation was refused, and would be refused again.
 struct failure
 {
     /// Says what the caller can rely on, see above.

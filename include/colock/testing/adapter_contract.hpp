@@ -15,7 +15,7 @@
 /// Contract tests: test cases that every adapter must pass. The CMake target colock::adapter_contract adds them to a
 /// program of Boost.Test. A backend is registered by an object at namespace scope:
 ///
-///     const colock::contract::registration table({
+///     const colock::contract::registration table_backend({
 ///         .name = "table",
 ///         .able = {.fence = true},
 ///         .make_environment = colock::contract::in_real_time([](boost::asio::io_context& io) {

@@ -13,7 +13,7 @@
 /// fail. They belong to the same target as the adapter contract. The environment of a backend implements five kinds of
 /// faults, on a server that belongs to one test case:
 ///
-///     const colock::contract::remote_registration table({
+///     const colock::contract::remote_registration table_server({
 ///         .name = "table",
 ///         .able = {.fence = true, .list = true},
 ///         .make_environment = [](boost::asio::io_context& io) { return std::make_unique<table_behind_link>(io); },

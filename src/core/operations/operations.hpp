@@ -27,7 +27,7 @@ namespace colock::inline v0::detail::operations {
 /// awaited.
 /// \param queues false for a single attempt
 [[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    renewal by_default, bool queues, std::string_view group = {});
+    renewal default_renewal, bool queues, std::string_view group = {});
 
 // acquire.cpp
 [[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);

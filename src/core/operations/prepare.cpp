@@ -8,14 +8,14 @@ namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
 
-record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options, renewal by_default,
-    bool queues, std::string_view group)
+record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
+    renewal default_renewal, bool queues, std::string_view group)
 {
     const auto ttl = options.ttl.value_or(self->options.ttl);
     const auto max_hold = options.max_hold ? options.max_hold : self->options.max_hold;
     auto refused = check_acquire_options(key, options, self->options.ttl, *self->backend, self->limits, self->can);
     if (!refused && self->margins.any())
-        refused = check_margins(ttl, self->backend->max_clock_lead(ttl), self->options, by_default);
+        refused = check_margins(ttl, self->backend->max_clock_lead(ttl), self->options, default_renewal);
     auto owner = self->default_owner;
     if (!options.owner.empty() || !options.comment.empty() || !options.host.empty() || !group.empty()) {
         auto special = std::make_shared<owner_data>(*owner);
@@ -39,7 +39,7 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     if (options.retry)
         made->own_policy = std::make_unique<const retry_policy>(std::move(*options.retry));
     made->plan.set_options(
-        options.renewal.value_or(by_default) == renewal::automatic && ttl > 0ms, max_hold.value_or(0ms));
+        options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms, max_hold.value_or(0ms));
     return made;
 }
 

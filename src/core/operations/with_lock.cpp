@@ -98,7 +98,8 @@ public:
             const std::lock_guard guard(core_->mutex);
             reasons = find_reasons();
             is_last = core_->dead;
-            // A shutdown ends only locks that are held, so the watch of a lock that has ended is woken by the close.
+            // A shutdown ends the leases of held locks, which wakes their watches. If this lease has ended already, the
+            // watch must be woken when the locker is closed to new acquires.
             suspension_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
             seen = held_->version;
         }
@@ -331,7 +332,8 @@ asio::awaitable<lock_group> acquire_for_body(
     return operations::acquire_all(self, std::move(keys), std::move(options));
 }
 
-// The granted claims may differ from the prepared claims. The body may move a handle away.
+// Returns the records of the locks that were granted. They may differ from the prepared records. They are stored before
+// the body runs, because the body may move a handle away.
 
 body_locks locks_of(const lock& held)
 {

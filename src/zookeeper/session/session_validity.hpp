@@ -21,8 +21,8 @@ struct session_terms
 /// A follower that is cut off from its leader still answers reads and pings, while the leader lets the session expire
 /// and other clients get its locks. So only requests that go through the leader prove anything: writes, and the
 /// handshake. The leader restarts the timeout of the session when it receives the follower's next ping, up to half a
-/// tick after the reply. So a write counts only once a second write has been answered that was sent at least half a
-/// tick after the first reply.
+/// tick after the reply. So one answered write is not enough. It counts only after a second write has been answered,
+/// which must have been sent at least half a tick after the first reply.
 ///
 /// Thread safety: none.
 class session_validity
