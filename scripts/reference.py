@@ -58,7 +58,7 @@ def indented(lines: list[str], depth: int) -> list[str]:
 def item_list(element, mark: str) -> list[str]:
     lines: list[str] = []
     for item in element.findall("listitem"):
-        content = indented(described(item), len(mark) + 1)
+        content = indented(comment_lines(item), len(mark) + 1)
         if not content:
             sys.exit("reference: error: an empty list item: does a line of a comment begin with a number and a dot?")
         content[0] = mark + content[0][len(mark) :]
@@ -70,7 +70,7 @@ def parameter_list(element) -> list[str]:
     name = {"param": "param", "exception": "throws", "templateparam": "tparam"}[element.get("kind")]
     lines = []
     for item in element.findall("parameteritem"):
-        body = described(item.find("parameterdescription"))
+        body = comment_lines(item.find("parameterdescription"))
         lines += [f":{name} {text_of(item.find('parameternamelist'))}: {body[0]}", *indented(body[1:], 4)]
     return [*lines, ""]
 
@@ -79,7 +79,7 @@ blocks = {
     "itemizedlist": lambda element: item_list(element, "-"),
     "orderedlist": lambda element: item_list(element, "#."),
     "parameterlist": parameter_list,
-    "simplesect": lambda element: described(element),
+    "simplesect": lambda element: comment_lines(element),
     "verbatim": lambda element: [
         ".. code-block:: cpp", "", *indented((element.text or "").strip("\n").split("\n"), 4), ""],
 }
@@ -101,7 +101,7 @@ def paragraph(element) -> list[str]:
     return lines
 
 
-def described(*elements) -> list[str]:
+def comment_lines(*elements) -> list[str]:
     """The comments in the elements, as lines of reStructuredText."""
     lines: list[str] = []
     for element in elements:
@@ -114,7 +114,7 @@ def described(*elements) -> list[str]:
 
 
 def comment_of(entity) -> list[str]:
-    return described(entity.find("briefdescription"), entity.find("detaileddescription"))
+    return comment_lines(entity.find("briefdescription"), entity.find("detaileddescription"))
 
 
 def summary_of(entity) -> str:
@@ -200,7 +200,8 @@ class reference:
         self.compounds = {compound.get("id"): compound for file in files for compound in file.iter("compounddef")}
         self.undocumented: list[str] = []
 
-    def documented(self, entity, name: str, place: tuple[str, int]) -> list[str]:
+    def required_comment(self, entity, name: str, place: tuple[str, int]) -> list[str]:
+        """The comment of an entity. If there is none, this is recorded as an error."""
         lines = comment_of(entity)
         if not lines:
             self.undocumented.append(f"include/{place[0]}:{place[1]}: error: no comment for {name}")
@@ -218,18 +219,18 @@ class reference:
         kind = "enum-class" if member.get("strong") == "yes" else "enum"
         # Sphinx shows a name that begins with @ as unnamed. It must be unique in its scope.
         name = re.sub(r"^(@.*)?$", f"@{place_of(member)[1]}", member.findtext("name"))
-        lines = [f".. cpp:{kind}:: {name}", "", *indented(self.documented(member, name, place_of(member)), 4)]
+        lines = [f".. cpp:{kind}:: {name}", "", *indented(self.required_comment(member, name, place_of(member)), 4)]
         for value in member.findall("enumvalue"):
             value_name = value.findtext("name")
             lines += [f"    .. cpp:enumerator:: {value_name} {text_of(value.find('initializer'))}".rstrip(), ""]
-            lines += indented(self.documented(value, f"{name}::{value_name}", place_of(member)), 8)
+            lines += indented(self.required_comment(value, f"{name}::{value_name}", place_of(member)), 8)
         return lines
 
     def type_(self, compound) -> list[str]:
         full = compound.findtext("compoundname")
         bases = ", ".join(f"{base.get('prot')} {text_of(base)}" for base in compound.findall("basecompoundref"))
         head = f".. cpp:{compound.get('kind')}:: {template_of(compound)}{full.rpartition('::')[2]}"
-        body = self.documented(compound, full, place_of(compound))
+        body = self.required_comment(compound, full, place_of(compound))
         body += self.entities(self.inner(compound, "code"), full)
         return [head + (f" : {bases}" if bases else ""), "", *indented(body, 4), ""]
 
@@ -244,7 +245,8 @@ class reference:
             elif kind == "enum":
                 lines += [*self.enumeration(entity), ""]
             elif kind == "define":
-                lines += [f".. c:macro:: {name}", "", *indented(self.documented(entity, name, place_of(entity)), 4), ""]
+                comment = self.required_comment(entity, name, place_of(entity))
+                lines += [f".. c:macro:: {name}", "", *indented(comment, 4), ""]
             else:
                 head = f".. cpp:{directives[kind]}:: "
                 if kind == "function" and name == previous and not comment_of(entity):
@@ -252,7 +254,7 @@ class reference:
                     end_of_declarations += 1
                     continue
                 comment = comment_of(entity) if explains_itself(entity) \
-                    else self.documented(entity, f"{scope}::{name}", place_of(entity))
+                    else self.required_comment(entity, f"{scope}::{name}", place_of(entity))
                 # The comment of an `async_` function consists of its completion signature.
                 if name.startswith("async_") and comment and comment[0].startswith("``void("):
                     comment[0] = (f"The form of ``{name.removeprefix('async_')}`` that takes a completion token. "

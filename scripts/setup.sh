@@ -122,7 +122,7 @@ fetch_boost() {
 cmake_is_recent() { printf '3.25\n%s\n' "$(cmake --version | sed -n '1s/[^0-9]*//p')" | sort -VC; }
 
 setup_build() {
-    need '[ -n "${CXX:-}" ] && have "${CXX%% *}"' "${compiler_package:-}" "a C++20 compiler: GCC >= 13 or Clang >= 19, named by CXX"
+    need '[ -n "${CXX:-}" ] && have "${CXX%% *}"' "${compiler_package:-}" "a C++20 compiler: GCC >= 13 or Clang >= 19; set CXX to its command"
     need 'cmake_is_recent' cmake "CMake >= 3.25"
     need 'have ninja' ninja-build "Ninja"
     need 'have make' make "make"
@@ -219,7 +219,7 @@ setup_servers() {
 
 setup_zookeeper() {
     need 'have java' default-jre-headless "a Java runtime >= 11"
-    need 'zookeeper_is_there' libzookeeper-java "ZooKeeper >= 3.6, its classes named by COLOCK_ZOOKEEPER_CLASSES"
+    need 'zookeeper_is_there' libzookeeper-java "ZooKeeper >= 3.6; set COLOCK_ZOOKEEPER_CLASSES to its class path"
     install_missing
     say "zookeeper: ready"
 }
