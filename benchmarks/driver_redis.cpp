@@ -17,7 +17,8 @@ namespace redis = boost::redis;
 namespace bench {
 namespace {
 
-asio::awaitable<void> drive(
+/// Acquires and releases locks with the commands that colock sends, without colock.
+asio::awaitable<void> repeat_pairs(
     redis::connection& connection, const workload& load, std::string value, progress& counted, std::size_t key)
 {
     const auto& script = colock::redis::detail::scripts::get().release;
@@ -33,6 +34,7 @@ asio::awaitable<void> drive(
         acquire.push("INCR", "{colock}#fence");
         co_await connection.async_exec(acquire, granted, asio::deferred);
         release.clear();
+        // The second key is the probe key, which never exists.
         release.push("EVALSHA", script.digest(), 2, name, "{colock}#probe", token);
         co_await connection.async_exec(release, released, asio::deferred);
         if (!std::get<0>(released) || std::get<0>(released).value() != 1)
@@ -50,8 +52,8 @@ rate run_driver(const workload& load, const std::string& value)
     redis::config where;
     where.addr = {load.host, load.port};
     connection.async_run(where, asio::detached);
-    const auto found = run_workers(
-        io, load, [&](progress& counted, std::size_t key) { return drive(connection, load, value, counted, key); });
+    const auto found = run_workers(io, load,
+        [&](progress& counted, std::size_t key) { return repeat_pairs(connection, load, value, counted, key); });
     connection.cancel();
     io.restart();
     io.run();

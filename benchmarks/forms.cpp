@@ -36,6 +36,7 @@ asio::awaitable<void> repeat(const workload& load, const step& one, progress& co
     }
 }
 
+/// A way to acquire and release a lock, or the same work of Asio without a lock.
 struct form
 {
     std::string name;
@@ -86,7 +87,7 @@ std::vector<form> forms_of(const colock::locker& by)
 
 } // namespace
 
-void measure_forms(const options& settings, report& found)
+void measure_forms(const options& settings, report& results)
 {
     asio::io_context io{1};
     const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
@@ -102,15 +103,17 @@ void measure_forms(const options& settings, report& found)
             each.cpu_us.push_back(reached.cpu_us_per_pair);
         }
     }
-    found.begin("The forms of a lock, 1000 in flight, each on keys of its own: the client's CPU per pair, " +
-                of_rounds(settings.rounds));
+    results.begin("The forms of a lock, 1000 in flight, each on keys of its own: the client's CPU per pair, " +
+                  of_rounds(settings.rounds));
     const auto median_over_rounds = [&](std::size_t which) { return median(forms[which].cpu_us); };
     for (const form& each : forms)
-        found.add({each.name, median(each.cpu_us), "us"});
+        results.add({each.name, median(each.cpu_us), "us"});
     const double bare = median_over_rounds(0);
-    found.add({"with_lock, empty function, more than the bare pair", median_over_rounds(1) - bare, "us", 1.2});
-    found.add({"with_lock, empty coroutine, more than the bare pair", median_over_rounds(2) - bare, "us", 1.2});
-    found.add({"under cancel_after, more than the bare pair and Asio's own part",
+    results.add(
+        {"with_lock, empty function, overhead over acquire and release", median_over_rounds(1) - bare, "us", 1.2});
+    results.add(
+        {"with_lock, empty coroutine, overhead over acquire and release", median_over_rounds(2) - bare, "us", 1.2});
+    results.add({"under cancel_after, overhead without Asio's own part",
         median_over_rounds(5) - bare - (median_over_rounds(7) - median_over_rounds(6)), "us", 0.3});
 }
 

@@ -8,6 +8,6 @@ namespace bench {
 
 /// Measures the client's CPU time per lock for `with_lock`, deadlines and `async_` functions on a remote backend. The
 /// plain acquire and release is measured for comparison.
-void measure_forms(const options& settings, report& found);
+void measure_forms(const options& settings, report& results);
 
 } // namespace bench

@@ -78,7 +78,7 @@ asio::awaitable<void> end_after(state& now, std::chrono::nanoseconds time)
 
 } // namespace
 
-void measure_group_waits(const std::string& backend, const options& settings, report& found)
+void measure_group_waits(const std::string& backend, const options& settings, report& results)
 {
     asio::io_context io{1};
     const colock::locker ours(colock::make_adapter(io.get_executor(), backend));
@@ -113,14 +113,14 @@ void measure_group_waits(const std::string& backend, const options& settings, re
             slowest = std::max(slowest, milliseconds(each.quantile(fraction)));
         return slowest;
     };
-    found.begin("acquire_all of " + std::to_string(key_count) + " keys that " + std::to_string(streams_of_key) +
-                " callers each of another locker use");
-    found.fact("group waits", std::to_string(groups.total()) + " groups");
+    results.begin("acquire_all of " + std::to_string(key_count) + " keys that " + std::to_string(streams_of_key) +
+                  " callers each of another locker use");
+    results.fact("group waits", std::to_string(groups.total()) + " groups");
     for (const auto& [name, fraction] : {std::pair("p50", 0.5), std::pair("p99", 0.99)}) {
         const auto group = milliseconds(groups.quantile(fraction)), single = of_slowest(fraction);
-        found.add({std::string("wait of the group, ") + name, group, "ms"});
-        found.add({std::string("wait of a single acquire of the slowest key, ") + name, single, "ms"});
-        found.add({std::string("group / (keys * single), ") + name,
+        results.add({std::string("wait of the group, ") + name, group, "ms"});
+        results.add({std::string("wait of a single acquire of the slowest key, ") + name, single, "ms"});
+        results.add({std::string("group / (keys * single), ") + name,
             single > 0.0 ? group / (static_cast<double>(key_count) * single) : 0.0, "x"});
     }
 }

@@ -93,9 +93,9 @@ private:
 } // namespace
 
 void measure_held_locks(
-    const std::string& backend, const url_at& url, const workload& at, const options& settings, report& found)
+    const std::string& backend, const url_at& url, const workload& at, const options& settings, report& results)
 {
-    found.begin(backend + ": the longest handler, in milliseconds of CPU time, by number of locks");
+    results.begin(backend + ": the longest handler, in milliseconds of CPU time, by number of locks");
     for (const std::size_t size : {3'000U, 10'000U}) {
         // A short run only checks counts.
         if (size > 3'000 && settings.seconds < 0.5)
@@ -105,13 +105,14 @@ void measure_held_locks(
         // number.
         const double wanted = size > 3'000 ? 10.0 : 5.0;
         holders all(at, url, size);
-        add(found, name + "all are acquired for the first time", all.acquire_all(), wanted);
-        add(found, name + "all are released", all.release_all(), wanted);
-        add(found, name + "all are acquired again", all.acquire_all(), wanted);
+        add(results, name + "all are acquired for the first time", all.acquire_all(), wanted);
+        add(results, name + "all are released", all.release_all(), wanted);
+        add(results, name + "all are acquired again", all.acquire_all(), wanted);
         static_cast<void>(all.release_all());
-        add(found, name + "all are requested while the server is unreachable", all.acquire_while_unreachable(), wanted);
-        add(found, name + "all are acquired after the reconnect", all.acquire_after_reconnect(), wanted);
-        add(found, name + "shutdown while all are held", all.shut_down(), wanted);
+        add(results, name + "all are requested while the server is unreachable", all.acquire_while_unreachable(),
+            wanted);
+        add(results, name + "all are acquired after the reconnect", all.acquire_after_reconnect(), wanted);
+        add(results, name + "shutdown while all are held", all.shut_down(), wanted);
     }
 }
 

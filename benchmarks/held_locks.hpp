@@ -18,6 +18,6 @@ using url_at = std::function<std::string(std::uint16_t port)>;
 /// the server is unreachable, acquires after it is reachable again, and a shutdown.
 /// \param at a server on 127.0.0.1
 void measure_held_locks(
-    const std::string& backend, const url_at& url, const workload& at, const options& settings, report& found);
+    const std::string& backend, const url_at& url, const workload& at, const options& settings, report& results);
 
 } // namespace bench

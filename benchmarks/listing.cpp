@@ -109,7 +109,7 @@ struct stored_locks
     };
 };
 
-void measure_pages(stored_locks& on, std::size_t size, const std::string& name, report& found)
+void measure_pages(stored_locks& on, std::size_t size, const std::string& name, report& results)
 {
     on.acquire(size, "l:", colock::lock_mode::exclusive, 1h);
     longest_time longest;
@@ -129,19 +129,19 @@ void measure_pages(stored_locks& on, std::size_t size, const std::string& name, 
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     expect(listed == size, "not every lock was listed once");
-    add(found, name + " listed, longest handler", longest);
-    found.add({name + " listed, pages", static_cast<double>(pages), ""});
-    found.add({name + " listed, locks of the largest page", static_cast<double>(largest), ""});
-    found.add({name + " listed, heap at most", static_cast<double>(grown) / 1024, "KiB", 4096.0});
-    found.add({name + " listed in", took.count(), "s"});
+    add(results, name + " listed, longest handler", longest);
+    results.add({name + " listed, pages", static_cast<double>(pages), ""});
+    results.add({name + " listed, locks of the largest page", static_cast<double>(largest), ""});
+    results.add({name + " listed, heap at most", static_cast<double>(grown) / 1024, "KiB", 4096.0});
+    results.add({name + " listed in", took.count(), "s"});
 
     longest = {};
     const auto all = on.run_and_measure(on.locker.list({}, colock::list_order::newest_first), longest);
-    add(found, name + " in one list, newest first, longest handler", longest);
+    add(results, name + " in one list, newest first, longest handler", longest);
     on.release_all();
 }
 
-void measure_purge(stored_locks& on, std::size_t size, const std::string& name, report& found)
+void measure_purge(stored_locks& on, std::size_t size, const std::string& name, report& results)
 {
     if (!on.backend->capabilities().expires)
         return;
@@ -171,25 +171,25 @@ void measure_purge(stored_locks& on, std::size_t size, const std::string& name, 
         } while (!step.next.empty());
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    add(found, name + " purged, longest handler", longest);
-    found.add({name + " purged, removed", static_cast<double>(removed), ""});
-    found.add({name + " purged, steps", static_cast<double>(steps), ""});
-    found.add({name + " purged, heap at most", static_cast<double>(grown) / 1024, "KiB", 4096.0});
-    found.add({name + " purged in", took.count(), "s"});
+    add(results, name + " purged, longest handler", longest);
+    results.add({name + " purged, removed", static_cast<double>(removed), ""});
+    results.add({name + " purged, steps", static_cast<double>(steps), ""});
+    results.add({name + " purged, heap at most", static_cast<double>(grown) / 1024, "KiB", 4096.0});
+    results.add({name + " purged in", took.count(), "s"});
     on.release_all();
 }
 
 } // namespace
 
-void measure_listing(const options& settings, report& found)
+void measure_listing(const options& settings, report& results)
 {
     // A short run only checks counts.
     const std::size_t size = settings.seconds < 0.5 ? 2000 : 100'000;
     const auto name = std::to_string(size) + " locks";
     stored_locks on(settings.backend);
-    found.begin("Lists and purges: longest handler and heap");
-    measure_pages(on, size, name, found);
-    measure_purge(on, size, name, found);
+    results.begin("Lists and purges: longest handler and heap");
+    measure_pages(on, size, name, results);
+    measure_purge(on, size, name, results);
     bool over = false;
     asio::co_spawn(
         on.io,

@@ -8,6 +8,6 @@ namespace bench {
 
 /// Measures a list of very many locks page by page, and a purge of very many expired locks: the memory and the longest
 /// handler.
-void measure_listing(const options& settings, report& found);
+void measure_listing(const options& settings, report& results);
 
 } // namespace bench

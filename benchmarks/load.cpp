@@ -115,20 +115,20 @@ load_result run_load(asio::io_context& io, const colock::locker& locker, std::si
 } // namespace
 
 void measure_load(asio::io_context& io, const colock::locker& locker, std::size_t concurrency, std::size_t keys,
-    double seconds, report& found)
+    double seconds, report& results)
 {
-    found.begin("Load: " + std::to_string(concurrency) + " in flight on " + std::to_string(keys) +
-                (keys == 1 ? " key" : " keys") + ", each holds a lock for one iteration of the event loop");
+    results.begin("Load: " + std::to_string(concurrency) + " in flight on " + std::to_string(keys) +
+                  (keys == 1 ? " key" : " keys") + ", each holds a lock for one iteration of the event loop");
     const auto result =
         run_load(io, locker, concurrency, keys, std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
     const auto pairs = static_cast<double>(std::max<std::uint64_t>(result.pairs, 1));
     const auto microseconds = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e3; };
-    found.add({"pairs per second", pairs * 1e9 / static_cast<double>(result.elapsed.count()), "/s"});
-    found.add({"CPU per pair", static_cast<double>(result.cpu.count()) / pairs, "ns"});
-    found.add({"acquire, p50", microseconds(result.latency.quantile(0.5)), "us"});
-    found.add({"acquire, p99", microseconds(result.latency.quantile(0.99)), "us"});
-    found.add({"acquire, p999", microseconds(result.latency.quantile(0.999)), "us"});
-    found.add(
+    results.add({"pairs per second", pairs * 1e9 / static_cast<double>(result.elapsed.count()), "/s"});
+    results.add({"CPU per pair", static_cast<double>(result.cpu.count()) / pairs, "ns"});
+    results.add({"acquire, p50", microseconds(result.latency.quantile(0.5)), "us"});
+    results.add({"acquire, p99", microseconds(result.latency.quantile(0.99)), "us"});
+    results.add({"acquire, p999", microseconds(result.latency.quantile(0.999)), "us"});
+    results.add(
         {"longest loop stall (CPU between two beats of 1 ms)", microseconds(result.longest_stall) / 1e3, "ms", 5.0});
 }
 

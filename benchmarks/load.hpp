@@ -14,6 +14,6 @@ namespace bench {
 /// Adds a section to the report. `concurrency` coroutines repeatedly acquire a random key of `keys`, hold it for one
 /// iteration of the event loop, and release it.
 void measure_load(boost::asio::io_context& io, const colock::locker& locker, std::size_t concurrency, std::size_t keys,
-    double seconds, report& found);
+    double seconds, report& results);
 
 } // namespace bench

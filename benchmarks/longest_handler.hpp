@@ -49,11 +49,11 @@ template <class Condition>
 /// Adds both times to the report. The limit applies to the CPU time, because the library is not responsible for other
 /// load of the machine.
 /// \param limit_ms the limit in milliseconds
-inline void add(report& found, const std::string& name, longest_time longest, double limit_ms = 5.0)
+inline void add(report& results, const std::string& name, longest_time longest, double limit_ms = 5.0)
 {
     const auto milliseconds = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1e6; };
-    found.add({name, milliseconds(longest.cpu), "ms", limit_ms});
-    found.add({name + ", elapsed", milliseconds(longest.wall), "ms"});
+    results.add({name, milliseconds(longest.cpu), "ms", limit_ms});
+    results.add({name + ", elapsed", milliseconds(longest.wall), "ms"});
 }
 
 } // namespace bench

@@ -29,20 +29,20 @@ void write(const std::string& file, const std::string& text)
         throw std::runtime_error("cannot write " + file);
 }
 
-bench::chart run(const bench::options& settings, bench::report& found)
+bench::chart run(const bench::options& settings, bench::report& results)
 {
     if (settings.part == "listing") {
-        bench::measure_listing(settings, found);
+        bench::measure_listing(settings, results);
         return {};
     }
     if (settings.backend != "memory" && settings.backend != "memory:")
-        return bench::run_remote(settings, found);
+        return bench::run_remote(settings, results);
     bench::chart ratios{.title = "Memory: uncontended acquire+release, multiples of the floor; the line is the limit",
         .bars = {},
         .unit = "x",
         .limit = 3.5};
-    bench::run_memory(settings, found);
-    ratios.bars = found.rows("Uncontended", "x");
+    bench::run_memory(settings, results);
+    ratios.bars = results.rows("Uncontended", "x");
     for (auto& [name, ratio] : ratios.bars)
         name.resize(name.rfind(", ratio"));
     return ratios;
@@ -93,21 +93,21 @@ try {
     if (threaded)
         std::thread([] {}).join();
 
-    bench::report found;
+    bench::report results;
     // Only the scheme is printed, because the URL may contain a password.
-    found.fact("backend", settings.backend.substr(0, settings.backend.find(':')));
-    found.fact("compiler", __VERSION__);
-    found.fact("boost", BOOST_LIB_VERSION);
-    found.fact("processors", std::to_string(std::thread::hardware_concurrency()));
-    found.fact("threads so far", threaded ? "two" : "one");
-    const auto picture_of = run(settings, found);
+    results.fact("backend", settings.backend.substr(0, settings.backend.find(':')));
+    results.fact("compiler", __VERSION__);
+    results.fact("boost", BOOST_LIB_VERSION);
+    results.fact("processors", std::to_string(std::thread::hardware_concurrency()));
+    results.fact("threads so far", threaded ? "two" : "one");
+    const auto picture_of = run(settings, results);
 
-    found.print(std::cout);
-    write(file, found.json() + '\n');
-    write(page, found.markdown());
+    results.print(std::cout);
+    write(file, results.json() + '\n');
+    write(page, results.markdown());
     if (!picture_of.bars.empty())
         write(picture, picture_of.svg());
-    const bool missed = found.missed(bench::kind::counted) || (check && found.missed(bench::kind::timed));
+    const bool missed = results.missed(bench::kind::counted) || (check && results.missed(bench::kind::timed));
     return (check || check_counts) && missed ? 1 : 0;
 } catch (const std::exception& failure) {
     std::cerr << "error: " << failure.what() << '\n';

@@ -51,15 +51,15 @@ asio::awaitable<void> many_locks::run(many_locks& self, std::size_t number)
 
 longest_time many_locks::shut_down()
 {
-    bool over = false;
+    bool is_shut_down = false;
     asio::co_spawn(
         io_,
         [](colock::locker& locker, bool& done) -> asio::awaitable<void> {
             co_await locker.shutdown(30s);
             done = true;
-        }(*locker_, over),
+        }(*locker_, is_shut_down),
         asio::detached);
-    return longest_handler(io_, [&] { return !over || running_ > 0; });
+    return longest_handler(io_, [&] { return !is_shut_down || running_ > 0; });
 }
 
 } // namespace bench

@@ -36,9 +36,9 @@ asio::awaitable<void> async_wait_once(colock::locker locker, std::string key)
     co_await lock.release();
 }
 
-void measure_waiters(report& found)
+void measure_waiters(report& results)
 {
-    found.begin("Bytes per waiter, 10,000 on one key, the caller's coroutine included");
+    results.begin("Bytes per waiter, 10,000 on one key, the caller's coroutine included");
     const auto measure = [&](const std::string& name, auto wait, double limit) {
         memory_locker env;
         env.hold("busy");
@@ -56,16 +56,16 @@ void measure_waiters(report& found)
         env.start_waiters(many_waiters, [&](std::size_t) { return wait(env.locker, "busy"); });
         const auto bytes = static_cast<double>(counted.grown()) / many_waiters;
         const auto grown = static_cast<double>(resident_bytes() - std::min(resident, resident_bytes())) / many_waiters;
-        found.add({name + ", heap", bytes, "bytes", limit, kind::counted});
-        found.add({name + ", resident set", grown, "bytes"});
+        results.add({name + ", heap", bytes, "bytes", limit, kind::counted});
+        results.add({name + ", resident set", grown, "bytes"});
     };
     measure("acquire", wait_once, 2048.0);
     measure("async_acquire", async_wait_once, 2560.0);
 }
 
-void measure_hand_off(report& found)
+void measure_hand_off(report& results)
 {
-    found.begin("Hand-off from each release to the next of 10,000 waiters on one key");
+    results.begin("Hand-off from each release to the next of 10,000 waiters on one key");
     std::vector<double> costs;
     std::size_t out_of_order = 0;
     for (int round = 0; round < 5; ++round) {
@@ -88,9 +88,9 @@ void measure_hand_off(report& found)
         if (next != many_waiters)
             throw std::logic_error("not all waiters were granted the lock");
     }
-    found.add({"out of arrival order", static_cast<double>(out_of_order), "", 0.0, kind::counted});
-    found.add({"hand-off", median(costs), "ns"});
-    found.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
+    results.add({"out of arrival order", static_cast<double>(out_of_order), "", 0.0, kind::counted});
+    results.add({"hand-off", median(costs), "ns"});
+    results.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
 }
 
 /// Returns the pairs per second of `count` threads with one locker. Each thread has its own io_context and keys.
@@ -129,7 +129,7 @@ double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
 }
 
 /// This part must run last, because colock locks its mutexes only after the process has started a thread.
-void measure_threads(const options& settings, report& found)
+void measure_threads(const options& settings, report& results)
 {
     std::vector<double> one;
     std::vector<double> ratios;
@@ -138,37 +138,37 @@ void measure_threads(const options& settings, report& found)
         one.push_back(pairs_of_threads(1, time));
         ratios.push_back(pairs_of_threads(2, time) / one.back());
     }
-    found.begin("Threads on one locker, each on keys of its own, median of 5 rounds");
-    found.add({"one thread, pairs per second", median(one), "/s"});
-    found.add({"two threads / one thread", median(ratios), "x", {}, kind::timed, 1.6});
+    results.begin("Threads on one locker, each on keys of its own, median of 5 rounds");
+    results.add({"one thread, pairs per second", median(one), "/s"});
+    results.add({"two threads / one thread", median(ratios), "x", {}, kind::timed, 1.6});
 }
 
 } // namespace
 
-void run_memory(const options& settings, report& found)
+void run_memory(const options& settings, report& results)
 {
     // This part runs first, because a heap that other measurements have fragmented gives larger blocks than necessary.
     if (settings.wants("waiters"))
-        measure_waiters(found);
+        measure_waiters(results);
     if (settings.wants("uncontended"))
-        measure_uncontended(settings, found);
+        measure_uncontended(settings, results);
     if (settings.wants("verbs"))
-        measure_verbs(settings, found);
+        measure_verbs(settings, results);
     if (settings.wants("allocations"))
-        measure_allocations(found);
+        measure_allocations(results);
     if (settings.wants("hand-off"))
-        measure_hand_off(found);
+        measure_hand_off(results);
     const auto load = [&](std::size_t concurrency, std::size_t keys) {
         asio::io_context io{1};
         const colock::locker locker(colock::memory::make_adapter(io.get_executor()));
-        measure_load(io, locker, concurrency, keys, settings.seconds, found);
+        measure_load(io, locker, concurrency, keys, settings.seconds, results);
     };
     if (settings.wants("load")) {
         load(many_waiters, 1);
         load(settings.concurrency, settings.keys);
     }
     if (settings.wants("threads"))
-        measure_threads(settings, found);
+        measure_threads(settings, results);
 }
 
 } // namespace bench

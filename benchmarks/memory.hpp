@@ -7,6 +7,6 @@
 namespace bench {
 
 /// Measures the cost of the core with the memory adapter, compared to the floor.
-void run_memory(const options& settings, report& found);
+void run_memory(const options& settings, report& results);
 
 } // namespace bench

@@ -168,7 +168,7 @@ asio::awaitable<void> async_pairs_with_deadline(colock::locker& locker, key_cycl
 }
 
 /// Measures an acquire and release, and the floor. Returns the ratio.
-double uncontended(report& found, memory_locker& env, floor_store& store, std::size_t keys, const std::string& name,
+double uncontended(report& results, memory_locker& env, floor_store& store, std::size_t keys, const std::string& name,
     double seconds, std::optional<double> limit)
 {
     key_cycle floor_keys(keys);
@@ -178,22 +178,22 @@ double uncontended(report& found, memory_locker& env, floor_store& store, std::s
             {"pair", [&](std::size_t times) { return pairs(env.locker, our_keys, times); }}},
         std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
     const double ratio = costs[1] / costs[0];
-    found.add({name + ", floor", costs[0], "ns"});
-    found.add({name + ", acquire+release", costs[1], "ns"});
-    found.add({name + ", ratio", ratio, "x", limit});
+    results.add({name + ", floor", costs[0], "ns"});
+    results.add({name + ", acquire+release", costs[1], "ns"});
+    results.add({name + ", ratio", ratio, "x", limit});
     return ratio;
 }
 
 } // namespace
 
-void measure_uncontended(const options& settings, report& found)
+void measure_uncontended(const options& settings, report& results)
 {
-    found.begin("Uncontended acquire+release, CPU time of the one thread, median of alternating slices");
+    results.begin("Uncontended acquire+release, CPU time of the one thread, median of alternating slices");
     const auto measure = [&](const std::string& name, std::size_t keys, auto prepare, std::optional<double> limit) {
         memory_locker env;
         const auto store = make_floor();
         prepare(env, *store);
-        return uncontended(found, env, *store, keys, name, settings.seconds, limit);
+        return uncontended(results, env, *store, keys, name, settings.seconds, limit);
     };
     const auto nothing = [](memory_locker&, floor_store&) {};
     const auto others_held = [](memory_locker& env, floor_store& store) {
@@ -217,9 +217,9 @@ void measure_uncontended(const options& settings, report& found)
     measure("100,000 keys in turn, 10,000 waiters elsewhere", many_keys, others_awaited, all_keys * noise);
 }
 
-void measure_verbs(const options& settings, report& found)
+void measure_verbs(const options& settings, report& results)
 {
-    found.begin("Other forms of a lock, one key, as multiples of the floor");
+    results.begin("Other forms of a lock, one key, as multiples of the floor");
     memory_locker env;
     env.hold("busy");
     const auto store = make_floor();
@@ -247,14 +247,14 @@ void measure_verbs(const options& settings, report& found)
     const std::map<std::string_view, double> limits{{"with_lock, empty function", 15}};
     for (std::size_t i = 1; i < operations.size(); ++i) {
         const auto limit = limits.find(operations[i].name);
-        found.add({operations[i].name, costs[i] / costs[0], "x",
+        results.add({operations[i].name, costs[i] / costs[0], "x",
             limit == limits.end() ? std::nullopt : std::optional(limit->second)});
     }
 }
 
-void measure_allocations(report& found)
+void measure_allocations(report& results)
 {
-    found.begin("Allocations per call, counted over 10,000 calls");
+    results.begin("Allocations per call, counted over 10,000 calls");
     memory_locker env;
     env.hold("busy");
     key_cycle keys(1);
@@ -264,10 +264,10 @@ void measure_allocations(report& found)
         const auto before = allocations();
         run_until_done(env.io, work(times));
         const auto after = allocations();
-        found.add({name + ", operator new", static_cast<double>(after.objects - before.objects) / times, "", limit,
+        results.add({name + ", operator new", static_cast<double>(after.objects - before.objects) / times, "", limit,
             kind::counted});
-        found.add({name + ", coroutine frames not recycled", static_cast<double>(after.frames - before.frames) / times,
-            "", {}, kind::counted});
+        results.add({name + ", coroutine frames not recycled",
+            static_cast<double>(after.frames - before.frames) / times, "", {}, kind::counted});
     };
     // One or two allocations per run belong to the benchmark itself.
     count("try_acquire of a busy key", [&](std::size_t times) { return busy_tries(env.locker, "busy", times); }, 0.01);

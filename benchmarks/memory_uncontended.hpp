@@ -7,12 +7,12 @@
 namespace bench {
 
 /// Measures an acquire and release with the memory adapter, with few and many keys, locks and waiters for other keys.
-void measure_uncontended(const options& settings, report& found);
+void measure_uncontended(const options& settings, report& results);
 
 /// Measures the forms of a lock, and the same work of Asio without a lock.
-void measure_verbs(const options& settings, report& found);
+void measure_verbs(const options& settings, report& results);
 
 /// Counts the heap allocations of an acquire and release, and of a try_acquire of a busy key.
-void measure_allocations(report& found);
+void measure_allocations(report& results);
 
 } // namespace bench

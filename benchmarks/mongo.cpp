@@ -41,15 +41,17 @@ double mongodb_cpu_us(const workload&)
     return process_cpu_us("COLOCK_TEST_MONGODB_ID");
 }
 
-chart run_uncontended(const options& settings, report& found)
+chart run_uncontended(const options& settings, report& results)
 {
     workload load = workload_of(mongo_scheme, settings);
     std::vector<candidate> candidates{
         {"colock", candidate::kind::ours,
-            [&](const workload& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive); }},
+            [&](const workload& turn_load) {
+                return run_ours(settings.backend, turn_load, colock::lock_mode::exclusive);
+            }},
         {"libmongoc on threads", candidate::kind::driver, run_driver_threads},
     };
-    for (candidate& each : read_programs(settings.peers, found))
+    for (candidate& each : read_programs(settings.peers, results))
         candidates.push_back(std::move(each));
     chart drawn{.title = "MongoDB: uncontended acquire+release, as multiples of locco's rate",
         .bars = {},
@@ -59,24 +61,24 @@ chart run_uncontended(const options& settings, report& found)
         load.in_flight = each.in_flight;
         load.keys = each.in_flight * 10;
         run_rounds(load, candidates, settings.rounds, mongodb_cpu_us);
-        found.begin("MongoDB: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
-                    of_rounds(settings.rounds));
+        results.begin("MongoDB: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
+                      of_rounds(settings.rounds));
         for (const candidate& one : candidates)
-            found.add({one.name + ", pairs per second", speed(one), "/s"});
+            results.add({one.name + ", pairs per second", speed(one), "/s"});
         measurement driver_comparison{"colock / libmongoc on threads", ratio(candidates[0], candidates[1]), "x"};
         driver_comparison.lower_limit = 0.9;
-        found.add(driver_comparison);
+        results.add(driver_comparison);
         for (const candidate& one : candidates) {
             if (one.is != candidate::kind::peer)
                 continue;
             measurement comparison{"colock / " + one.name, ratio(candidates[0], one), "x"};
             comparison.lower_limit = each.min_ratio;
-            found.add(comparison);
+            results.add(comparison);
             for (const candidate& bar : candidates)
                 drawn.bars.emplace_back(std::to_string(load.in_flight) + " in flight, " + bar.name, ratio(bar, one));
         }
         for (const candidate& one : candidates)
-            add_costs(one, found, one.is == candidate::kind::ours ? std::optional(100.0) : std::nullopt);
+            add_costs(one, results, one.is == candidate::kind::ours ? std::optional(100.0) : std::nullopt);
     }
     return drawn;
 }
@@ -117,7 +119,7 @@ asio::awaitable<void> hand_off(
     }
 }
 
-void measure_hand_off(const options& settings, report& found)
+void measure_hand_off(const options& settings, report& results)
 {
     asio::io_context io{1};
     const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
@@ -125,19 +127,19 @@ void measure_hand_off(const options& settings, report& found)
     std::vector<double> all;
     run_until_done(io, hand_off(ours, theirs, settings.seconds >= 0.5 ? 200 : 10, all));
     std::ranges::sort(all);
-    found.begin("MongoDB: from a release to the grant of a waiter with connections of its own");
+    results.begin("MongoDB: from a release to the grant of a waiter with connections of its own");
     measurement middle{"median", all[all.size() / 2], "ms"};
     measurement worst{"99 of 100 within", all[all.size() * 99 / 100], "ms"};
     if (settings.seconds >= 0.5) {
         middle.limit = 5.0;
         worst.limit = 50.0;
     }
-    found.add(middle);
-    found.add(worst);
+    results.add(middle);
+    results.add(worst);
 }
 
 /// Counts the commands of many waiters for one key: their number per release must not depend on the number of waiters.
-void measure_contention(const options& settings, report& found)
+void measure_contention(const options& settings, report& results)
 {
     asio::io_context io{1};
     const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
@@ -167,8 +169,8 @@ void measure_contention(const options& settings, report& found)
         }
     }(ours, theirs, granted));
     const auto counted = theirs.stats();
-    found.begin("MongoDB: 1000 waiters of one process on one key");
-    found.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
+    results.begin("MongoDB: 1000 waiters of one process on one key");
+    results.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
         "", 1.2, kind::counted});
 }
 
@@ -195,7 +197,7 @@ asio::awaitable<void> take_all(colock::locker by, colock::acquire_options how, s
 }
 
 /// Checks that the cost of a reader does not grow with the number of readers.
-void measure_readers(const options& settings, report& found)
+void measure_readers(const options& settings, report& results)
 {
     asio::io_context io{1};
     const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
@@ -212,34 +214,34 @@ void measure_readers(const options& settings, report& found)
     const auto exclusive = shortest({}, 300);
     const auto shared = shortest({.mode = colock::lock_mode::shared}, 1);
     const auto semaphore = shortest({.mode = colock::lock_mode::shared, .max_holders = 300}, 1);
-    found.begin("MongoDB: 300 locks are acquired and released at the same time");
-    found.add({"exclusive, each on a key of its own", exclusive, "ms"});
-    found.add({"shared, on one key", shared, "ms"});
-    found.add({"holders of a semaphore", semaphore, "ms"});
-    found.add({"shared / exclusive", shared / exclusive, "x", 2.0});
-    found.add({"semaphore / exclusive", semaphore / exclusive, "x", 2.0});
+    results.begin("MongoDB: 300 locks are acquired and released at the same time");
+    results.add({"exclusive, each on a key of its own", exclusive, "ms"});
+    results.add({"shared, on one key", shared, "ms"});
+    results.add({"holders of a semaphore", semaphore, "ms"});
+    results.add({"shared / exclusive", shared / exclusive, "x", 2.0});
+    results.add({"semaphore / exclusive", semaphore / exclusive, "x", 2.0});
 }
 
 } // namespace
 
-std::optional<chart> run_mongo(const options& settings, report& found)
+std::optional<chart> run_mongo(const options& settings, report& results)
 {
     const auto at = workload_at(mongo_scheme, settings.backend);
     if (!at)
         return std::nullopt;
     chart drawn;
     if (!settings.peers.empty() && settings.wants("uncontended"))
-        drawn = run_uncontended(settings, found);
+        drawn = run_uncontended(settings, results);
     if (settings.wants("hand-off"))
-        measure_hand_off(settings, found);
+        measure_hand_off(settings, results);
     if (settings.wants("waiters"))
-        measure_contention(settings, found);
+        measure_contention(settings, results);
     if (settings.wants("readers"))
-        measure_readers(settings, found);
+        measure_readers(settings, results);
     if (settings.wants("groups"))
-        measure_group_waits(settings.backend, settings, found);
+        measure_group_waits(settings.backend, settings, results);
     if (settings.wants("memory"))
-        measure_mongo_memory(settings, found);
+        measure_mongo_memory(settings, results);
     // A short run only checks counts.
     if (settings.seconds >= 0.5 && at->host == "127.0.0.1" && settings.wants("stalls")) {
         measure_held_locks(
@@ -247,7 +249,7 @@ std::optional<chart> run_mongo(const options& settings, report& found)
             [](std::uint16_t port) {
                 return "mongodb://127.0.0.1:" + std::to_string(port) + "/?directConnection=true";
             },
-            *at, settings, found);
+            *at, settings, results);
     }
     return drawn;
 }

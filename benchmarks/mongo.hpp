@@ -12,7 +12,7 @@ namespace bench {
 
 /// Runs the selected parts. Returns a chart of the rates as multiples of locco's rate. Returns nothing if the URL does
 /// not name a single MongoDB server without a password.
-[[nodiscard]] std::optional<chart> run_mongo(const options& settings, report& found);
+[[nodiscard]] std::optional<chart> run_mongo(const options& settings, report& results);
 constexpr std::string_view mongo_scheme = "mongodb";
 
 /// Sends the same commands as colock with the plain driver: one thread for each connection, with as many connections as
@@ -20,6 +20,6 @@ constexpr std::string_view mongo_scheme = "mongodb";
 [[nodiscard]] rate run_driver_threads(const workload& load);
 
 /// Measures the memory of a waiter and of a connection.
-void measure_mongo_memory(const options& settings, report& found);
+void measure_mongo_memory(const options& settings, report& results);
 
 } // namespace bench

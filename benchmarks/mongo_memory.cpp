@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-void measure_waiter(const options& settings, report& found)
+void measure_waiter(const options& settings, report& results)
 {
     constexpr std::size_t many = 1000;
     contention waiting(settings.backend, 1);
@@ -34,7 +34,7 @@ void measure_waiter(const options& settings, report& found)
     waiting.hold();
     const byte_count counted;
     waiting.start_waiters(many, at_once);
-    found.add({"a waiter, one of " + std::to_string(many) + " on one key, heap",
+    results.add({"a waiter, one of " + std::to_string(many) + " on one key, heap",
         static_cast<double>(counted.grown()) / many, "bytes", 2048.0, kind::counted});
     waiting.finish();
 }
@@ -72,7 +72,7 @@ double resident_with(const options& settings, std::size_t connections)
     return static_cast<double>(resident_bytes());
 }
 
-void measure_connection(const options& settings, report& found)
+void measure_connection(const options& settings, report& results)
 {
     constexpr std::size_t few = 2;
     constexpr std::size_t many = 34;
@@ -80,16 +80,16 @@ void measure_connection(const options& settings, report& found)
     static_cast<void>(resident_with(settings, many));
     const double before = resident_with(settings, few);
     const double after = resident_with(settings, many);
-    found.add({"a connection, resident set", (after - before) / (many - few), "bytes", 80.0 * 1024});
+    results.add({"a connection, resident set", (after - before) / (many - few), "bytes", 80.0 * 1024});
 }
 
 } // namespace
 
-void measure_mongo_memory(const options& settings, report& found)
+void measure_mongo_memory(const options& settings, report& results)
 {
-    found.begin("MongoDB: memory, the caller's coroutine included");
-    measure_waiter(settings, found);
-    measure_connection(settings, found);
+    results.begin("MongoDB: memory, the caller's coroutine included");
+    measure_waiter(settings, results);
+    measure_connection(settings, results);
 }
 
 } // namespace bench

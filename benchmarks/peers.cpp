@@ -131,7 +131,7 @@ void answer(const rate& found)
     std::exit(0);
 }
 
-std::vector<candidate> read_programs(const std::string& file, report& found, std::size_t processes)
+std::vector<candidate> read_programs(const std::string& file, report& results, std::size_t processes)
 {
     std::vector<candidate> programs;
     if (file.empty())
@@ -155,7 +155,7 @@ std::vector<candidate> read_programs(const std::string& file, report& found, std
                                 }});
     }
     if (!missing.empty())
-        found.fact("missing", missing);
+        results.fact("missing", missing);
     return programs;
 }
 
@@ -255,11 +255,11 @@ const candidate* best_peer(const std::vector<candidate>& candidates)
     return best;
 }
 
-void add_costs(const candidate& which, report& found, std::optional<double> limit)
+void add_costs(const candidate& which, report& results, std::optional<double> limit)
 {
-    found.add({which.name + ", CPU per pair",
+    results.add({which.name + ", CPU per pair",
         median_over_rounds(which, [](const rate& round) { return round.cpu_us_per_pair; }), "us", limit});
-    found.add({which.name + ", the server's CPU per pair",
+    results.add({which.name + ", the server's CPU per pair",
         median_over_rounds(which, [](const rate& round) { return round.server_us_per_pair; }), "us"});
 }
 

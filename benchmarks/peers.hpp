@@ -51,7 +51,7 @@ struct candidate
 /// Reads a file with one line for each program: its name, a tab, its command. A program without a command is reported
 /// as missing.
 /// \param processes number of processes of each program
-[[nodiscard]] std::vector<candidate> read_programs(const std::string& file, report& found, std::size_t processes = 1);
+[[nodiscard]] std::vector<candidate> read_programs(const std::string& file, report& results, std::size_t processes = 1);
 
 /// Returns the CPU time of a server that scripts/servers.sh has started, or NaN for other servers.
 /// \param name environment variable that contains the process id
@@ -83,6 +83,6 @@ void run_rounds(const workload& load, std::vector<candidate>& candidates, std::s
 [[nodiscard]] const candidate* best_peer(const std::vector<candidate>& candidates);
 
 /// Adds the CPU time of client and server per pair to the report.
-void add_costs(const candidate& which, report& found, std::optional<double> limit = {});
+void add_costs(const candidate& which, report& results, std::optional<double> limit = {});
 
 } // namespace bench

@@ -36,29 +36,29 @@ std::string stored_value(const std::string& url, const workload& load)
 
 /// Runs the driver in its own process, like the other programs: the driver's resolver creates a thread, and then
 /// mutexes and reference counts of the process are slower.
-rate run_driver_apart(const std::string& url, const workload& load)
+rate run_driver_process(const std::string& url, const workload& load)
 {
     return run_processes(own_command(url, driver_program) + load_arguments(load));
 }
 
-void add_comparisons(const workload& load, const std::vector<candidate>& candidates, report& found)
+void add_comparisons(const workload& load, const std::vector<candidate>& candidates, report& results)
 {
     const auto& ours = first(candidates, candidate::kind::ours);
     const auto& raw = first(candidates, candidate::kind::raw);
     const bool alone = load.in_flight == 1;
     for (const candidate& each : candidates) {
-        found.add({each.name + ", pairs per second", speed(each), "/s"});
+        results.add({each.name + ", pairs per second", speed(each), "/s"});
         if (&each == &raw)
             continue;
         measurement reached{each.name + " / raw", ratio(each, raw), "x"};
         if (&each == &ours && !alone)
             reached.lower_limit = 0.75;
-        found.add(reached);
+        results.add(reached);
     }
     if (alone) {
         measurement comparison{"colock / driver's loop", ratio(ours, first(candidates, candidate::kind::driver)), "x"};
         comparison.lower_limit = 0.85;
-        found.add(comparison);
+        results.add(comparison);
     }
     if (const auto* const best = best_peer(candidates)) {
         for (const candidate& each : candidates) {
@@ -67,36 +67,36 @@ void add_comparisons(const workload& load, const std::vector<candidate>& candida
             measurement comparison{each.name + " / " + best->name + ", the best peer", ratio(each, *best), "x"};
             if (!alone)
                 comparison.lower_limit = each.is == candidate::kind::ours ? 3.5 : 2.0;
-            found.add(comparison);
+            results.add(comparison);
         }
     }
     for (const candidate& each : candidates)
-        add_costs(each, found, &each == &ours && load.in_flight == 64 ? std::optional(2.0) : std::nullopt);
+        add_costs(each, results, &each == &ours && load.in_flight == 64 ? std::optional(2.0) : std::nullopt);
     if (const auto* const best = best_peer(candidates))
-        found.add(
+        results.add(
             {"colock / " + best->name + ", with a processor each", cpu_bound_rate(ours) / cpu_bound_rate(*best), "x"});
-    found.add({"colock / raw, with a processor each", cpu_bound_rate(ours) / cpu_bound_rate(raw), "x"});
+    results.add({"colock / raw, with a processor each", cpu_bound_rate(ours) / cpu_bound_rate(raw), "x"});
 }
 
-void add_contended_comparisons(const std::vector<candidate>& candidates, report& found)
+void add_contended_comparisons(const std::vector<candidate>& candidates, report& results)
 {
     const auto* const best = best_peer(candidates);
     for (const candidate& each : candidates) {
-        found.add({each.name + ", pairs per second", speed(each), "/s"});
+        results.add({each.name + ", pairs per second", speed(each), "/s"});
         if (!best || each.is == candidate::kind::peer)
             continue;
         measurement comparison{each.name + " / " + best->name + ", the best peer", ratio(each, *best), "x"};
         comparison.lower_limit = 2.0;
-        found.add(comparison);
+        results.add(comparison);
     }
     for (const candidate& each : candidates)
-        found.add({each.name + ", longest acquire to release",
+        results.add({each.name + ", longest acquire to release",
             median_over_rounds(each, [](const rate& round) { return round.max_pair_time_ms; }), "ms"});
     for (const candidate& each : candidates)
-        add_costs(each, found);
+        add_costs(each, results);
     for (const candidate& each : candidates)
         if (best && each.is != candidate::kind::peer)
-            found.add({each.name + " / " + best->name + ", with a processor each",
+            results.add({each.name + " / " + best->name + ", with a processor each",
                 cpu_bound_rate(each) / cpu_bound_rate(*best), "x"});
 }
 
@@ -110,22 +110,22 @@ void run_driver_program(const options& settings)
     answer(run_driver(load, stored_value(settings.backend, load)));
 }
 
-chart measure_redis_uncontended(const options& settings, report& found)
+chart measure_redis_uncontended(const options& settings, report& results)
 {
     workload load = workload_of(redis_scheme, settings);
     const auto value = stored_value(settings.backend, load);
     const auto ours = [&](colock::lock_mode mode) {
-        return [&, mode](const workload& now) { return run_ours(settings.backend, now, mode); };
+        return [&, mode](const workload& turn_load) { return run_ours(settings.backend, turn_load, mode); };
     };
 
     std::vector<candidate> candidates{
         {"colock", candidate::kind::ours, ours(colock::lock_mode::exclusive)},
-        {"raw", candidate::kind::raw, [&](const workload& now) { return run_raw(now, value); }},
+        {"raw", candidate::kind::raw, [&](const workload& turn_load) { return run_raw(turn_load, value); }},
         {"driver's loop", candidate::kind::driver,
-            [&](const workload& now) { return run_driver_apart(settings.backend, now); }},
+            [&](const workload& turn_load) { return run_driver_process(settings.backend, turn_load); }},
         {"colock, shared", candidate::kind::ours_shared, ours(colock::lock_mode::shared)},
     };
-    for (candidate& each : read_programs(settings.peers, found))
+    for (candidate& each : read_programs(settings.peers, results))
         candidates.push_back(std::move(each));
 
     chart drawn{.title = "Redis: uncontended acquire+release, as a share of the same commands sent raw",
@@ -136,9 +136,9 @@ chart measure_redis_uncontended(const options& settings, report& found)
         load.in_flight = in_flight;
         load.keys = in_flight * 100;
         run_rounds(load, candidates, settings.rounds, server_cpu_us);
-        found.begin("Redis: " + std::to_string(in_flight) + " in flight, each on keys of its own, " +
-                    of_rounds(settings.rounds));
-        add_comparisons(load, candidates, found);
+        results.begin("Redis: " + std::to_string(in_flight) + " in flight, each on keys of its own, " +
+                      of_rounds(settings.rounds));
+        add_comparisons(load, candidates, results);
         for (const candidate& each : candidates)
             if (each.is != candidate::kind::raw)
                 drawn.bars.emplace_back(std::to_string(in_flight) + " in flight, " + each.name,
@@ -147,31 +147,31 @@ chart measure_redis_uncontended(const options& settings, report& found)
     return drawn;
 }
 
-void measure_redis_contended(const options& settings, report& found)
+void measure_redis_contended(const options& settings, report& results)
 {
     workload load = workload_of(redis_scheme, settings);
     const auto ours = [&](std::size_t lockers) {
-        return [&, lockers](const workload& now) {
-            return run_ours(settings.backend, now, colock::lock_mode::exclusive, lockers);
+        return [&, lockers](const workload& turn_load) {
+            return run_ours(settings.backend, turn_load, colock::lock_mode::exclusive, lockers);
         };
     };
     std::vector<candidate> candidates{
         {"colock", candidate::kind::ours, ours(1)},
         {"colock, two adapters", candidate::kind::ours, ours(2)},
     };
-    for (candidate& each : read_programs(settings.peers, found))
+    for (candidate& each : read_programs(settings.peers, results))
         candidates.push_back(std::move(each));
     for (const std::size_t in_flight : {64U, 1000U}) {
         load.in_flight = in_flight;
         load.keys = in_flight / 8;
         run_rounds(load, candidates, settings.rounds, server_cpu_us);
-        found.begin("Redis: " + std::to_string(in_flight) + " contend for " + std::to_string(load.keys) +
-                    " keys, eight for each, " + of_rounds(settings.rounds));
-        add_contended_comparisons(candidates, found);
+        results.begin("Redis: " + std::to_string(in_flight) + " contend for " + std::to_string(load.keys) +
+                      " keys, eight for each, " + of_rounds(settings.rounds));
+        add_contended_comparisons(candidates, results);
     }
 }
 
-std::optional<chart> run_redis(const options& settings, report& found)
+std::optional<chart> run_redis(const options& settings, report& results)
 {
     if (settings.part == hand_off_partner)
         run_redis_hand_off_partner(settings);
@@ -182,23 +182,23 @@ std::optional<chart> run_redis(const options& settings, report& found)
         return std::nullopt;
     chart drawn;
     if (!settings.peers.empty() && settings.wants("uncontended"))
-        drawn = measure_redis_uncontended(settings, found);
+        drawn = measure_redis_uncontended(settings, results);
     if (settings.wants("contended"))
-        measure_redis_contended(settings, found);
+        measure_redis_contended(settings, results);
     if (settings.wants("groups"))
-        measure_redis_groups(settings, found);
+        measure_redis_groups(settings, results);
     if (settings.wants("hand-off")) {
         if (at->host == "127.0.0.1")
-            measure_redis_hand_off(*at, settings, found);
+            measure_redis_hand_off(*at, settings, results);
         else
-            found.fact("left out", "hand-off, which wants a server on 127.0.0.1");
+            results.fact("left out", "hand-off, which needs a server on 127.0.0.1");
     }
     if (settings.wants("waiters"))
-        measure_redis_waiters(*at, settings, found);
+        measure_redis_waiters(*at, settings, results);
     if (settings.wants("stalls"))
-        measure_redis_stalls(*at, settings, found);
+        measure_redis_stalls(*at, settings, results);
     if (settings.wants("growth"))
-        measure_redis_growth(settings, found);
+        measure_redis_growth(settings, results);
     return drawn;
 }
 

@@ -13,19 +13,19 @@ namespace bench {
 
 /// Runs the selected parts. Returns a chart of the rates relative to the raw rate. Returns nothing if the URL does not
 /// name a Redis server without a password.
-[[nodiscard]] std::optional<chart> run_redis(const options& settings, report& found);
+[[nodiscard]] std::optional<chart> run_redis(const options& settings, report& results);
 constexpr std::string_view redis_scheme = "redis";
 
 /// Measures colock, the same commands on a raw socket, a plain loop with the driver, and programs of other libraries,
 /// in turn and round by round. Returns a chart of the rates relative to the raw rate.
-[[nodiscard]] chart measure_redis_uncontended(const options& settings, report& found);
+[[nodiscard]] chart measure_redis_uncontended(const options& settings, report& results);
 
 constexpr std::string_view driver_program = "driver-program";
 /// Runs the plain loop with the driver as a program for run_processes(): prints its result and exits.
 [[noreturn]] void run_driver_program(const options& settings);
 
 /// Measures colock and the programs of other libraries, if any, with eight workers for each key.
-void measure_redis_contended(const options& settings, report& found);
+void measure_redis_contended(const options& settings, report& results);
 
 /// Sends the commands of each pair over a plain socket, with the same number of pairs in flight. No client that sends
 /// these commands can be much faster. colock can, because pairs that are sent together share commands.
@@ -40,21 +40,21 @@ void measure_redis_contended(const options& settings, report& found);
 [[nodiscard]] rate run_driver(const workload& load, const std::string& value);
 
 /// Compares one `acquire_all` of several keys to acquires of the same keys one after the other.
-void measure_redis_groups(const options& settings, report& found);
+void measure_redis_groups(const options& settings, report& results);
 
 /// Measures the hand-off from a release to the next waiter in another process, over a connection with a delay of 1 ms,
 /// in round trips. The other process is this program with `--part hand-off-partner`.
-void measure_redis_hand_off(const workload& at, const options& settings, report& found);
+void measure_redis_hand_off(const workload& at, const options& settings, report& results);
 constexpr std::string_view hand_off_partner = "hand-off-partner";
 [[noreturn]] void run_redis_hand_off_partner(const options& settings);
 
 /// Measures the cost of waiters on one key for the server and for this process. The server must have no other clients.
-void measure_redis_waiters(const workload& at, const options& settings, report& found);
+void measure_redis_waiters(const workload& at, const options& settings, report& results);
 
 /// Measures the longest handler of the event loop with waiters on many keys.
-void measure_redis_stalls(const workload& at, const options& settings, report& found);
+void measure_redis_stalls(const workload& at, const options& settings, report& results);
 
 /// Measures whether the memory of this process grows over up to 1,000,000 pairs.
-void measure_redis_growth(const options& settings, report& found);
+void measure_redis_growth(const options& settings, report& results);
 
 } // namespace bench

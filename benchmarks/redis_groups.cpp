@@ -38,23 +38,23 @@ double microseconds(clock::duration span)
     return std::chrono::duration<double, std::micro>(span).count();
 }
 
-/// Times of the acquires only; the releases cost the same in both cases.
-struct found_times
+/// Durations of the acquires only; the releases cost the same in both cases.
+struct acquire_times
 {
-    std::vector<double> average_of;
+    std::vector<double> together;
     std::vector<double> alone;
     std::vector<double> one_by_one;
     std::vector<double> ratios;
 };
 
-asio::awaitable<void> take_turns(colock::locker locker, std::chrono::nanoseconds time, found_times& found)
+asio::awaitable<void> acquire_alternately(colock::locker locker, std::chrono::nanoseconds time, acquire_times& found)
 {
     const auto keys = group_keys();
     const auto warm = clock::now() + time / 4;
     for (const auto end = clock::now() + time; clock::now() < end;) {
         auto began = clock::now();
         auto group = co_await locker.acquire_all(keys);
-        const auto average_of = clock::now() - began;
+        const auto together = clock::now() - began;
         co_await group.release();
         began = clock::now();
         auto one = co_await locker.acquire(keys.front());
@@ -69,40 +69,40 @@ asio::awaitable<void> take_turns(colock::locker locker, std::chrono::nanoseconds
             co_await each.release();
         if (clock::now() < warm)
             continue;
-        found.average_of.push_back(microseconds(average_of));
+        found.together.push_back(microseconds(together));
         found.alone.push_back(microseconds(alone));
         found.one_by_one.push_back(microseconds(one_by_one));
-        found.ratios.push_back(found.one_by_one.back() / found.average_of.back());
+        found.ratios.push_back(found.one_by_one.back() / found.together.back());
     }
 }
 
 } // namespace
 
-void measure_redis_groups(const options& settings, report& found)
+void measure_redis_groups(const options& settings, report& results)
 {
-    found.begin("Redis: acquire_all of 8 keys, and eight acquires one after the other, in turn");
+    results.begin("Redis: acquire_all of 8 keys, alternating with eight single acquires");
     asio::io_context io{1};
-    found_times times;
+    acquire_times times;
     colock::locker_stats counted;
     {
         const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
         run_until_done(io,
-            take_turns(locker,
+            acquire_alternately(locker,
                 std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(settings.seconds)),
                 times));
         counted = locker.stats();
     }
-    found.add({"acquire_all, p50", median(times.average_of), "us"});
-    found.add({"one acquire, p50", median(times.alone), "us"});
-    found.add({"eight acquires, p50", median(times.one_by_one), "us"});
-    found.add({"acquire_all / one acquire", median(times.average_of) / median(times.alone), "x"});
+    results.add({"acquire_all, p50", median(times.together), "us"});
+    results.add({"one acquire, p50", median(times.alone), "us"});
+    results.add({"eight acquires, p50", median(times.one_by_one), "us"});
+    results.add({"acquire_all / one acquire", median(times.together) / median(times.alone), "x"});
     // Each group is granted by its first attempt.
-    found.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
+    results.add({"attempts for each grant", static_cast<double>(counted.attempts) / static_cast<double>(counted.grants),
         "", 1.0, kind::counted});
     measurement ratio{"eight acquires / acquire_all", median(times.ratios), "x"};
     ratio.lower_limit = 4.0;
-    found.add(ratio);
-    measure_group_waits(settings.backend, settings, found);
+    results.add(ratio);
+    measure_group_waits(settings.backend, settings, results);
 }
 
 } // namespace bench

@@ -138,7 +138,7 @@ void run_redis_hand_off_partner(const options& settings)
     std::abort();
 }
 
-void measure_redis_hand_off(const workload& at, const options& settings, report& found)
+void measure_redis_hand_off(const workload& at, const options& settings, report& results)
 {
     colock::testing::toxiproxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     const auto url = "redis://127.0.0.1:" + std::to_string(link.port());
@@ -171,12 +171,12 @@ void measure_redis_hand_off(const workload& at, const options& settings, report&
         return std::chrono::duration<double, std::milli>(time).count();
     };
     const auto round_trip = milliseconds(quantile(round_trips, 0.5));
-    found.begin("Redis: hand-off from a release to the next waiter of another process, through a link of 1 ms");
-    found.add({"hand-offs", static_cast<double>(times.size()), ""});
-    found.add({"PING through the link, p50", round_trip, "ms"});
-    found.add({"PING through the link, p99", milliseconds(quantile(round_trips, 0.99)), "ms"});
-    found.add({"hand-off, p50, in round trips", milliseconds(quantile(times, 0.5)) / round_trip, "x", 2.2});
-    found.add({"hand-off, p99, in round trips", milliseconds(quantile(times, 0.99)) / round_trip, "x", 4.0});
+    results.begin("Redis: hand-off from a release to the next waiter of another process, through a link of 1 ms");
+    results.add({"hand-offs", static_cast<double>(times.size()), ""});
+    results.add({"PING through the link, p50", round_trip, "ms"});
+    results.add({"PING through the link, p99", milliseconds(quantile(round_trips, 0.99)), "ms"});
+    results.add({"hand-off, p50, in round trips", milliseconds(quantile(times, 0.5)) / round_trip, "x", 2.2});
+    results.add({"hand-off, p99, in round trips", milliseconds(quantile(times, 0.99)) / round_trip, "x", 4.0});
 }
 
 } // namespace bench

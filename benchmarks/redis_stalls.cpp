@@ -74,9 +74,9 @@ private:
 
 } // namespace
 
-void measure_redis_stalls(const workload& at, const options& settings, report& found)
+void measure_redis_stalls(const workload& at, const options& settings, report& results)
 {
-    found.begin("Redis: the longest handler, in milliseconds of CPU time, by number of waiters");
+    results.begin("Redis: the longest handler, in milliseconds of CPU time, by number of waiters");
     for (const std::size_t size : {10'000U, 30'000U, 100'000U}) {
         // A short run only checks counts.
         if (size > 10'000 && settings.seconds < 0.5)
@@ -84,13 +84,13 @@ void measure_redis_stalls(const workload& at, const options& settings, report& f
         const auto name = std::to_string(size) + " keys, ";
         {
             waiters all(at, settings.backend, size);
-            add(found, name + "all start to wait and subscribe", all.subscribe());
-            add(found, name + "after all connections were lost", all.subscribe_again());
-            add(found, name + "all are notified of releases, acquire and release", all.release_all());
+            add(results, name + "all start to wait and subscribe", all.subscribe());
+            add(results, name + "after all connections were lost", all.subscribe_again());
+            add(results, name + "all are notified of releases, acquire and release", all.release_all());
         }
         waiters all(at, settings.backend, size);
         static_cast<void>(all.subscribe());
-        add(found, name + "shutdown while all wait", all.shut_down());
+        add(results, name + "shutdown while all wait", all.shut_down());
     }
 }
 

@@ -70,11 +70,11 @@ std::size_t subscribers(const workload& at)
     return std::stoul(connection.read_line().substr(1));
 }
 
-void measure_commands(const workload& at, const options& settings, report& found)
+void measure_commands(const workload& at, const options& settings, report& results)
 {
     constexpr std::uint64_t releases = 1000;
-    found.begin("Redis: what waiters on one key cost the server, counted over " + std::to_string(releases) +
-                " releases, each waiter waits again");
+    results.begin("Redis: what waiters on one key cost the server, counted over " + std::to_string(releases) +
+                  " releases, each waiter waits again");
     for (const std::size_t lockers : {1U, 10U}) {
         std::optional<double> limit;
         for (const std::size_t waiters : {10U, 100U, 1000U}) {
@@ -93,9 +93,10 @@ void measure_commands(const workload& at, const options& settings, report& found
                 return static_cast<double>(commands) / static_cast<double>(waiting.releases());
             };
             const auto all = per_release(count.by_clients + count.in_scripts);
-            found.add({name + ", subscribers", listening, "", static_cast<double>(lockers), kind::counted});
-            found.add({name + ", requests per release", per_release(count.by_clients), ""});
-            found.add({name + ", commands per release, including those inside scripts", all, "", limit, kind::counted});
+            results.add({name + ", subscribers", listening, "", static_cast<double>(lockers), kind::counted});
+            results.add({name + ", requests per release", per_release(count.by_clients), ""});
+            results.add(
+                {name + ", commands per release, including those inside scripts", all, "", limit, kind::counted});
             // It depends on chance which of several lockers is first, and the cost depends on it.
             if (!limit)
                 limit = all + (lockers == 1 ? 1.0 : std::max(1.0, all / 4.0));
@@ -104,10 +105,10 @@ void measure_commands(const workload& at, const options& settings, report& found
     }
 }
 
-void measure_memory(const workload& at, const options& settings, report& found)
+void measure_memory(const workload& at, const options& settings, report& results)
 {
     constexpr std::size_t many = 1000;
-    found.begin("Redis: bytes per waiter, " + std::to_string(many) + " on one key, the caller's coroutine included");
+    results.begin("Redis: bytes per waiter, " + std::to_string(many) + " on one key, the caller's coroutine included");
     contention waiting(settings.backend, 1);
     const auto listens = [&at] { return subscribers(at) > 0; };
     waiting.hold();
@@ -120,20 +121,20 @@ void measure_memory(const workload& at, const options& settings, report& found)
     waiting.start_waiters(many, listens);
     const auto bytes = static_cast<double>(counted.grown()) / many;
     const auto grown = static_cast<double>(resident_bytes() - std::min(resident, resident_bytes())) / many;
-    found.add({"acquire, heap", bytes, "bytes", 2048.0, kind::counted});
-    found.add({"acquire, resident set", grown, "bytes"});
+    results.add({"acquire, heap", bytes, "bytes", 2048.0, kind::counted});
+    results.add({"acquire, resident set", grown, "bytes"});
     waiting.finish();
 }
 
 } // namespace
 
-void measure_redis_waiters(const workload& at, const options& settings, report& found)
+void measure_redis_waiters(const workload& at, const options& settings, report& results)
 {
-    measure_commands(at, settings, found);
-    measure_memory(at, settings, found);
+    measure_commands(at, settings, results);
+    measure_memory(at, settings, results);
 }
 
-void measure_redis_growth(const options& settings, report& found)
+void measure_redis_growth(const options& settings, report& results)
 {
     constexpr std::size_t in_flight = 64;
     const auto wanted =
@@ -158,9 +159,10 @@ void measure_redis_growth(const options& settings, report& found)
         asio::co_spawn(io, work(number), asio::detached);
     io.run();
 
-    found.begin("Redis: memory over " + std::to_string(wanted) + " pairs, " + std::to_string(in_flight) + " in flight");
-    found.add({"resident set after a tenth of them", static_cast<double>(early) / 1024.0, "KiB"});
-    found.add({"after all of them, as a multiple", static_cast<double>(resident_bytes()) / static_cast<double>(early),
+    results.begin(
+        "Redis: memory over " + std::to_string(wanted) + " pairs, " + std::to_string(in_flight) + " in flight");
+    results.add({"resident set after a tenth of them", static_cast<double>(early) / 1024.0, "KiB"});
+    results.add({"after all of them, as a multiple", static_cast<double>(resident_bytes()) / static_cast<double>(early),
         "x", 1.05});
 }
 

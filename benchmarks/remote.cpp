@@ -27,7 +27,7 @@ namespace asio = boost::asio;
 namespace bench {
 namespace {
 
-void measure_loads(const options& settings, report& found)
+void measure_loads(const options& settings, report& results)
 {
     asio::io_context io{1};
     const auto adapter = colock::make_adapter(io.get_executor(), settings.backend);
@@ -39,35 +39,35 @@ void measure_loads(const options& settings, report& found)
     }(impatient));
     const colock::locker locker(adapter);
     for (const std::size_t in_flight : {1U, 64U, 1000U})
-        measure_load(io, locker, in_flight, in_flight * 100, settings.seconds, found);
-    measure_load(io, locker, settings.concurrency, settings.keys, settings.seconds, found);
+        measure_load(io, locker, in_flight, in_flight * 100, settings.seconds, results);
+    measure_load(io, locker, settings.concurrency, settings.keys, settings.seconds, results);
 }
 
 } // namespace
 
-chart run_remote(const options& settings, report& found)
+chart run_remote(const options& settings, report& results)
 {
     std::optional<chart> drawn;
 #ifdef COLOCK_BENCH_REDIS
     if (!drawn)
-        drawn = run_redis(settings, found);
+        drawn = run_redis(settings, results);
 #endif
 #ifdef COLOCK_BENCH_ZOOKEEPER
     if (!drawn)
-        drawn = run_zookeeper(settings, found);
+        drawn = run_zookeeper(settings, results);
 #endif
 #ifdef COLOCK_BENCH_MONGO
     if (!drawn)
-        drawn = run_mongo(settings, found);
+        drawn = run_mongo(settings, results);
 #endif
     if (!drawn && !settings.peers.empty())
         throw std::invalid_argument("--peers needs --backend redis://HOST:PORT, zookeeper://HOST:PORT or "
                                     "mongodb://HOST:PORT, and the backend in this build");
     if (settings.wants("forms"))
-        measure_forms(settings, found);
+        measure_forms(settings, results);
     // With peers, the comparisons already contain this measurement.
     if (settings.part == "load" || (settings.part.empty() && settings.peers.empty()))
-        measure_loads(settings, found);
+        measure_loads(settings, results);
     return drawn.value_or(chart());
 }
 

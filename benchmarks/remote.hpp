@@ -8,6 +8,6 @@ namespace bench {
 
 /// Measures a backend by its URL: pairs with few in flight, with many in flight, and with the load of the options. For
 /// a single server without a password, also measures waiters, and other libraries if there are any. Returns a chart.
-[[nodiscard]] chart run_remote(const options& settings, report& found);
+[[nodiscard]] chart run_remote(const options& settings, report& results);
 
 } // namespace bench

@@ -67,10 +67,10 @@ void run_rounds_everywhere(
     for (candidate& each : candidates)
         each.found.clear();
     for (std::size_t round = 0; round < rounds; ++round) {
-        workload there = load;
-        there.host = servers[round % servers.size()].host;
-        there.port = servers[round % servers.size()].port;
-        run_round(there, candidates, 1, zookeeper_cpu_us);
+        workload server_load = load;
+        server_load.host = servers[round % servers.size()].host;
+        server_load.port = servers[round % servers.size()].port;
+        run_round(server_load, candidates, 1, zookeeper_cpu_us);
     }
 }
 
@@ -88,7 +88,7 @@ const candidate* curator_of(const std::vector<candidate>& candidates)
     return found == candidates.end() ? nullptr : &*found;
 }
 
-void compare(const std::vector<candidate>& candidates, double lower_limit, report& found)
+void compare(const std::vector<candidate>& candidates, double lower_limit, report& results)
 {
     const auto& ours = first(candidates, candidate::kind::ours);
     for (const candidate& each : candidates) {
@@ -97,29 +97,31 @@ void compare(const std::vector<candidate>& candidates, double lower_limit, repor
         measurement comparison{ours.name + " / " + each.name, ratio(ours, each), "x"};
         if (&each == curator_of(candidates))
             comparison.lower_limit = lower_limit;
-        found.add(comparison);
+        results.add(comparison);
     }
 }
 
 std::vector<candidate> with_programs(
-    std::vector<candidate> ours, const options& settings, report& found, std::size_t in_each = 1)
+    std::vector<candidate> ours, const options& settings, report& results, std::size_t in_each = 1)
 {
-    for (candidate& each : read_programs(settings.peers, found, in_each))
+    for (candidate& each : read_programs(settings.peers, results, in_each))
         ours.push_back(std::move(each));
     return ours;
 }
 
-chart run_uncontended(const options& settings, report& found)
+chart run_uncontended(const options& settings, report& results)
 {
     const auto servers = servers_of(settings);
     workload load = servers.front();
     auto candidates = with_programs(
         {
             {"colock", candidate::kind::ours,
-                [&](const workload& now) { return run_ours(url_of(now), now, colock::lock_mode::exclusive); }},
+                [&](const workload& turn_load) {
+                    return run_ours(url_of(turn_load), turn_load, colock::lock_mode::exclusive);
+                }},
             {"raw", candidate::kind::raw, run_raw_nodes},
         },
-        settings, found);
+        settings, results);
     chart drawn{.title = "ZooKeeper: uncontended acquire+release, as multiples of Curator's rate",
         .bars = {},
         .unit = "x",
@@ -132,19 +134,19 @@ chart run_uncontended(const options& settings, report& found)
         // measurements of two seconds differ by up to a quarter, so more turns are averaged.
         load.turns = each.in_flight == 1 ? 4 : 1;
         run_rounds_everywhere(servers, load, candidates, settings.rounds);
-        found.begin("ZooKeeper: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
-                    of_rounds(settings.rounds, load.turns) + (servers.size() > 1 ? ", each on another server" : ""));
+        results.begin("ZooKeeper: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
+                      of_rounds(settings.rounds, load.turns) + (servers.size() > 1 ? ", each on another server" : ""));
         for (const candidate& one : candidates)
-            found.add({one.name + ", pairs per second", speed(one), "/s"});
+            results.add({one.name + ", pairs per second", speed(one), "/s"});
         measurement reached{"colock / raw", ratio(candidates[0], candidates[1]), "x"};
         if (each.min_raw_ratio > 0.0)
             reached.lower_limit = each.min_raw_ratio;
-        found.add(reached);
-        compare(candidates, each.min_ratio, found);
+        results.add(reached);
+        compare(candidates, each.min_ratio, results);
         for (const candidate& one : candidates)
-            add_costs(one, found);
+            add_costs(one, results);
         if (const auto* const curator = curator_of(candidates)) {
-            found.add({"colock / Curator, with a processor each",
+            results.add({"colock / Curator, with a processor each",
                 cpu_bound_rate(candidates[0]) / cpu_bound_rate(*curator), "x"});
             for (const candidate& one : candidates)
                 drawn.bars.emplace_back(
@@ -154,59 +156,62 @@ chart run_uncontended(const options& settings, report& found)
     return drawn;
 }
 
-void add_contended(const std::vector<candidate>& candidates, double lower_limit, report& found)
+void add_contended(const std::vector<candidate>& candidates, double lower_limit, report& results)
 {
     for (const candidate& each : candidates)
-        found.add({each.name + ", hand-offs per second", speed(each), "/s"});
-    compare(candidates, lower_limit, found);
+        results.add({each.name + ", hand-offs per second", speed(each), "/s"});
+    compare(candidates, lower_limit, results);
     for (const candidate& each : candidates)
-        found.add({each.name + ", longest acquire to release",
+        results.add({each.name + ", longest acquire to release",
             median_over_rounds(each, [](const rate& round) { return round.max_pair_time_ms; }), "ms"});
     for (const candidate& each : candidates)
-        add_costs(each, found);
+        add_costs(each, results);
 }
 
-void run_contended(const options& settings, report& found)
+void run_contended(const options& settings, report& results)
 {
     workload load = workload_of(zookeeper_scheme, settings);
     load.in_flight = 64;
     load.keys = 1;
-    auto candidates = with_programs(
-        {{"colock", candidate::kind::ours,
-            [&](const workload& now) { return run_ours(settings.backend, now, colock::lock_mode::exclusive); }}},
-        settings, found);
+    auto candidates = with_programs({{"colock", candidate::kind::ours,
+                                        [&](const workload& turn_load) {
+                                            return run_ours(settings.backend, turn_load, colock::lock_mode::exclusive);
+                                        }}},
+        settings, results);
     run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
-    found.begin("ZooKeeper: 64 of one process contend for one key, " + of_rounds(settings.rounds));
-    add_contended(candidates, 2.0, found);
+    results.begin("ZooKeeper: 64 callers in one process contend for one key, " + of_rounds(settings.rounds));
+    add_contended(candidates, 2.0, results);
 }
 
 /// Returns the load with a start time that all processes share.
 workload with_common_start(workload load)
 {
-    // By then, each process has started and is warm. Of a short run, only the counts are used.
+    // By then, each process has started and finished its warm-up. In a short run it may not have finished, but only the
+    // counts of such a run are used.
     const auto ready = load.time * 3 + std::chrono::seconds(1);
     load.start_time = std::chrono::time_point_cast<std::chrono::system_clock::duration>(
         std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now() + ready));
     return load;
 }
 
-void run_apart(const options& settings, report& found)
+void run_contending_processes(const options& settings, report& results)
 {
     workload load = workload_of(zookeeper_scheme, settings);
     load.in_flight = 1;
     load.keys = 1;
-    auto candidates = with_programs(
-        {{"colock", candidate::kind::ours,
-            [&](const workload& now) {
-                return run_processes(own_command(settings.backend, worker_program) + load_arguments(now), processes);
-            }}},
-        settings, found, processes);
+    auto candidates =
+        with_programs({{"colock", candidate::kind::ours,
+                          [&](const workload& turn_load) {
+                              return run_processes(
+                                  own_command(settings.backend, worker_program) + load_arguments(turn_load), processes);
+                          }}},
+            settings, results, processes);
     for (candidate& each : candidates)
-        each.run = [run = std::move(each.run)](const workload& now) { return run(with_common_start(now)); };
+        each.run = [run = std::move(each.run)](const workload& turn_load) { return run(with_common_start(turn_load)); };
     run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
-    found.begin("ZooKeeper: " + std::to_string(processes) + " processes contend for one key, one waiter each, " +
-                of_rounds(settings.rounds));
-    add_contended(candidates, 1.3, found);
+    results.begin("ZooKeeper: " + std::to_string(processes) + " processes contend for one key, one waiter each, " +
+                  of_rounds(settings.rounds));
+    add_contended(candidates, 1.3, results);
 }
 
 [[noreturn]] void run_worker_program(const options& settings)
@@ -230,7 +235,7 @@ void warm_up(const options& settings)
 
 } // namespace
 
-std::optional<chart> run_zookeeper(const options& settings, report& found)
+std::optional<chart> run_zookeeper(const options& settings, report& results)
 {
     const auto at = workload_at(zookeeper_scheme, settings.backend);
     if (!at)
@@ -242,28 +247,28 @@ std::optional<chart> run_zookeeper(const options& settings, report& found)
     if (with_peers)
         warm_up(settings);
     if (with_peers && settings.wants("uncontended"))
-        drawn = run_uncontended(settings, found);
+        drawn = run_uncontended(settings, results);
     // A short run only checks counts.
     const bool is_long = settings.seconds >= 0.5;
     if (is_long && settings.wants("contended"))
-        run_contended(settings, found);
+        run_contended(settings, results);
     if (is_long && settings.wants("processes"))
-        run_apart(settings, found);
+        run_contending_processes(settings, results);
     if (is_long && settings.wants("fail-over"))
-        measure_zookeeper_fail_over(found);
+        measure_zookeeper_fail_over(results);
     if (settings.wants("waiters"))
-        measure_zookeeper_waiters(*at, settings, found);
+        measure_zookeeper_waiters(*at, settings, results);
     if (is_long && settings.wants("many-waiters"))
-        measure_zookeeper_many_waiters(*at, settings, found);
+        measure_zookeeper_many_waiters(*at, settings, results);
     if (at->host == "127.0.0.1") {
         if (settings.wants("hand-off"))
-            measure_zookeeper_round_trips(*at, settings, found);
+            measure_zookeeper_round_trips(*at, settings, results);
         if (settings.wants("stalls"))
             measure_held_locks(
                 "ZooKeeper", [](std::uint16_t port) { return "zookeeper://127.0.0.1:" + std::to_string(port); }, *at,
-                settings, found);
+                settings, results);
     } else if (settings.wants("hand-off") || settings.wants("stalls")) {
-        found.fact("left out", "hand-off and stalls, which want a server on 127.0.0.1");
+        results.fact("left out", "hand-off and stalls, which need a server on 127.0.0.1");
     }
     return drawn;
 }

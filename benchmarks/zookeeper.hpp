@@ -14,7 +14,7 @@ namespace bench {
 
 /// Runs the selected parts. Returns a chart of the rates as multiples of Curator's rate. Returns nothing if the URL
 /// does not name a single ZooKeeper server without a password.
-[[nodiscard]] std::optional<chart> run_zookeeper(const options& settings, report& found);
+[[nodiscard]] std::optional<chart> run_zookeeper(const options& settings, report& results);
 constexpr std::string_view zookeeper_scheme = "zookeeper";
 
 /// Creates and deletes the node of a pair, with the driver that colock uses and the same number in flight, but without
@@ -26,15 +26,15 @@ constexpr std::string_view zookeeper_scheme = "zookeeper";
 
 /// Measures the cost of locks and waiters for the server, by the server's own counters. The server must have no other
 /// clients.
-void measure_zookeeper_waiters(const workload& at, const options& settings, report& found);
+void measure_zookeeper_waiters(const workload& at, const options& settings, report& results);
 
 /// Measures what thousands of waiters for one key cost the server, and how soon they are granted.
-void measure_zookeeper_many_waiters(const workload& at, const options& settings, report& found);
+void measure_zookeeper_many_waiters(const workload& at, const options& settings, report& results);
 
 /// Measures the number of round trips of a lock and of a hand-off.
-void measure_zookeeper_round_trips(const workload& at, const options& settings, report& found);
+void measure_zookeeper_round_trips(const workload& at, const options& settings, report& results);
 
 /// Measures the time from a fail-over to the next grant, with its own servers.
-void measure_zookeeper_fail_over(report& found);
+void measure_zookeeper_fail_over(report& results);
 
 } // namespace bench

@@ -88,7 +88,7 @@ private:
         colock::lock held = co_await by.acquire(key);
         self.granted_.push_back(clock::now());
         while (!self.leader_died_)
-            co_await rest();
+            co_await short_pause();
         // The request is sent when a server is reachable again.
         co_await held.release();
         --self.running_;
@@ -106,14 +106,14 @@ private:
             return count;
         };
         while (self.granted_.empty() || waiting() < waiters)
-            co_await rest();
+            co_await short_pause();
     }
     static asio::awaitable<void> wait_until_done(fail_over& self)
     {
         while (self.running_ > 0)
-            co_await rest();
+            co_await short_pause();
     }
-    static asio::awaitable<void> rest()
+    static asio::awaitable<void> short_pause()
     {
         asio::steady_timer pause(co_await asio::this_coro::executor, 1ms);
         co_await pause.async_wait(asio::use_awaitable);
@@ -129,19 +129,19 @@ private:
 
 } // namespace
 
-void measure_zookeeper_fail_over(report& found)
+void measure_zookeeper_fail_over(report& results)
 {
     constexpr int times = 9;
     fail_over all;
     for (int i = 0; i < times; ++i)
         all.run();
     const auto name = "of " + std::to_string(times);
-    found.begin(
+    results.begin(
         "ZooKeeper: the leader of three servers dies, with one holder and " + std::to_string(waiters) + " waiters");
-    found.add({"until another answers as leader, median " + name, median(all.elections), "ms"});
-    found.add({"from there to the next grant, median", median(all.next_grants), "ms", 1000.0});
-    found.add({"from there to the next grant, worst", std::ranges::max(all.next_grants), "ms", 1000.0});
-    found.add({"from there to the last grant, median", median(all.all_grants), "ms"});
+    results.add({"until another answers as leader, median " + name, median(all.elections), "ms"});
+    results.add({"from there to the next grant, median", median(all.next_grants), "ms", 1000.0});
+    results.add({"from there to the next grant, worst", std::ranges::max(all.next_grants), "ms", 1000.0});
+    results.add({"from there to the last grant, median", median(all.all_grants), "ms"});
 }
 
 } // namespace bench

@@ -132,7 +132,7 @@ private:
     std::size_t served_ = 0;
 };
 
-void measure_waiting(const workload& at, const options& settings, report& found)
+void measure_waiting(const workload& at, const options& settings, report& results)
 {
     constexpr std::size_t lockers = 4000;
     // Each waiter checks its position every two seconds.
@@ -146,30 +146,30 @@ void measure_waiting(const workload& at, const options& settings, report& found)
     all.idle(time);
     const auto bytes = static_cast<double>(bytes_received_from(port) - before);
     const auto name = std::to_string(lockers) + " lockers of 4 sessions, ";
-    found.add({name + "from the server while they wait", bytes / 1e3 / seconds_since(start), "kB/s", 1000.0});
+    results.add({name + "from the server while they wait", bytes / 1e3 / seconds_since(start), "kB/s", 1000.0});
     const auto released = clock::now();
     all.release();
     static_cast<void>(all.serve());
-    found.add({name + "all are granted, one after the other", seconds_since(released), "s"});
+    results.add({name + "all are granted, one after the other", seconds_since(released), "s"});
 }
 
-void measure_readers(const options& settings, report& found)
+void measure_readers(const options& settings, report& results)
 {
     constexpr std::size_t readers = 8000;
     queue_for_one_key all(settings.backend, 1);
     const auto start = clock::now();
     all.start_waiters(readers, false, {.ttl = 0ms, .mode = colock::lock_mode::shared}, 0ms);
     const auto name = std::to_string(readers) + " readers of one locker, ";
-    found.add({name + "all wait for the writer", seconds_since(start), "s"});
+    results.add({name + "all wait for the writer", seconds_since(start), "s"});
     all.idle(5s);
     const auto released = clock::now();
     all.release();
     const auto longest = all.serve();
-    found.add({name + "from its release until all were granted", seconds_since(released), "s", 5.0});
-    bench::add(found, name + "the longest handler meanwhile", longest, 10.0);
+    results.add({name + "from its release until all were granted", seconds_since(released), "s", 5.0});
+    bench::add(results, name + "the longest handler meanwhile", longest, 10.0);
 }
 
-void measure_semaphore(const options& settings, report& found)
+void measure_semaphore(const options& settings, report& results)
 {
     constexpr std::size_t waiters = 800;
     constexpr std::size_t places = 2;
@@ -178,19 +178,19 @@ void measure_semaphore(const options& settings, report& found)
     const auto released = clock::now();
     all.release();
     static_cast<void>(all.serve());
-    found.add({std::to_string(waiters) + " waiters for " + std::to_string(places) +
-                   " places of a semaphore, all were served, each for 1 ms",
+    results.add({std::to_string(waiters) + " waiters for " + std::to_string(places) +
+                     " places of a semaphore, all were served, each for 1 ms",
         seconds_since(released), "s", 10.0});
 }
 
 } // namespace
 
-void measure_zookeeper_many_waiters(const workload& at, const options& settings, report& found)
+void measure_zookeeper_many_waiters(const workload& at, const options& settings, report& results)
 {
-    found.begin("ZooKeeper: many waiters for one key");
-    measure_waiting(at, settings, found);
-    measure_readers(settings, found);
-    measure_semaphore(settings, found);
+    results.begin("ZooKeeper: many waiters for one key");
+    measure_waiting(at, settings, results);
+    measure_readers(settings, results);
+    measure_semaphore(settings, results);
 }
 
 } // namespace bench

@@ -93,7 +93,7 @@ double typical_hand_off(
 
 } // namespace
 
-void measure_zookeeper_round_trips(const workload& at, const options& settings, report& found)
+void measure_zookeeper_round_trips(const workload& at, const options& settings, report& results)
 {
     colock::testing::toxiproxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     link.add("delay", "latency", "downstream", R"({"latency":)" + std::to_string(link_ms) + R"(,"jitter":0})");
@@ -113,12 +113,12 @@ void measure_zookeeper_round_trips(const workload& at, const options& settings, 
 
     // One round trip, and half of one for the overhead of the connection and the machine.
     constexpr double one_trip = 1.5;
-    found.begin("ZooKeeper: through a link of " + std::to_string(link_ms) + " ms, medians");
-    found.add({"a write", unit, "ms"});
-    found.add({"acquire, in round trips", median(alone.acquire) / unit, "x", one_trip});
-    found.add({"release, in round trips", median(alone.release) / unit, "x", one_trip});
-    found.add({"release to the next grant of the same locker, in round trips", locally / unit, "x", one_trip});
-    found.add({"release to the next grant of another process, in round trips", apart / unit, "x", one_trip + 1.0});
+    results.begin("ZooKeeper: through a link of " + std::to_string(link_ms) + " ms, medians");
+    results.add({"a write", unit, "ms"});
+    results.add({"acquire, in round trips", median(alone.acquire) / unit, "x", one_trip});
+    results.add({"release, in round trips", median(alone.release) / unit, "x", one_trip});
+    results.add({"release to the next grant of the same locker, in round trips", locally / unit, "x", one_trip});
+    results.add({"release to the next grant of another process, in round trips", apart / unit, "x", one_trip + 1.0});
 }
 
 } // namespace bench

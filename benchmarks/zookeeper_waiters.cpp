@@ -53,7 +53,7 @@ struct server_counts
     double ephemerals;
 };
 
-void count_pairs(const workload& at, const options& settings, report& found)
+void count_pairs(const workload& at, const options& settings, report& results)
 {
     constexpr int pairs = 1000;
     asio::io_context io{1};
@@ -69,12 +69,12 @@ void count_pairs(const workload& at, const options& settings, report& found)
     run_until_done(io, work(locker, pairs));
     const server_counts after(at);
     // Heartbeats depend on time.
-    found.add({"requests per acquire and release, uncontended", (after.requests - before.requests) / pairs, "", 2.1,
+    results.add({"requests per acquire and release, uncontended", (after.requests - before.requests) / pairs, "", 2.1,
         kind::counted});
 }
 
 void count_hand_offs(
-    const workload& at, const options& settings, report& found, std::size_t lockers, std::size_t waiters)
+    const workload& at, const options& settings, report& results, std::size_t lockers, std::size_t waiters)
 {
     constexpr std::uint64_t releases = 1000;
     contention waiting(settings.backend, lockers);
@@ -87,24 +87,24 @@ void count_hand_offs(
     waiting.pass_on(releases);
     const server_counts after(at);
     const auto per_release = [&](double count) { return count / static_cast<double>(waiting.releases()); };
-    found.add({name + ", nodes while one holds", before.ephemerals, "", wanted, kind::counted});
+    results.add({name + ", nodes while one holds", before.ephemerals, "", wanted, kind::counted});
     // A hand-off takes five requests: create the node, list the children, set the watch, list the children again,
     // delete the node. With one locker, the releasing holder wakes the next waiter. Heartbeats depend on time.
-    found.add({name + ", requests per hand-off", per_release(after.requests - before.requests), "",
+    results.add({name + ", requests per hand-off", per_release(after.requests - before.requests), "",
         lockers > 1 ? 5.3 : 3.3, kind::counted});
-    found.add({name + ", events per hand-off", per_release(after.events - before.events), "", 1.1, kind::counted});
+    results.add({name + ", events per hand-off", per_release(after.events - before.events), "", 1.1, kind::counted});
     waiting.finish();
 }
 
 } // namespace
 
-void measure_zookeeper_waiters(const workload& at, const options& settings, report& found)
+void measure_zookeeper_waiters(const workload& at, const options& settings, report& results)
 {
-    found.begin("ZooKeeper: what locks cost the server, counted over 1000 releases, each waiter waits again");
-    count_pairs(at, settings, found);
-    count_hand_offs(at, settings, found, 1, 64);
-    count_hand_offs(at, settings, found, 1, 1000);
-    count_hand_offs(at, settings, found, 10, 10);
+    results.begin("ZooKeeper: what locks cost the server, counted over 1000 releases, each waiter waits again");
+    count_pairs(at, settings, results);
+    count_hand_offs(at, settings, results, 1, 64);
+    count_hand_offs(at, settings, results, 1, 1000);
+    count_hand_offs(at, settings, results, 10, 10);
 }
 
 } // namespace bench
