@@ -6,10 +6,10 @@ set(colock_contract_sources
     test/contract/adapter_groups.cpp
     test/contract/adapter_keys.cpp
     test/contract/adapter_listing.cpp
-    test/contract/adapter_moving.cpp
     test/contract/adapter_queues.cpp
     test/contract/adapter_removal.cpp
     test/contract/adapter_several.cpp
+    test/contract/adapter_transfer.cpp
     test/contract/contract.cpp
     test/contract/locker_admin.cpp
     test/contract/locker_expiry.cpp
@@ -17,8 +17,8 @@ set(colock_contract_sources
     test/contract/locker_groups.cpp
     test/contract/locker_groups_by_id.cpp
     test/contract/locker_locks.cpp
-    test/contract/locker_moving.cpp
     test/contract/locker_shared.cpp
+    test/contract/locker_transfer.cpp
     test/contract/remote.cpp
     test/contract/remote_holders.cpp
     test/contract/remote_late.cpp

@@ -23,7 +23,7 @@ claims make_exclusive_claims(const std::vector<std::string>& keys, std::chrono::
     return made;
 }
 
-void give_all_back(const subject& env, const claims& held)
+void release_all(const subject& env, const claims& held)
 {
     for (const auto& each : held)
         env.release_held(each);
@@ -70,11 +70,11 @@ COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &cap
         env.check_held(holder);
         env.release_held(holder);
         env.grant_all(all);
-        give_all_back(env, all);
+        release_all(env, all);
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, refusal_of_several_names_the_holder, &capabilities::several)
+COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder, &capabilities::several)
 {
     const plain_claim_ptr holder = new plain_claim({.key = "b",
         .ttl = driver::long_ttl,
@@ -87,7 +87,8 @@ COLOCK_CONTRACT_CASE(adapter, refusal_of_several_names_the_holder, &capabilities
     env.release_held(holder);
 }
 
-COLOCK_CONTRACT_CASE(adapter, fences_of_several_exceed_all_earlier_fences, &capabilities::several, &capabilities::fence)
+COLOCK_CONTRACT_CASE(
+    adapter, fences_of_several_locks_exceed_all_earlier_fences, &capabilities::several, &capabilities::fence)
 {
     const std::vector<std::string> keys{"a", "b", "c"};
     std::vector<std::uint64_t> before(keys.size());
@@ -96,7 +97,7 @@ COLOCK_CONTRACT_CASE(adapter, fences_of_several_exceed_all_earlier_fences, &capa
         const auto fences = env.grant_all(all);
         for (std::size_t k = 0; k < keys.size(); ++k)
             BOOST_TEST(fences[k] > before[k]);
-        give_all_back(env, all);
+        release_all(env, all);
         for (std::size_t k = 0; k < keys.size(); ++k) {
             const auto single = env.exclusive(keys[k]);
             before[k] = env.grant(single);
@@ -118,7 +119,7 @@ COLOCK_CONTRACT_CASE(adapter, several_held_locks_are_granted_again, &capabilitie
     env.pass_time(env.short_ttl() * 11 / 10);
     for (const auto& each : all)
         env.check_held(each);
-    give_all_back(env, all);
+    release_all(env, all);
     // One of them is already held by a separate request.
     env.grant(all[0]);
     env.grant_all(all);
@@ -141,7 +142,8 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, 
     env.release_held(holder);
 }
 
-COLOCK_CONTRACT_CASE(adapter, several_wait_for_readers_to_leave, &capabilities::several, &capabilities::shared)
+COLOCK_CONTRACT_CASE(
+    adapter, several_claims_wait_until_all_readers_have_released, &capabilities::several, &capabilities::shared)
 {
     const auto reader = env.shared("b"), second = env.shared("b");
     env.grant(reader);
@@ -152,11 +154,12 @@ COLOCK_CONTRACT_CASE(adapter, several_wait_for_readers_to_leave, &capabilities::
     BOOST_TEST(env.refuse_all(all).which == 1U);
     env.release_held(second);
     env.grant_all(all);
-    give_all_back(env, all);
+    release_all(env, all);
 }
 
 /// A claim that kept its queue place for one key while it lacks another key could cause a deadlock.
-COLOCK_CONTRACT_CASE(adapter, several_refused_claims_leave_no_queue_place_and_block_nobody, &capabilities::several)
+COLOCK_CONTRACT_CASE(
+    adapter, several_refused_claims_keep_no_queue_place_and_block_no_other_claim, &capabilities::several)
 {
     const auto mode = env.able().shared ? lock_mode::shared : lock_mode::exclusive;
     const auto holder = mode == lock_mode::shared ? env.shared("b") : env.exclusive("b");
@@ -177,7 +180,7 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_leave_no_queue_place_and_bl
 }
 
 COLOCK_CONTRACT_CASE(
-    adapter, several_are_granted_after_the_holders_have_expired, &capabilities::several, &capabilities::expires)
+    adapter, several_locks_are_granted_after_the_holders_have_expired, &capabilities::several, &capabilities::expires)
 {
     const auto expired = env.exclusive("a", env.short_ttl());
     env.grant(expired);
@@ -190,10 +193,10 @@ COLOCK_CONTRACT_CASE(
     env.grant_all(all);
     env.check_not_held(expired);
     env.check_not_held(reader);
-    give_all_back(env, all);
+    release_all(env, all);
 }
 
-COLOCK_CONTRACT_CASE(adapter, each_of_several_has_its_own_ttl, &capabilities::several, &capabilities::expires)
+COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabilities::several, &capabilities::expires)
 {
     const auto brief = env.exclusive("a", env.short_ttl()), lasting = env.exclusive("b");
     env.grant_all({brief, lasting});
@@ -222,12 +225,12 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, 
     env.release_held(holder);
     env.grant(all[1]);
     // Locks that were granted together can also be requested one by one.
-    give_all_back(env, all);
+    release_all(env, all);
     const auto together = make_exclusive_claims({"a", "b"});
     const auto fences = env.grant_all(together);
     for (std::size_t i = 0; i < together.size(); ++i)
         BOOST_TEST(env.grant(together[i]) >= fences[i]);
-    give_all_back(env, together);
+    release_all(env, together);
 }
 
 COLOCK_CONTRACT_CASE(adapter, concurrent_requests_for_the_same_keys_are_never_both_granted, &capabilities::several)

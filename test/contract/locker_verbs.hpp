@@ -53,15 +53,15 @@ using strings = std::vector<std::string>;
 
 #define CHECK_STRINGS(actual, ...) BOOST_TEST(actual == strings(__VA_ARGS__), boost::test_tools::per_element())
 
-/// Lets time pass in steps so small that everything that becomes due is processed at its time.
+/// Lets time pass in small steps, so that each timer is processed soon after it expires.
 inline void pass_slowly(subject& env, std::chrono::milliseconds span)
 {
     for (const auto end = lease_clock::now() + span; lease_clock::now() < end;)
         env.pass_time(env.short_ttl() / 20);
 }
 
-/// Lets time pass in small steps until `reached` returns true. Fails the test if this takes longer than anything that
-/// is due within one short TTL.
+/// Lets time pass in small steps until `reached` returns true. Fails the test if this takes longer than
+/// four short TTLs.
 inline void pass_slowly_until(subject& env, const std::function<bool()>& reached)
 {
     // Stored, because the condition may become false again.

@@ -10,7 +10,7 @@
 
 namespace colock::contract {
 
-// Locks that move to another process.
+// Locks that are transferred to another process: detached and adopted.
 
 COLOCK_CONTRACT_CASE(locker, unsupported_move_is_reported)
 {

@@ -45,7 +45,7 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_another_holder, &capabilities::ti
     env.release_held(last);
 }
 
-COLOCK_CONTRACT_CASE(adapter, fences_grow_over_an_adoption, &capabilities::tickets, &capabilities::fence)
+COLOCK_CONTRACT_CASE(adapter, fences_increase_with_each_adoption, &capabilities::tickets, &capabilities::fence)
 {
     auto held = env.exclusive("k");
     auto last = env.grant(held);
