@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_SUITE(group_ends)
 BOOST_AUTO_TEST_CASE(release_of_a_group_does_not_extend_its_total_time)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env, true, {.operation_timeout = 20s});
+    disable_create_all(env, true, {.operation_timeout = 20s});
     colock::locker other(env.memory);
     auto busy = env.run(other.acquire("z", {.ttl = 0ms}));
     env.script->always(operation::release, step::hold());
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_group_does_not_extend_its_total_time)
 BOOST_AUTO_TEST_CASE(a_custom_retry_that_throws_leaves_a_group_holding_nothing)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     colock::locker other(env.memory);
     auto busy = env.run(other.acquire("z", {.ttl = 0ms}));
     env.script->always(operation::release, step::pass().delay(1s));

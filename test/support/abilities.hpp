@@ -19,7 +19,7 @@ inline void set_capabilities(virtual_fixture& env, bool fifo, bool several, lock
 }
 
 /// Makes the backend report that it cannot take several locks in one step.
-inline void take_one_by_one(virtual_fixture& env, bool fifo = true, locker_options options = {})
+inline void disable_create_all(virtual_fixture& env, bool fifo = true, locker_options options = {})
 {
     set_capabilities(env, fifo, false, std::move(options));
 }

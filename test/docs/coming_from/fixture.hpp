@@ -115,7 +115,7 @@ struct served_fixture
 {
     asio::io_context io{1};
     /// A name that only this test uses.
-    const std::string mine = colock::token::generate().hex();
+    const std::string unique_name = colock::token::generate().hex();
 
     void run(asio::awaitable<void> body) { colock::testing::run_coro(io, std::move(body)); }
 };

@@ -129,15 +129,15 @@ COLOCK_FIXTURE(redis_fixture, the_plain_layout_is_theirs)
     colock::testing::redis_shell them(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
     colock::locker jobs(plain);
 
-    colock::lock lock = co_await jobs.acquire(mine, {.ttl = 10s});
-    BOOST_TEST(them({"GET", mine}) == lock.token().hex());
-    BOOST_TEST(them({"SET", mine, "uuid", "PX", "10000", "NX"}) == "(nil)");
+    colock::lock lock = co_await jobs.acquire(unique_name, {.ttl = 10s});
+    BOOST_TEST(them({"GET", unique_name}) == lock.token().hex());
+    BOOST_TEST(them({"SET", unique_name, "uuid", "PX", "10000", "NX"}) == "(nil)");
     co_await lock.release();
 
-    BOOST_TEST(them({"SET", mine, "uuid", "PX", "10000", "NX"}) == "OK");
-    BOOST_TEST(!co_await jobs.try_acquire(mine));
-    BOOST_TEST(them({"GET", mine}) == "uuid");
-    BOOST_TEST(them({"DEL", mine}) == "1");
+    BOOST_TEST(them({"SET", unique_name, "uuid", "PX", "10000", "NX"}) == "OK");
+    BOOST_TEST(!co_await jobs.try_acquire(unique_name));
+    BOOST_TEST(them({"GET", unique_name}) == "uuid");
+    BOOST_TEST(them({"DEL", unique_name}) == "1");
     co_await jobs.shutdown();
 }
 

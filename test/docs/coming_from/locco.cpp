@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_SUITE(on_redis, *is_served("COLOCK_TEST_REDIS"))
 
 COLOCK_FIXTURE(redis_fixture, adapter_is_made_from_a_url)
 {
-    const auto adapter = colock::redis::make_adapter(io.get_executor(), {.url = url, .prefix = mine + ":"});
+    const auto adapter = colock::redis::make_adapter(io.get_executor(), {.url = url, .prefix = unique_name + ":"});
     colock::locker locker(adapter);
     colock::lock lock = co_await locker.acquire("user:123", {.ttl = 3s});
     BOOST_TEST(co_await lock.is_locked());
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_SUITE(on_mongodb, *is_served("COLOCK_TEST_MONGODB"))
 COLOCK_FIXTURE(mongodb_fixture, adapter_is_made_from_a_url)
 {
     const auto adapter =
-        colock::mongo::make_adapter(io.get_executor(), {.url = url, .database = "colock", .collection = mine});
+        colock::mongo::make_adapter(io.get_executor(), {.url = url, .database = "colock", .collection = unique_name});
     colock::locker locker(adapter);
     co_await colock::mongo::create_indexes(adapter);
     colock::lock lock = co_await locker.acquire("user:123", {.ttl = 3s});

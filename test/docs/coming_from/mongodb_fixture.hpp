@@ -14,6 +14,6 @@ struct mongodb_fixture : served_fixture
 
     [[nodiscard]] std::shared_ptr<colock::adapter> make()
     {
-        return colock::mongo::make_adapter(io.get_executor(), {.url = url, .collection = mine});
+        return colock::mongo::make_adapter(io.get_executor(), {.url = url, .collection = unique_name});
     }
 };

@@ -14,6 +14,6 @@ struct redis_fixture : served_fixture
 
     [[nodiscard]] std::shared_ptr<colock::adapter> make()
     {
-        return colock::redis::make_adapter(io.get_executor(), {.url = url, .prefix = mine + ":"});
+        return colock::redis::make_adapter(io.get_executor(), {.url = url, .prefix = unique_name + ":"});
     }
 };

@@ -76,14 +76,14 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(differences)
 
-COLOCK_FIXTURE(memory_fixture, a_ttl_of_100_ms_at_least)
+COLOCK_FIXTURE(memory_fixture, ttl_is_at_least_100_ms)
 {
     BOOST_TEST((co_await code_of<colock::validation_error>(locker.acquire("k", {.ttl = 99ms})) == errc::invalid_ttl));
     colock::lock lock = co_await locker.acquire("k", {.ttl = 100ms});
     BOOST_TEST(lock.held());
 }
 
-COLOCK_FIXTURE(memory_fixture, no_limit_is_zero)
+COLOCK_FIXTURE(memory_fixture, max_holders_of_zero_is_no_limit)
 {
     const colock::acquire_options any{.mode = colock::lock_mode::shared, .max_holders = 0};
     colock::lock first = co_await locker.acquire("k", any);
@@ -106,7 +106,7 @@ COLOCK_FIXTURE(memory_fixture, acquire_without_a_policy_waits_forever)
     BOOST_TEST((locker.stats().waited_longest > 19min));
 }
 
-COLOCK_FIXTURE(memory_fixture, a_handle_releases)
+COLOCK_FIXTURE(memory_fixture, destroyed_handle_releases_its_lock)
 {
     {
         colock::lock lock = co_await locker.acquire("k", {.ttl = 0ms});
@@ -115,7 +115,7 @@ COLOCK_FIXTURE(memory_fixture, a_handle_releases)
     BOOST_TEST((other.stats().waited_longest < 1s));
 }
 
-COLOCK_FIXTURE(memory_fixture, times_are_retries)
+COLOCK_FIXTURE(memory_fixture, times_counts_retries)
 {
     colock::lock busy = co_await other.acquire("k");
     const auto policy = colock::retry_policy::fixed(10ms).times(3);
@@ -172,14 +172,14 @@ BOOST_AUTO_TEST_CASE(exponential)
     BOOST_TEST((delays_of(policy, 8) == ms{100, 200, 400, 800, 1600, 3200, 5000, 5000}));
 }
 
-BOOST_AUTO_TEST_CASE(at_once_and_then_later)
+BOOST_AUTO_TEST_CASE(immediate_first_retry)
 {
     const auto policy =
         retry_policy::custom([](const retry_attempt& attempt) -> retry_decision { return attempt.number * 100ms; });
     BOOST_TEST((delays_of(policy, 3) == ms{0, 100, 200}));
 }
 
-BOOST_AUTO_TEST_CASE(of_the_previous_delay)
+BOOST_AUTO_TEST_CASE(delay_computed_from_the_previous_delay)
 {
     const auto policy = retry_policy::custom(
         [](const retry_attempt& attempt) -> retry_decision { return attempt.previous_delay * 2 + 1ms; });
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(no_retry)
     BOOST_TEST((delays_of(policy, 1) == ms{-1}));
 }
 
-BOOST_AUTO_TEST_CASE(without_end)
+BOOST_AUTO_TEST_CASE(retries_forever)
 {
     const auto policy = retry_policy::fixed(10ms);
     BOOST_TEST(!policy.finite());
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_total_time)
     BOOST_TEST((policy.max_time() == 1s));
 }
 
-BOOST_AUTO_TEST_CASE(settings_that_contradict_each_other)
+BOOST_AUTO_TEST_CASE(invalid_settings_have_a_problem)
 {
     BOOST_TEST(!retry_policy::fixed(-1ms).problem().empty());
     BOOST_TEST(retry_policy::fixed(0ms).problem().empty());

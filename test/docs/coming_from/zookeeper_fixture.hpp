@@ -8,7 +8,7 @@
 /// A fixture with its own root node.
 struct zookeeper_fixture : served_fixture
 {
-    const std::string url = colock::testing::from_environment("COLOCK_TEST_ZOOKEEPER", "") + "/" + mine;
+    const std::string url = colock::testing::from_environment("COLOCK_TEST_ZOOKEEPER", "") + "/" + unique_name;
     colock::locker locker{make()};
     colock::locker other{make()};
 

@@ -50,15 +50,15 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied)
     const guarded_server guarded;
     const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
     check_accepted({.url = "mongodb://old:secret@" + at});
-    check_accepted({.url = "mongodb://there:secret@" + at + "/elsewhere?authMechanism=SCRAM-SHA-256"});
-    check_accepted({.url = "mongodb://" + at + "/?authSource=elsewhere", .user = "there", .password = "secret"});
+    check_accepted({.url = "mongodb://other_db_user:secret@" + at + "/other_db?authMechanism=SCRAM-SHA-256"});
+    check_accepted({.url = "mongodb://" + at + "/?authSource=other_db", .user = "other_db_user", .password = "secret"});
     check_refused({.url = "mongodb://old:secret2@" + at}, errc::access_denied);
     check_refused({.url = "mongodb://nobody:secret@" + at}, errc::access_denied);
-    check_refused({.url = "mongodb://there:secret@" + at}, errc::access_denied);
+    check_refused({.url = "mongodb://other_db_user:secret@" + at}, errc::access_denied);
     check_refused({.url = "mongodb://" + at}, errc::access_denied);
 }
 
-BOOST_AUTO_TEST_CASE(options_of_the_url_have_their_effect)
+BOOST_AUTO_TEST_CASE(url_options_take_effect)
 {
     mongodb_server running;
     asio::io_context io;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(untrusted_server_is_refused)
     check_refused({.url = url(right), .tls = {.ca_file = known.file("none.pem")}}, errc::invalid_options);
 }
 
-BOOST_AUTO_TEST_CASE(server_without_tls_is_suspected_where_the_handshake_fails)
+BOOST_AUTO_TEST_CASE(failed_handshake_suggests_a_server_without_tls)
 {
     const mongodb_server plain;
     const certificates known;

@@ -19,11 +19,11 @@ struct late_client
 {
     explicit late_client(
         const mongo_fixture& env, asio::io_context& io, std::chrono::milliseconds operation_timeout = 20s)
-        : link(env.server->port()), speak(io, mongo::make_adapter(io.get_executor(), how(operation_timeout)))
+        : link(env.server->port()), test_driver(io, mongo::make_adapter(io.get_executor(), how(operation_timeout)))
     {
         const auto warm = driver::exclusive("warm");
-        speak.grant(warm);
-        speak.release_held(warm);
+        test_driver.grant(warm);
+        test_driver.release_held(warm);
     }
 
     [[nodiscard]] mongo::options how(std::chrono::milliseconds operation_timeout) const
@@ -34,16 +34,16 @@ struct late_client
     void send_late(const plain_claim_ptr& claim)
     {
         link.hold();
-        auto creating = start(speak.io(), speak.backend().create(sent_now(claim)));
-        run_until(speak.io(), [&] { return link.keeps("findAndModify") || link.keeps("updates"); });
+        auto creating = start(test_driver.io(), test_driver.backend().create(sent_now(claim)));
+        run_until(test_driver.io(), [&] { return link.keeps("findAndModify") || link.keeps("updates"); });
         link.hang_up();
-        const auto ended = creating.get(speak.io());
+        const auto ended = creating.get(test_driver.io());
         BOOST_TEST_REQUIRE((ended.status == create_status::failed));
         BOOST_TEST(ended.error->code == errc::outcome_unknown);
     }
 
     faulty_proxy link;
-    driver speak;
+    driver test_driver;
 };
 
 /// A second client is connected to the server directly.
@@ -97,15 +97,15 @@ BOOST_AUTO_TEST_CASE(a_late_create_does_not_overrule_what_was_asked_later)
     for (const auto& claim : {driver::exclusive("k", 1min), driver::shared("k", 2, 1min)}) {
         late_client some(*this, io);
         some.send_late(claim);
-        const auto fence = some.speak.grant(claim);
-        BOOST_TEST((some.speak.extend(claim, 1h).status == extend_status::extended));
+        const auto fence = some.test_driver.grant(claim);
+        BOOST_TEST((some.test_driver.extend(claim, 1h).status == extend_status::extended));
         some.link.deliver();
         const auto held = direct.inspect("k");
         BOOST_TEST_REQUIRE(held.size() == 1U);
         BOOST_TEST((held[0].remaining > 30min));
         BOOST_TEST(held[0].fence == fence);
-        some.speak.check_held(claim);
-        BOOST_TEST((some.speak.abandon(claim).status == release_status::released));
+        some.test_driver.check_held(claim);
+        BOOST_TEST((some.test_driver.abandon(claim).status == release_status::released));
         BOOST_TEST(holders_at(server->port()).empty());
     }
 }
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
     for (const auto& claim : {driver::exclusive("k"), driver::shared("k")}) {
         late_client some(*this, io);
         some.send_late(claim);
-        BOOST_TEST((some.speak.abandon(claim).status == release_status::not_held));
+        BOOST_TEST((some.test_driver.abandon(claim).status == release_status::not_held));
         // As if the key had been free for two days.
         static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
         BOOST_TEST(direct.purge().empty());
@@ -126,8 +126,8 @@ BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
 
 BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_granted_after_its_read)
 {
-    asio::io_context elsewhere;
-    const driver others{elsewhere, mongo::make_adapter(elsewhere.get_executor(), options())};
+    asio::io_context other_io;
+    const driver others{other_io, mongo::make_adapter(other_io.get_executor(), options())};
     intercepting_proxy interceptor(io, server->port());
     const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
     BOOST_TEST(breaks.break_key("k").empty());
@@ -157,8 +157,8 @@ BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_granted_after_its_read)
 
 BOOST_AUTO_TEST_CASE(late_break_removes_only_the_readers_of_its_read)
 {
-    asio::io_context elsewhere;
-    const driver others{elsewhere, mongo::make_adapter(elsewhere.get_executor(), options())};
+    asio::io_context other_io;
+    const driver others{other_io, mongo::make_adapter(other_io.get_executor(), options())};
     intercepting_proxy interceptor(io, server->port());
     const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
     BOOST_TEST(breaks.break_key("k").empty());

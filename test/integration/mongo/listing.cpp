@@ -18,10 +18,10 @@ namespace {
 /// Creates locks whose holder has disappeared, and waits until they have expired.
 void leave_behind(mongo_fixture& env, int count)
 {
-    const driver speak(env.io, env.last);
+    const driver test_driver(env.io, env.last);
     for (int i = 0; i < count; ++i)
-        speak.grant(driver::exclusive("k" + std::to_string(i), 100ms));
-    run_until(env.io, [&] { return speak.list().empty(); });
+        test_driver.grant(driver::exclusive("k" + std::to_string(i), 100ms));
+    run_until(env.io, [&] { return test_driver.list().empty(); });
 }
 
 /// Inserts the documents of expired locks directly.

@@ -86,13 +86,13 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
         is_refused(say(who)->got());
     }
     for (const credentials& who : {credentials{.user = "old", .password = "secret"},
-             credentials{.user = "there", .password = "secret", .source = "elsewhere"},
+             credentials{.user = "other_db_user", .password = "secret", .source = "other_db"},
              credentials{.user = "accented",
                  .password = "s\xc3\xa9"
                              "cret"}})
         BOOST_TEST(say(who)->got().what == kind::done, who.user << ": " << say(who)->got().why);
     is_refused(say({.user = "accented", .password = "secret"})->got());
-    is_refused(say({.user = "there", .password = "secret"})->got());
+    is_refused(say({.user = "other_db_user", .password = "secret"})->got());
     is_refused(say({.user = "me", .password = "secret\n", .mechanism = "SCRAM-SHA-256"})->got());
 }
 
@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(connections_are_authenticated_one_at_a_time)
 BOOST_AUTO_TEST_CASE(server_without_proof_of_the_password_gets_no_command)
 {
     bool was_sent = false;
-    asio::io_context elsewhere;
-    const fake_server fake(elsewhere, [&](std::string_view command, const document& asked) {
+    asio::io_context other_io;
+    const fake_server fake(other_io, [&](std::string_view command, const document& asked) {
         auto reply = document::from_json(
             R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 21, "isWritablePrimary": true, "ismaster": true,
                 "saslSupportedMechs": ["SCRAM-SHA-256"], "conversationId": 1, "done": true})");
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(server_without_proof_of_the_password_gets_no_command)
     authenticated_pool some(fake.port(), me);
     const auto asked = some.test.ask(count_up);
     run_until(*some.test.io, [&] {
-        elsewhere.poll();
+        other_io.poll();
         return asked->done();
     });
     is_refused(asked->got());
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(refused_login_is_access_denied_and_refused_greeting_is_unav
         {std::tuple("saslStart", 18, errc::access_denied), {"saslStart", 8000, errc::access_denied},
             {"saslStart", 334, errc::access_denied}, {"hello", 91, errc::unavailable}})
     {
-        asio::io_context elsewhere;
+        asio::io_context other_io;
         const auto refuses = [&, at = std::string(command), said = std::to_string(code)](
                                  std::string_view asked, const document&) {
             const bool is_greeting = asked == "hello" || asked == "isMaster" || asked == "ismaster";
@@ -160,11 +160,11 @@ BOOST_AUTO_TEST_CASE(refused_login_is_access_denied_and_refused_greeting_is_unav
                 R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 21, "isWritablePrimary": true, "ismaster": true,
                     "saslSupportedMechs": ["SCRAM-SHA-256"]})");
         };
-        const fake_server server(elsewhere, refuses);
+        const fake_server server(other_io, refuses);
         authenticated_pool some(server.port(), me);
         const auto asked = some.test.ask(count_up);
         run_until(*some.test.io, [&] {
-            elsewhere.poll();
+            other_io.poll();
             return asked->done();
         });
         BOOST_TEST((failure_of(asked->got())->code == expected), code << ": " << failure_of(asked->got())->detail);
@@ -174,9 +174,9 @@ BOOST_AUTO_TEST_CASE(refused_login_is_access_denied_and_refused_greeting_is_unav
 
 BOOST_AUTO_TEST_CASE(plain_sends_the_password_itself)
 {
-    asio::io_context elsewhere;
+    asio::io_context other_io;
     std::string said;
-    const fake_server server(elsewhere, [&](std::string_view command, const document& asked) {
+    const fake_server server(other_io, [&](std::string_view command, const document& asked) {
         if (command == "saslStart")
             said = asked.to_json();
         return document::from_json(
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(plain_sends_the_password_itself)
         server.port(), {.user = "me", .password = "p", .source = "$external", .mechanism = "PLAIN"});
     const auto asked = some.test.ask(count_up);
     run_until(*some.test.io, [&] {
-        elsewhere.poll();
+        other_io.poll();
         return asked->done();
     });
     BOOST_TEST(asked->got().what == kind::done, asked->got().why);

@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_CASE(login_blocks_the_loop_for_one_hash_of_the_password_at_a_tim
             const guarded_server guarded;
             const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
             const auto ours = add({.url = "mongodb://old:secret@" + at}),
-                       theirs = add({.url = "mongodb://there:secret@" + at + "/elsewhere?authMechanism=SCRAM-SHA-256"}),
+                       theirs = add(
+                           {.url = "mongodb://other_db_user:secret@" + at + "/other_db?authMechanism=SCRAM-SHA-256"}),
                        nobody = add({.url = "mongodb://old:wrong@" + at});
             pass(ours);
             pass(theirs);

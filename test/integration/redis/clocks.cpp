@@ -108,18 +108,18 @@ BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
     redis_server server(syncs_at_once);
     redis_server replica;
     client_side some({.url = server.url(), .operation_timeout = 5s});
-    const auto& backend = some.speak.backend();
-    some.speak.grant(driver::exclusive("alone"));
+    const auto& backend = some.test_driver.backend();
+    some.test_driver.grant(driver::exclusive("alone"));
     BOOST_TEST((backend.max_clock_lead(30s) == 0ms));
     replica({"REPLICAOF", "127.0.0.1", std::to_string(server.port())});
     while (server({"WAIT", "1", "1000"}) != "1")
         continue;
     // The adapter learns of replicas when it connects again.
-    some.speak.grant(driver::exclusive("unseen"));
+    some.test_driver.grant(driver::exclusive("unseen"));
     BOOST_TEST((backend.max_clock_lead(30s) == 0ms));
     const auto reconnect_for = [&](const char* key) {
-        run_coro(some.io, some.speak.backend().close(1s));
-        some.speak.grant(driver::exclusive(key));
+        run_coro(some.io, some.test_driver.backend().close(1s));
+        some.test_driver.grant(driver::exclusive(key));
     };
     reconnect_for("seen");
     BOOST_TEST((backend.max_clock_lead(30s) == 250ms));
@@ -133,22 +133,22 @@ BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
     BOOST_TEST((backend.max_clock_lead(30s) == 250ms));
 
     client_side wary({.url = server.url(), .max_clock_lead = 7s});
-    BOOST_TEST((wary.speak.backend().max_clock_lead(30s) == 7s));
+    BOOST_TEST((wary.test_driver.backend().max_clock_lead(30s) == 7s));
     client_side trusting({.url = "redis+sentinel://127.0.0.1:1/main", .max_clock_lead = 0ms});
-    BOOST_TEST((trusting.speak.backend().max_clock_lead(30s) == 0ms));
+    BOOST_TEST((trusting.test_driver.backend().max_clock_lead(30s) == 0ms));
 }
 
 BOOST_AUTO_TEST_CASE(default_clock_lead_is_used_if_replicas_are_unknown)
 {
     // Sentinels promote replicas. Without INFO the replicas are unknown.
     client_side sentinels({.url = "redis+sentinel://127.0.0.1:1/main"});
-    BOOST_TEST((sentinels.speak.backend().max_clock_lead(30s) == 250ms));
+    BOOST_TEST((sentinels.test_driver.backend().max_clock_lead(30s) == 250ms));
 
     redis_server server;
     server({"ACL", "SETUSER", "silent", "on", ">word", "~*", "&*", "+@all", "-info"});
     client_side some({.url = server.url(), .user = "silent", .password = "word"});
-    some.speak.grant(driver::exclusive("k"));
-    BOOST_TEST((some.speak.backend().max_clock_lead(30s) == 250ms));
+    some.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST((some.test_driver.backend().max_clock_lead(30s) == 250ms));
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_counts_the_largest_lead_of_its_masters)

@@ -4,6 +4,7 @@
 #include "support/print.hpp"
 
 #include <colock/connect.hpp>
+#include <colock/locker.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -20,7 +21,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
     served f;
     const auto owner = std::make_shared<const owner_data>(owner_data{"me", "here", "why", "g1"});
     const plain_claim_ptr claim = new plain_claim({.key = "k", .ttl = 20s, .owner = owner});
-    const auto fence = f.speak->grant(claim);
+    const auto fence = f.test_driver->grant(claim);
 
     const auto value = f.raw({"GET", "{colock}:k"});
     BOOST_TEST(value.starts_with(claim->token().hex()));
@@ -32,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
     BOOST_TEST(fence / 1'000'000 + 30 > seconds);
     BOOST_TEST(fence / 1'000'000 <= seconds);
 
-    const auto held = f.speak->inspect("k");
+    const auto held = f.test_driver->inspect("k");
     BOOST_TEST_REQUIRE(held.size() == 1u);
     BOOST_TEST(held[0].key == "k");
     BOOST_TEST(held[0].owner == "me");
@@ -42,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
     BOOST_TEST(held[0].created.has_value());
     BOOST_TEST(held[0].remaining.has_value());
 
-    f.speak->release_held(claim);
+    f.test_driver->release_held(claim);
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
 }
 
@@ -51,12 +52,12 @@ BOOST_AUTO_TEST_CASE(busy_lock_reports_remaining_time_and_owner)
     served f;
     const auto owner = std::make_shared<const owner_data>(owner_data{"the holder", "", "", ""});
     const plain_claim_ptr holder = new plain_claim({.key = "k", .ttl = 20s, .owner = owner});
-    f.speak->grant(holder);
+    f.test_driver->grant(holder);
     const auto other = driver::exclusive("k");
-    const auto outcome = f.speak->refuse(other);
+    const auto outcome = f.test_driver->refuse(other);
     BOOST_TEST(outcome.holder == "the holder");
     BOOST_TEST((outcome.retry_after > 15s && outcome.retry_after <= 20s + 1ms));
-    const auto again = f.speak->refuse(other);
+    const auto again = f.test_driver->refuse(other);
     BOOST_TEST((again.retry_after > 15s && again.retry_after <= 20s + 1ms));
 }
 
@@ -64,11 +65,11 @@ BOOST_AUTO_TEST_CASE(a_repeated_create_finds_its_own_grant_and_gets_a_higher_fen
 {
     served f;
     const auto claim = driver::exclusive("k");
-    const auto first = f.speak->grant(claim);
-    const auto second = f.speak->grant(claim);
+    const auto first = f.test_driver->grant(claim);
+    const auto second = f.test_driver->grant(claim);
     BOOST_TEST(second > first);
-    f.speak->release_held(claim);
-    BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
+    f.test_driver->release_held(claim);
+    BOOST_TEST((f.test_driver->release(claim).status == release_status::not_held));
 }
 
 BOOST_AUTO_TEST_CASE(no_thread_is_started_for_a_numeric_address)
@@ -80,17 +81,17 @@ BOOST_AUTO_TEST_CASE(no_thread_is_started_for_a_numeric_address)
     served f;
     const auto before = threads();
     const auto claim = driver::exclusive("k");
-    f.speak->grant(claim);
+    f.test_driver->grant(claim);
     BOOST_TEST(threads() == before);
-    f.speak->release_held(claim);
+    f.test_driver->release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(a_name_is_resolved, *boost::unit_test::precondition(knows_localhost))
 {
     served f;
-    f.speak.emplace(f.io,
+    f.test_driver.emplace(f.io,
         redis::make_adapter(f.io.get_executor(), {.url = "redis://localhost:" + std::to_string(f.server.port())}));
-    f.speak->grant(driver::exclusive("k"));
+    f.test_driver->grant(driver::exclusive("k"));
     driver other(
         f.io, redis::make_adapter(f.io.get_executor(),
                   {.url = "redis://no-such-host.invalid:6379", .operation_timeout = 2s, .connect_timeout = 200ms}));
@@ -100,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_name_is_resolved, *boost::unit_test::precondition(knows_l
     BOOST_TEST((refused.error->code == errc::unavailable));
 }
 
-BOOST_AUTO_TEST_CASE(options_of_the_url_have_their_effect)
+BOOST_AUTO_TEST_CASE(url_options_take_effect)
 {
     redis_server server;
     asio::io_context io;
@@ -123,10 +124,10 @@ BOOST_AUTO_TEST_CASE(a_lost_fence_counter_starts_above_the_clock_again)
 {
     served f;
     const auto before = driver::exclusive("before");
-    const auto old_fence = f.speak->grant(before);
+    const auto old_fence = f.test_driver->grant(before);
     f.raw({"DEL", "{colock}#fence"});
     const auto claim = driver::exclusive("k");
-    BOOST_TEST(f.speak->grant(claim) > old_fence);
+    BOOST_TEST(f.test_driver->grant(claim) > old_fence);
 }
 
 BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_works_once_it_was_deleted)
@@ -139,8 +140,8 @@ BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_wor
                 const auto held = driver::exclusive("held"), next = driver::exclusive("held");
                 const auto moving = driver::exclusive("moving"), adopted = driver::exclusive("moving");
                 if (is_connected) {
-                    f.speak->grant(held);
-                    f.speak->grant(moving);
+                    f.test_driver->grant(held);
+                    f.test_driver->grant(moving);
                 }
                 f.raw({"SET", "{colock}#fence", counter});
                 const auto check = [&](const create_outcome& outcome, errc code = errc::misconfigured_backend) {
@@ -150,24 +151,24 @@ BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_wor
                     BOOST_TEST(outcome.error->detail.find("delete") != std::string::npos);
                 };
                 const auto claim = driver::exclusive("k");
-                check(f.speak->create(claim));
-                check(f.speak->create(claim));
-                check(f.speak->create(driver::shared("k")));
-                check(f.speak->create(driver::shared("k", 2)));
-                check(f.speak->create_all({driver::exclusive("k"), driver::exclusive("l")}).why);
+                check(f.test_driver->create(claim));
+                check(f.test_driver->create(claim));
+                check(f.test_driver->create(driver::shared("k")));
+                check(f.test_driver->create(driver::shared("k", 2)));
+                check(f.test_driver->create_all({driver::exclusive("k"), driver::exclusive("l")}).why);
                 BOOST_TEST(f.raw({"EXISTS", "{colock}:k", "{colock}:l"}) == "0");
                 if (is_connected) {
-                    check(f.speak->hand_over(held, next).created);
-                    const auto outcome = f.speak->adopt(f.speak->backend().export_ticket(*moving), adopted);
+                    check(f.test_driver->hand_over(held, next).created);
+                    const auto outcome = f.test_driver->adopt(f.test_driver->backend().export_ticket(*moving), adopted);
                     check(outcome, outcome.error->code);
                 }
                 const auto left = f.raw({"GET", "{colock}#fence"});
                 BOOST_TEST((left == counter || left < "9223372036854776000"), left);
 
                 f.raw({"DEL", "{colock}#fence"});
-                const auto fence = f.speak->grant(driver::exclusive("k"));
+                const auto fence = f.test_driver->grant(driver::exclusive("k"));
                 BOOST_TEST(fence < 10'000'000'000'000'000u);
-                BOOST_TEST(f.speak->grant(driver::exclusive("l")) > fence);
+                BOOST_TEST(f.test_driver->grant(driver::exclusive("l")) > fence);
             }
         }
     }
@@ -177,34 +178,34 @@ BOOST_AUTO_TEST_CASE(fences_after_failover_are_above_all_earlier_ones)
 {
     redis_server server;
     client_side some({.url = server.url()});
-    some.speak.grant(driver::exclusive("first"));
+    some.test_driver.grant(driver::exclusive("first"));
     // Simulates a failover from a master whose clock was an hour ahead of the clock of its successor.
     const auto ahead = std::stoull(server({"GET", "{colock}#fence"})) + 3'600'000'000ULL;
     server({"SET", "{colock}#fence", std::to_string(ahead)});
-    const auto before = some.speak.grant(driver::exclusive("before"));
+    const auto before = some.test_driver.grant(driver::exclusive("before"));
     BOOST_TEST(before > ahead);
     server({"SET", "{colock}#fence", "1700000000000000"});
     server({"CLIENT", "KILL", "TYPE", "normal"});
     run_until(some.io, [&] { return some.events->suspensions == 1; });
-    BOOST_TEST(some.speak.grant(driver::exclusive("after")) > before);
+    BOOST_TEST(some.test_driver.grant(driver::exclusive("after")) > before);
 }
 
 BOOST_AUTO_TEST_CASE(no_ttl_means_until_released)
 {
     served f;
     const auto claim = driver::exclusive("k", 0ms);
-    f.speak->grant(claim);
+    f.test_driver->grant(claim);
     BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
-    BOOST_TEST((f.speak->refuse(driver::exclusive("k")).retry_after == 0ns));
-    BOOST_TEST(!f.speak->inspect("k").at(0).remaining.has_value());
-    f.speak->release_held(claim);
+    BOOST_TEST((f.test_driver->refuse(driver::exclusive("k")).retry_after == 0ns));
+    BOOST_TEST(!f.test_driver->inspect("k").at(0).remaining.has_value());
+    f.test_driver->release_held(claim);
 
     const auto reader = driver::shared("s", 0, 0ms);
-    f.speak->grant(reader);
+    f.test_driver->grant(reader);
     BOOST_TEST(f.raw({"PTTL", "{colock}:s"}) == "-1");
-    f.speak->grant(driver::shared("s", 0, 10s));
+    f.test_driver->grant(driver::shared("s", 0, 10s));
     BOOST_TEST(f.raw({"PTTL", "{colock}:s"}) == "-1");
-    f.speak->release_held(reader);
+    f.test_driver->release_held(reader);
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:s"})) > 5'000);
 }
 
@@ -212,18 +213,18 @@ BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time_and_never_creates)
 {
     served f;
     const auto claim = driver::exclusive("k", 10s);
-    BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::not_held));
+    BOOST_TEST((f.test_driver->extend(claim, 10s).status == extend_status::not_held));
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
-    f.speak->grant(claim);
-    BOOST_TEST((f.speak->extend(claim, 100s).status == extend_status::extended));
+    f.test_driver->grant(claim);
+    BOOST_TEST((f.test_driver->extend(claim, 100s).status == extend_status::extended));
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 90'000);
-    BOOST_TEST((f.speak->extend(claim, 9s).status == extend_status::extended));
+    BOOST_TEST((f.test_driver->extend(claim, 9s).status == extend_status::extended));
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) <= 9'000);
-    f.speak->check_held(claim);
+    f.test_driver->check_held(claim);
     f.raw({"SET", "{colock}:k", stored_holder('f')});
-    BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::not_held));
-    BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
-    f.speak->check_not_held(claim);
+    BOOST_TEST((f.test_driver->extend(claim, 10s).status == extend_status::not_held));
+    BOOST_TEST((f.test_driver->release(claim).status == release_status::not_held));
+    f.test_driver->check_not_held(claim);
     BOOST_TEST(f.raw({"GET", "{colock}:k"}) == stored_holder('f'));
 }
 
@@ -231,23 +232,23 @@ BOOST_AUTO_TEST_CASE(a_release_wakes_a_waiter)
 {
     served f;
     const auto holder = driver::exclusive("k");
-    f.speak->grant(holder);
+    f.test_driver->grant(holder);
     const auto waiter = driver::exclusive("k");
-    auto waiting = f.speak->start_acquire(waiter);
+    auto waiting = f.test_driver->start_acquire(waiter);
     run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     BOOST_TEST(!waiting.done());
-    f.speak->release_held(holder);
+    f.test_driver->release_held(holder);
     BOOST_TEST(waiting.get(f.io) > 0u);
-    f.speak->release_held(waiter);
+    f.test_driver->release_held(waiter);
 }
 
 BOOST_AUTO_TEST_CASE(a_killed_subscriber_looks_again)
 {
     served f;
     const auto holder = driver::exclusive("k");
-    f.speak->grant(holder);
+    f.test_driver->grant(holder);
     const auto waiter = driver::exclusive("k");
-    auto waiting = f.speak->start_acquire(waiter);
+    auto waiting = f.test_driver->start_acquire(waiter);
     run_until(f.io, [&] { return f.raw({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     f.raw({"CLIENT", "KILL", "TYPE", "pubsub"});
     // The lock is removed without a message, so the waiter must check again by itself.
@@ -260,27 +261,27 @@ BOOST_AUTO_TEST_CASE(a_lock_is_handed_over_in_one_step)
     served f;
     const auto held = driver::exclusive("k", 60s);
     const auto next = driver::exclusive("k", 600s);
-    const auto first = f.speak->grant(held);
-    f.speak->refuse(next);
-    const auto outcome = f.speak->hand_over(held, next);
+    const auto first = f.test_driver->grant(held);
+    f.test_driver->refuse(next);
+    const auto outcome = f.test_driver->hand_over(held, next);
     // The key has the ttl of the next claim.
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 60'000);
     BOOST_TEST((outcome.released.status == release_status::released));
     BOOST_TEST_REQUIRE((outcome.created.status == create_status::granted));
     BOOST_TEST(outcome.created.fence > first);
-    f.speak->check_held(next);
-    f.speak->check_not_held(held);
+    f.test_driver->check_held(next);
+    f.test_driver->check_not_held(held);
 
     const auto for_ever = driver::exclusive("k", 0ms);
-    BOOST_TEST((f.speak->hand_over(next, for_ever).created.status == create_status::granted));
+    BOOST_TEST((f.test_driver->hand_over(next, for_ever).created.status == create_status::granted));
     BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
     const auto shorter = driver::exclusive("k", 30s);
-    BOOST_TEST((f.speak->hand_over(for_ever, shorter).created.status == create_status::granted));
+    BOOST_TEST((f.test_driver->hand_over(for_ever, shorter).created.status == create_status::granted));
     const auto left = std::stoll(f.raw({"PTTL", "{colock}:k"}));
     BOOST_TEST((left > 0 && left <= 30'000));
 
     const auto third = driver::exclusive("k");
-    const auto not_ours = f.speak->hand_over(held, third);
+    const auto not_ours = f.test_driver->hand_over(held, third);
     BOOST_TEST((not_ours.released.status == release_status::not_held));
     BOOST_TEST((not_ours.created.status == create_status::busy));
 }
@@ -291,32 +292,32 @@ BOOST_AUTO_TEST_CASE(locks_are_listed_filtered_broken_and_swept)
     f.raw({"SET", "{colock}:odd[1", stored_holder('f')});
     f.raw({"SET", "elsewhere", "not ours"});
     const auto owner = std::make_shared<const owner_data>(owner_data{"o1", "", "", ""});
-    f.speak->grant(plain_claim_ptr(new plain_claim({.key = "odd[1]", .owner = owner})));
+    f.test_driver->grant(plain_claim_ptr(new plain_claim({.key = "odd[1]", .owner = owner})));
     for (int i = 0; i < 450; ++i)
-        f.speak->grant(driver::exclusive("many:" + std::to_string(i)));
-    f.speak->grant(driver::shared("readers", 0, 60s));
-    f.speak->grant(driver::shared("readers", 0, 60s));
+        f.test_driver->grant(driver::exclusive("many:" + std::to_string(i)));
+    f.test_driver->grant(driver::shared("readers", 0, 60s));
+    f.test_driver->grant(driver::shared("readers", 0, 60s));
 
-    BOOST_TEST(f.speak->list().size() == 454u);
-    BOOST_TEST(f.speak->list({.key_prefix = "many:"}).size() == 450u);
-    BOOST_TEST(f.speak->list({.key_prefix = "odd[1"}).size() == 2u);
-    BOOST_TEST(f.speak->list({.owner = "o1"}).size() == 1u);
-    BOOST_TEST(f.speak->list({.mode = lock_mode::shared}).size() == 2u);
-    BOOST_TEST(f.speak->list({.key = "many:7"}).size() == 1u);
+    BOOST_TEST(f.test_driver->list().size() == 454u);
+    BOOST_TEST(f.test_driver->list({.key_prefix = "many:"}).size() == 450u);
+    BOOST_TEST(f.test_driver->list({.key_prefix = "odd[1"}).size() == 2u);
+    BOOST_TEST(f.test_driver->list({.owner = "o1"}).size() == 1u);
+    BOOST_TEST(f.test_driver->list({.mode = lock_mode::shared}).size() == 2u);
+    BOOST_TEST(f.test_driver->list({.key = "many:7"}).size() == 1u);
 
-    BOOST_TEST(f.speak->break_key("readers").size() == 2u);
-    BOOST_TEST(f.speak->inspect("readers").empty());
+    BOOST_TEST(f.test_driver->break_key("readers").size() == 2u);
+    BOOST_TEST(f.test_driver->inspect("readers").empty());
 
     const auto expired = std::to_string(std::stoll(f.raw({"TIME"})) * 1000 - 60'000);
     for (const char digit : {'a', 'b', 'c'})
         f.raw({"ZADD", "{colock}:stale", expired, stored_holder(digit, true)});
-    f.speak->grant(driver::shared("stale", 0, 60s));
+    f.test_driver->grant(driver::shared("stale", 0, 60s));
     for (const char digit : {'a', 'b', 'c'})
         f.raw({"ZADD", "{colock}:stale", expired, stored_holder(digit, true)});
-    BOOST_TEST(f.speak->purge(2).size() == 2u);
-    BOOST_TEST(f.speak->purge().size() == 1u);
-    BOOST_TEST(f.speak->purge().empty());
-    BOOST_TEST(f.speak->inspect("stale").size() == 1u);
+    BOOST_TEST(f.test_driver->purge(2).size() == 2u);
+    BOOST_TEST(f.test_driver->purge().size() == 1u);
+    BOOST_TEST(f.test_driver->purge().empty());
+    BOOST_TEST(f.test_driver->inspect("stale").size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_on_every_path)
@@ -326,42 +327,42 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_on_every_path)
     const auto claim = driver::exclusive("k");
     const auto other = driver::exclusive("k");
     flush();
-    f.speak->grant(claim);
+    f.test_driver->grant(claim);
     flush();
-    f.speak->refuse(other);
+    f.test_driver->refuse(other);
     flush();
-    BOOST_TEST((f.speak->extend(claim, 10s).status == extend_status::extended));
+    BOOST_TEST((f.test_driver->extend(claim, 10s).status == extend_status::extended));
     flush();
-    f.speak->check_held(claim);
+    f.test_driver->check_held(claim);
     flush();
-    BOOST_TEST((f.speak->hand_over(claim, other).created.status == create_status::granted));
+    BOOST_TEST((f.test_driver->hand_over(claim, other).created.status == create_status::granted));
     flush();
-    f.speak->release_held(other);
+    f.test_driver->release_held(other);
     flush();
     const auto reader = driver::shared("s", 3, 60s);
-    f.speak->grant(reader);
+    f.test_driver->grant(reader);
     flush();
-    BOOST_TEST((f.speak->extend(reader, 10s).status == extend_status::extended));
+    BOOST_TEST((f.test_driver->extend(reader, 10s).status == extend_status::extended));
     flush();
-    f.speak->check_held(reader);
+    f.test_driver->check_held(reader);
     flush();
-    BOOST_TEST(f.speak->inspect("s").size() == 1u);
+    BOOST_TEST(f.test_driver->inspect("s").size() == 1u);
     flush();
-    BOOST_TEST(f.speak->list().size() == 1u);
+    BOOST_TEST(f.test_driver->list().size() == 1u);
     flush();
     const auto writer = driver::exclusive("s");
-    f.speak->refuse(writer);
+    f.test_driver->refuse(writer);
     flush();
-    BOOST_TEST((f.speak->abandon(writer).status == release_status::not_held));
+    BOOST_TEST((f.test_driver->abandon(writer).status == release_status::not_held));
     flush();
-    f.speak->release_held(reader);
+    f.test_driver->release_held(reader);
     flush();
-    BOOST_TEST(f.speak->purge().empty());
+    BOOST_TEST(f.test_driver->purge().empty());
     flush();
-    BOOST_TEST(f.speak->break_key("s").empty());
+    BOOST_TEST(f.test_driver->break_key("s").empty());
     f.raw({"FLUSHALL"});
     flush();
-    f.speak->grant(driver::exclusive("k"));
+    f.test_driver->grant(driver::exclusive("k"));
 }
 
 BOOST_AUTO_TEST_CASE(another_programs_key_is_an_error_and_not_busy)
@@ -369,19 +370,19 @@ BOOST_AUTO_TEST_CASE(another_programs_key_is_an_error_and_not_busy)
     served f;
     f.raw({"LPUSH", "{colock}:k", "x"});
     for (const auto& claim : {driver::exclusive("k"), driver::shared("k")}) {
-        const auto outcome = f.speak->create(claim);
+        const auto outcome = f.test_driver->create(claim);
         BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
         BOOST_TEST(outcome.error->code == errc::misconfigured_backend);
         BOOST_TEST(outcome.error->detail.find("WRONGTYPE") != std::string::npos);
-        BOOST_TEST((f.speak->release(claim).status == release_status::not_held));
+        BOOST_TEST((f.test_driver->release(claim).status == release_status::not_held));
     }
     f.raw({"DEL", "{colock}#fence"});
     f.raw({"LPUSH", "{colock}#fence", "x"});
     const auto claim = driver::exclusive("free");
-    BOOST_TEST((f.speak->create(claim).status == create_status::failed));
+    BOOST_TEST((f.test_driver->create(claim).status == create_status::failed));
     BOOST_TEST(f.raw({"EXISTS", "{colock}:free"}) == "0");
     const auto reader = driver::shared("free");
-    BOOST_TEST((f.speak->create(reader).status == create_status::failed));
+    BOOST_TEST((f.test_driver->create(reader).status == create_status::failed));
     BOOST_TEST(f.raw({"EXISTS", "{colock}:free"}) == "0");
 }
 
@@ -389,36 +390,36 @@ BOOST_AUTO_TEST_CASE(run_returns_when_nothing_is_left_to_do)
 {
     served f({.idle_timeout = 0ms});
     const auto claim = driver::exclusive("k");
-    f.speak->grant(claim);
-    f.speak->release_held(claim);
+    f.test_driver->grant(claim);
+    f.test_driver->release_held(claim);
     const auto begin = std::chrono::steady_clock::now();
     f.io.restart();
     f.io.run();
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 5s));
     // The adapter reconnects when a connection is needed.
     f.io.restart();
-    f.speak->grant(claim);
-    f.speak->release_held(claim);
-    BOOST_TEST(f.speak->backend().reconnects() == 0u);
+    f.test_driver->grant(claim);
+    f.test_driver->release_held(claim);
+    BOOST_TEST(f.test_driver->backend().reconnects() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_adapter_stays_usable)
 {
     served f({.idle_timeout = std::chrono::milliseconds::max()});
     const auto claim = driver::exclusive("k");
-    f.speak->grant(claim);
-    run_coro(f.io, f.speak->backend().close(5s));
+    f.test_driver->grant(claim);
+    run_coro(f.io, f.test_driver->backend().close(5s));
     f.io.restart();
     f.io.run();
     f.io.restart();
-    f.speak->release_held(claim);
+    f.test_driver->release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(the_last_owner_closes_the_connection)
 {
     served f({.idle_timeout = std::chrono::milliseconds::max()});
-    f.speak->grant(driver::exclusive("k"));
-    f.speak.reset();
+    f.test_driver->grant(driver::exclusive("k"));
+    f.test_driver.reset();
     f.io.restart();
     const auto begin = std::chrono::steady_clock::now();
     f.io.run();

@@ -78,21 +78,21 @@ struct fixture
     ~fixture() { run_coro(some->io, direct->backend().close(1s)); }
 
     [[nodiscard]] asio::io_context& io() { return some->io; }
-    [[nodiscard]] driver& speak() { return some->speak; }
-    [[nodiscard]] adapter& backend() { return some->speak.backend(); }
+    [[nodiscard]] driver& test_driver() { return some->test_driver; }
+    [[nodiscard]] adapter& backend() { return some->test_driver.backend(); }
     [[nodiscard]] bool has(std::string_view key) { return server({"EXISTS", key}) == "1"; }
 
     void open_connection()
     {
         const auto warm = driver::exclusive("warm");
-        speak().grant(warm);
-        speak().release_held(warm);
+        test_driver().grant(warm);
+        test_driver().release_held(warm);
     }
 
     plain_claim_ptr ours(plain_claim_ptr added) { return own.emplace_back(std::move(added)); }
     plain_claim_ptr our_grant(plain_claim_ptr added)
     {
-        speak().grant(added);
+        test_driver().grant(added);
         return ours(std::move(added));
     }
     plain_claim_ptr their_grant(plain_claim_ptr added)
@@ -139,9 +139,9 @@ struct fixture
     void settle()
     {
         for (const auto& claim : own) {
-            auto outcome = speak().abandon(claim);
+            auto outcome = test_driver().abandon(claim);
             for (int i = 0; i < 10 && outcome.status == release_status::failed; ++i)
-                outcome = speak().abandon(claim);
+                outcome = test_driver().abandon(claim);
             BOOST_TEST((outcome.status != release_status::failed));
         }
         for (const auto& claim : in_doubt)
@@ -161,10 +161,10 @@ struct fixture
         for (const auto& claim : {driver::exclusive("after"), driver::shared("after")}) {
             if (claim->mode() == lock_mode::shared && !backend().capabilities().shared)
                 continue;
-            speak().grant(claim);
-            BOOST_TEST((speak().extend(claim, 10s).status == extend_status::extended));
-            speak().check_held(claim);
-            speak().release_held(claim);
+            test_driver().grant(claim);
+            BOOST_TEST((test_driver().extend(claim, 10s).status == extend_status::extended));
+            test_driver().check_held(claim);
+            test_driver().release_held(claim);
         }
     }
 

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_settling_is_settled)
             BOOST_TEST((env.create(claim).get(env.io()).failed->code == errc::outcome_unknown));
             BOOST_TEST(env.has(lock_name));
             env.between.cut_at("KILL", lost);
-            BOOST_TEST((env.speak().abandon(claim).status == release_status::released));
+            BOOST_TEST((env.test_driver().abandon(claim).status == release_status::released));
             BOOST_TEST(env.between.cuts() == 2);
             BOOST_TEST(!env.has(lock_name));
             env.settle();
@@ -180,12 +180,12 @@ void wait_through_cut(redis_server& server, const char* word, loss lost, const s
     const auto claim = env.ours(driver::exclusive("k", 60s));
     before(env);
     env.between.cut_at(word, lost);
-    auto waiting = start(env.io(), acquire(env.speak().shared_backend(), claim));
+    auto waiting = start(env.io(), acquire(env.test_driver().shared_backend(), claim));
     run_until(env.io(), [&] { return env.between.cuts() == 1; });
     BOOST_TEST(!waiting.done());
     env.direct->release_held(holder);
     BOOST_TEST(waiting.get(env.io()) > 0u);
-    env.speak().check_held(claim);
+    env.test_driver().check_held(claim);
     env.settle();
     env.check_nothing_left();
     env.check_usable();
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_woken_despite_lost_subscription_data)
             wait_through_cut(server, "SUBSCRIBE", lost, [](fixture& env) {
                 env.their_grant(driver::exclusive("other", 60s));
                 const auto waiter = env.ours(driver::exclusive("other", 60s));
-                env.speak().refuse(waiter);
+                env.test_driver().refuse(waiter);
                 static_cast<void>(start(env.io(), env.backend().wait(waiter, lease_clock::time_point::max())));
                 run_until(env.io(),
                     [&] { return env.server({"PUBSUB", "NUMSUB", "{colock}:other"}) == "{colock}:other\n1\n"; });
@@ -230,8 +230,8 @@ BOOST_AUTO_TEST_CASE(a_cut_in_the_middle_of_unsubscribing_disturbs_no_other_wait
             const auto second = env.their_grant(driver::exclusive("other", 60s));
             const auto claim = env.ours(driver::exclusive("k", 60s));
             const auto other = env.ours(driver::exclusive("other", 60s));
-            auto waiting = start(env.io(), acquire(env.speak().shared_backend(), claim));
-            auto longer = start(env.io(), acquire(env.speak().shared_backend(), other));
+            auto waiting = start(env.io(), acquire(env.test_driver().shared_backend(), claim));
+            auto longer = start(env.io(), acquire(env.test_driver().shared_backend(), other));
             run_until(env.io(), [&] {
                 return server({"PUBSUB", "NUMSUB", lock_name, "{colock}:other"}) ==
                        "{colock}:k\n1\n{colock}:other\n1\n";

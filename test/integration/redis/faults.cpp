@@ -16,10 +16,10 @@ BOOST_AUTO_TEST_CASE(operations_wait_for_a_restarted_server)
     redis_server server;
     client_side some({.url = server.url(), .operation_timeout = 25s});
     const auto claim = driver::exclusive("k");
-    some.speak.grant(claim);
+    some.test_driver.grant(claim);
     server.kill();
     run_until(some.io, [&] { return some.events->suspensions == 1; });
-    auto after = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("other"))));
+    auto after = start(some.io, some.test_driver.backend().create(sent_now(driver::exclusive("other"))));
     some.run_for(300ms);
     BOOST_TEST(!after.done());
     server.start();
@@ -27,10 +27,10 @@ BOOST_AUTO_TEST_CASE(operations_wait_for_a_restarted_server)
     BOOST_TEST(some.events->readies == 1);
     BOOST_TEST(some.events->suspensions == 1);
     BOOST_TEST(some.events->reconnections == 1);
-    BOOST_TEST(some.speak.backend().reconnects() == 1u);
+    BOOST_TEST(some.test_driver.backend().reconnects() == 1u);
     // Without an append-only file the lock is lost, and this is reported.
-    some.speak.check_not_held(claim);
-    BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::not_held));
+    some.test_driver.check_not_held(claim);
+    BOOST_TEST((some.test_driver.extend(claim, 10s).status == extend_status::not_held));
     BOOST_TEST(some.events->warned_of("append-only"));
 }
 
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_database_is_selected_later)
     const std::string hello = "%2\r\n$2\r\nid\r\n:7\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
     between.answer_at("SELECT", hello + busy_reply + busy_reply);
     client_side some({.url = between.url() + "/1"});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(between.cuts() == 1);
 }
 
@@ -67,13 +67,13 @@ struct delayed_create
         const auto warm = driver::exclusive("warm");
         // After this the server knows the script.
         if (which == asked::both)
-            some->speak.grant_all({warm});
+            some->test_driver.grant_all({warm});
         else
-            some->speak.grant(warm);
-        some->speak.release_held(warm);
+            some->test_driver.grant(warm);
+        some->test_driver.release_held(warm);
         between.hold();
         const auto outcome =
-            which == asked::one ? some->speak.create(claim) : some->speak.create_all({claim, other}).why;
+            which == asked::one ? some->test_driver.create(claim) : some->test_driver.create_all({claim, other}).why;
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
         claim->mark_in_doubt();
         if (which == asked::both)
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_kill_is_retried)
             if (how == redis::layout::standard)
                 busy += busy;
             f.between.answer_at("KILL", busy);
-            BOOST_TEST((f.some->speak.abandon(f.claim).status == release_status::not_held));
+            BOOST_TEST((f.some->test_driver.abandon(f.claim).status == release_status::not_held));
             BOOST_TEST(f.between.cuts() == 1);
             BOOST_TEST(!f.claim->in_doubt());
             BOOST_TEST(!f.some->events->warned_of("CLIENT KILL"));
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_kill_is_retried)
 BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
 {
     delayed_create f({.user = "app", .password = "pw"}, "pw");
-    const auto outcome = f.some->speak.abandon(f.claim);
+    const auto outcome = f.some->test_driver.abandon(f.claim);
     BOOST_TEST_REQUIRE((outcome.status == release_status::failed));
     BOOST_TEST(outcome.error->code == errc::outcome_unknown);
     BOOST_TEST(f.claim->in_doubt());
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(unanswered_create_of_several_promises_nothing_without_the_r
 {
     delayed_create f({.user = "app", .password = "pw"}, "pw", asked::both);
     for (const auto& each : {f.claim, f.other}) {
-        BOOST_TEST((f.some->speak.abandon(each).status == release_status::failed));
+        BOOST_TEST((f.some->test_driver.abandon(each).status == release_status::failed));
         BOOST_TEST(each->in_doubt());
     }
     f.between.deliver();
@@ -136,9 +136,9 @@ BOOST_AUTO_TEST_CASE(a_paused_server_makes_operations_wait)
     redis_server server;
     client_side some({.url = server.url()});
     const auto claim = driver::exclusive("k");
-    some.speak.grant(claim);
+    some.test_driver.grant(claim);
     BOOST_TEST(server({"CLIENT", "PAUSE", "300", "WRITE"}) == "OK");
-    some.speak.release_held(claim);
+    some.test_driver.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
@@ -147,17 +147,17 @@ BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
     client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 30ms});
     const auto holder = driver::exclusive("k");
-    some.speak.grant(holder);
+    some.test_driver.grant(holder);
     const auto waiter = driver::exclusive("k");
-    auto waiting = some.speak.start_acquire(waiter);
+    auto waiting = some.test_driver.start_acquire(waiter);
     run_until(some.io, [&] { return some.events->warned_of("poll"); });
     // Replies still belong to their own commands.
     for (int i = 0; i < 20; ++i) {
-        some.speak.check_held(holder);
-        some.speak.refuse(driver::exclusive("k"));
+        some.test_driver.check_held(holder);
+        some.test_driver.refuse(driver::exclusive("k"));
     }
     BOOST_TEST(!waiting.done());
-    some.speak.release_held(holder);
+    some.test_driver.release_held(holder);
     BOOST_TEST(waiting.get(some.io) > 0u);
     BOOST_TEST(std::ranges::count_if(some.events->warnings,
                    [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
     client_side some({.url = server.url(), .operation_timeout = 2s});
     const auto exclusive = driver::exclusive("k");
     const auto reader = driver::shared("s");
-    some.speak.grant(exclusive);
-    some.speak.grant(reader);
+    some.test_driver.grant(exclusive);
+    some.test_driver.grant(reader);
     const auto port = std::to_string(elsewhere.port());
     BOOST_TEST(server({"REPLICAOF", "127.0.0.1", port}) == "OK");
     // Waits until the server has replaced its data with that of the other server, which has no locks.
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
             co_return outcome.error;
         }(std::move(operation))));
     };
-    auto& backend = some.speak.backend();
+    auto& backend = some.test_driver.backend();
     for (const claim_ptr claim : {exclusive, reader}) {
         begin(backend.is_valid(claim));
         begin(backend.extend(claim, 10s));
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
 
     // After the server has become a master again, it is used again.
     BOOST_TEST(server({"REPLICAOF", "NO", "ONE"}) == "OK");
-    auto later = start(some.io, some.speak.backend().is_valid(exclusive));
+    auto later = start(some.io, some.test_driver.backend().is_valid(exclusive));
     BOOST_TEST(!later.get(some.io).valid);
 }
 
@@ -213,30 +213,30 @@ BOOST_AUTO_TEST_CASE(without_memory_locks_are_still_extended_and_released)
     client_side some({.url = server.url()});
     const auto exclusive = driver::exclusive("k", 10s);
     const auto reader = driver::shared("s", 0, 10s);
-    some.speak.grant(exclusive);
-    some.speak.grant(reader);
+    some.test_driver.grant(exclusive);
+    some.test_driver.grant(reader);
     BOOST_TEST(server({"CONFIG", "SET", "maxmemory", "1"}) == "OK");
     for (const auto& claim : {driver::exclusive("free"), driver::shared("free"), driver::exclusive("k"),
              driver::exclusive("s"), driver::shared("s")})
     {
-        const auto outcome = some.speak.create(claim);
+        const auto outcome = some.test_driver.create(claim);
         BOOST_TEST(code_of(outcome) == errc::misconfigured_backend);
         BOOST_TEST(outcome.error->detail.find("OOM") != std::string::npos);
     }
     BOOST_TEST(server({"EXISTS", "{colock}:free"}) == "0");
     // The stored value is still that of a single reader.
     BOOST_TEST(server({"GET", "{colock}:s"}).starts_with("s" + reader->token().hex()));
-    BOOST_TEST((some.speak.extend(exclusive, 60s).status == extend_status::extended));
-    BOOST_TEST((some.speak.extend(reader, 60s).status == extend_status::extended));
+    BOOST_TEST((some.test_driver.extend(exclusive, 60s).status == extend_status::extended));
+    BOOST_TEST((some.test_driver.extend(reader, 60s).status == extend_status::extended));
     BOOST_TEST(std::stoll(server({"PTTL", "{colock}:s"})) > 50'000);
-    some.speak.check_held(exclusive);
-    some.speak.check_held(reader);
+    some.test_driver.check_held(exclusive);
+    some.test_driver.check_held(reader);
     const auto next = driver::exclusive("k");
-    const auto handed = some.speak.hand_over(exclusive, next);
+    const auto handed = some.test_driver.hand_over(exclusive, next);
     BOOST_TEST((handed.released.status == release_status::released));
     BOOST_TEST((handed.created.status == create_status::failed));
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-    some.speak.release_held(reader);
+    some.test_driver.release_held(reader);
     BOOST_TEST(server({"EXISTS", "{colock}:s"}) == "0");
 }
 
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(missing_min_replicas_is_warned_of)
         client_side some({.url = master.url()});
         while (bounded && master({"INFO", "replication"}).find("min_slaves_good_slaves:1") == std::string::npos)
             some.run_for(10ms);
-        some.speak.grant(driver::one_attempt(bounded ? "bounded" : "alone"));
+        some.test_driver.grant(driver::one_attempt(bounded ? "bounded" : "alone"));
         BOOST_TEST(some.events->warned_of("replicas"));
         BOOST_TEST(some.events->warned_of("min-replicas-to-write") == !bounded);
     }
@@ -261,9 +261,9 @@ BOOST_AUTO_TEST_CASE(killed_and_silent_servers_are_distinguished)
     for (const bool is_killed : {true, false}) {
         redis_server server;
         client_side some({.url = server.url(), .operation_timeout = 2s, .health_interval = 100ms});
-        some.speak.grant(driver::exclusive("warm"));
+        some.test_driver.grant(driver::exclusive("warm"));
         server.pause();
-        auto asked = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("k"))));
+        auto asked = start(some.io, some.test_driver.backend().create(sent_now(driver::exclusive("k"))));
         some.run_for(50ms);
         if (is_killed)
             server.kill();
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(killed_and_silent_servers_are_distinguished)
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
         BOOST_TEST(outcome.error->cause == expected);
         BOOST_TEST(some.events->loss == expected);
-        const auto later = some.speak.create(driver::exclusive("later"));
+        const auto later = some.test_driver.create(driver::exclusive("later"));
         BOOST_TEST(code_of(later) == errc::unavailable);
         BOOST_TEST(later.error->detail.find(is_killed ? "refused" : "the server does not answer") != std::string::npos,
             later.error->detail);
@@ -286,21 +286,21 @@ BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_that_has_all_slots_is_used_with_a_warni
     for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
         client_side some({.url = server.url(), .prefix = "{app}:", .layout = layout});
         const auto claim = driver::exclusive("k");
-        some.speak.grant(claim);
-        BOOST_TEST((some.speak.extend(claim, 10s).status == extend_status::extended));
-        some.speak.release_held(claim);
-        some.speak.check_not_held(claim);
+        some.test_driver.grant(claim);
+        BOOST_TEST((some.test_driver.extend(claim, 10s).status == extend_status::extended));
+        some.test_driver.release_held(claim);
+        some.test_driver.check_not_held(claim);
         BOOST_TEST(some.events->warned_of("Cluster"));
     }
     client_side some({.url = server.url()});
     for (const auto& each : {driver::shared("k"), driver::shared("k")})
-        some.speak.grant(each);
-    some.speak.grant_all({driver::exclusive("a"), driver::exclusive("b")});
-    BOOST_TEST(some.speak.list().size() == 4u);
+        some.test_driver.grant(each);
+    some.test_driver.grant_all({driver::exclusive("a"), driver::exclusive("b")});
+    BOOST_TEST(some.test_driver.list().size() == 4u);
     for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
         for (const std::string prefix : {"spread:", "{}:", "}a{:"}) {
             client_side spread({.url = server.url(), .prefix = prefix, .layout = layout});
-            const auto outcome = spread.speak.create(driver::exclusive("k"));
+            const auto outcome = spread.test_driver.create(driver::exclusive("k"));
             BOOST_TEST(code_of(outcome) == errc::misconfigured_backend);
             BOOST_TEST(outcome.error->detail.find("braces") != std::string::npos, outcome.error->detail);
         }
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(an_evicting_server_is_warned_of)
 {
     redis_server server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
     client_side some({.url = server.url()});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(some.events->warned_of("allkeys-lru"));
 }
 
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(a_unix_socket_will_do)
     const temporary_folder folder;
     redis_server server({"--unixsocket", folder / "s"});
     client_side some({.url = "redis+unix://" + (folder / "s").string()});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
 }
 
@@ -331,14 +331,14 @@ BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)
         for (int steps = 0; steps < 60; ++steps) {
             auto io = std::make_unique<asio::io_context>();
             const auto backend = redis::make_adapter(io->get_executor(), {.url = server.url()});
-            const driver speak(*io, backend);
+            const driver test_driver(*io, backend);
             const auto holder = driver::exclusive((stopped ? "s" : "r") + std::to_string(steps));
             if (stopped) {
-                speak.grant(holder);
+                test_driver.grant(holder);
                 server.pause();
             }
-            auto first = speak.start_acquire(driver::exclusive(holder->key()));
-            auto second = speak.start_acquire(driver::exclusive(holder->key()));
+            auto first = test_driver.start_acquire(driver::exclusive(holder->key()));
+            auto second = test_driver.start_acquire(driver::exclusive(holder->key()));
             auto listed = start(*io, backend->list({}));
             io->restart();
             for (int i = 0; i < steps && io->run_one_for(2ms) > 0; ++i) {

@@ -29,11 +29,11 @@ using namespace std::chrono_literals;
 struct client_side
 {
     explicit client_side(redis::options settings)
-        : speak(io, redis::make_adapter(io.get_executor(), std::move(settings)))
+        : test_driver(io, redis::make_adapter(io.get_executor(), std::move(settings)))
     {
-        speak.backend().attach(events);
+        test_driver.backend().attach(events);
     }
-    ~client_side() { run_coro(io, speak.backend().close(1s)); }
+    ~client_side() { run_coro(io, test_driver.backend().close(1s)); }
 
     void run_for(std::chrono::milliseconds span)
     {
@@ -45,7 +45,7 @@ struct client_side
 
     asio::io_context io;
     std::shared_ptr<notes> events = std::make_shared<notes>();
-    driver speak;
+    driver test_driver;
 };
 
 inline errc code_of(const create_outcome& outcome)

@@ -124,16 +124,16 @@ void check_acquires_are_refused(served& f, foreign_key& theirs)
         for (const std::size_t max_holders : {0U, 3U}) {
             for (const char* const group : {"", "other"}) {
                 const auto claim = claim_of(mode, group, "k", mode == lock_mode::shared ? max_holders : 0);
-                const auto outcome = f.speak->create(claim);
+                const auto outcome = f.test_driver->create(claim);
                 BOOST_TEST((outcome.status == create_status::failed));
                 check_refused(outcome.error);
                 theirs.check_unchanged("an acquire");
-                f.speak->abandon(claim);
+                f.test_driver->abandon(claim);
                 theirs.check_unchanged("an abandon");
             }
         }
     }
-    const auto several = f.speak->create_all({claim_of(lock_mode::exclusive), driver::exclusive("l")});
+    const auto several = f.test_driver->create_all({claim_of(lock_mode::exclusive), driver::exclusive("l")});
     BOOST_TEST((several.status == create_status::failed));
     check_refused(several.why.error);
     theirs.check_unchanged("an acquire of several");
@@ -146,34 +146,37 @@ void check_holders_change_nothing(served& f, const foreign_value& value)
     using use = std::function<void(const plain_claim_ptr&)>;
     const std::vector<std::pair<const char*, use>> uses{
         {"an extension",
-            [&](const auto& held) { BOOST_TEST((f.speak->extend(held, 1min).status != extend_status::extended)); }},
-        {"a look", [&](const auto& held) { BOOST_TEST(!f.speak->valid(held).valid); }},
+            [&](const auto& held) {
+                BOOST_TEST((f.test_driver->extend(held, 1min).status != extend_status::extended));
+            }},
+        {"a look", [&](const auto& held) { BOOST_TEST(!f.test_driver->valid(held).valid); }},
         {"an adoption",
             [&](const auto& held) {
                 const auto next = claim_of(held->mode(), held->owner().group);
-                const auto adopted = f.speak->adopt(f.speak->backend().export_ticket(*held), next);
+                const auto adopted = f.test_driver->adopt(f.test_driver->backend().export_ticket(*held), next);
                 BOOST_TEST((adopted.status != create_status::granted));
             }},
         {"a hand-over",
             [&](const auto& held) {
                 if (held->mode() == lock_mode::exclusive) {
-                    const auto outcome = f.speak->hand_over(held, claim_of(lock_mode::exclusive, held->owner().group));
+                    const auto outcome =
+                        f.test_driver->hand_over(held, claim_of(lock_mode::exclusive, held->owner().group));
                     BOOST_TEST((outcome.created.status == create_status::failed));
                 }
             }},
         {"a release",
-            [&](const auto& held) { BOOST_TEST((f.speak->release(held).status != release_status::released)); }},
-        {"an extension of its group", [&](const auto&) { BOOST_TEST(f.speak->extend_group("g", 2h).empty()); }},
-        {"a release of its group", [&](const auto&) { BOOST_TEST(f.speak->release_group("g").empty()); }},
+            [&](const auto& held) { BOOST_TEST((f.test_driver->release(held).status != release_status::released)); }},
+        {"an extension of its group", [&](const auto&) { BOOST_TEST(f.test_driver->extend_group("g", 2h).empty()); }},
+        {"a release of its group", [&](const auto&) { BOOST_TEST(f.test_driver->release_group("g").empty()); }},
     };
     for (const auto& [name, ask] : uses) {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             for (const char* const group : {"", "g"}) {
                 f.raw({"FLUSHALL"});
                 const auto held = claim_of(mode, group), second = claim_of(lock_mode::shared, group);
-                f.speak->grant(held);
+                f.test_driver->grant(held);
                 if (mode == lock_mode::shared)
-                    f.speak->grant(second);
+                    f.test_driver->grant(second);
                 foreign_key theirs(f.server, value);
                 ask(held);
                 theirs.check_unchanged(name);
@@ -216,13 +219,13 @@ BOOST_AUTO_TEST_CASE(foreign_value_is_not_listed_purged_or_broken)
         {
             f.raw({"FLUSHALL"});
             foreign_key theirs(f.server, value);
-            BOOST_TEST(f.speak->inspect("k").empty());
-            BOOST_TEST(f.speak->list({.key = "k"}).empty());
-            BOOST_TEST(f.speak->list().empty());
+            BOOST_TEST(f.test_driver->inspect("k").empty());
+            BOOST_TEST(f.test_driver->list({.key = "k"}).empty());
+            BOOST_TEST(f.test_driver->list().empty());
             theirs.check_unchanged("a list");
-            check_refused(run_coro(f.io, f.speak->backend().break_key("k")).error);
+            check_refused(run_coro(f.io, f.test_driver->backend().break_key("k")).error);
             theirs.check_unchanged("a break");
-            BOOST_TEST(f.speak->purge().empty());
+            BOOST_TEST(f.test_driver->purge().empty());
             theirs.check_unchanged("a purge");
         }
     }
@@ -231,13 +234,13 @@ BOOST_AUTO_TEST_CASE(foreign_value_is_not_listed_purged_or_broken)
 BOOST_AUTO_TEST_CASE(foreign_member_among_expired_readers_stays)
 {
     const std::vector<std::pair<const char*, std::function<void(served&)>>> uses{
-        {"purge", [](served& f) { BOOST_TEST(f.speak->purge().size() == 2u); }},
-        {"exclusive acquire", [](served& f) { f.speak->create(claim_of(lock_mode::exclusive)); }},
-        {"shared acquire", [](served& f) { f.speak->create(claim_of(lock_mode::shared)); }},
-        {"semaphore", [](served& f) { f.speak->create(claim_of(lock_mode::shared, {}, "k", 3)); }},
+        {"purge", [](served& f) { BOOST_TEST(f.test_driver->purge().size() == 2u); }},
+        {"exclusive acquire", [](served& f) { f.test_driver->create(claim_of(lock_mode::exclusive)); }},
+        {"shared acquire", [](served& f) { f.test_driver->create(claim_of(lock_mode::shared)); }},
+        {"semaphore", [](served& f) { f.test_driver->create(claim_of(lock_mode::shared, {}, "k", 3)); }},
         {"acquire of several",
-            [](served& f) { f.speak->create_all({claim_of(lock_mode::exclusive), driver::exclusive("l")}); }},
-        {"break", [](served& f) { static_cast<void>(run_coro(f.io, f.speak->backend().break_key("k"))); }},
+            [](served& f) { f.test_driver->create_all({claim_of(lock_mode::exclusive), driver::exclusive("l")}); }},
+        {"break", [](served& f) { static_cast<void>(run_coro(f.io, f.test_driver->backend().break_key("k"))); }},
     };
     served f;
     for (const auto& [name, ask] : uses) {
@@ -282,23 +285,23 @@ BOOST_AUTO_TEST_CASE(foreign_intent_is_refused_and_unchanged)
         {
             f.raw({"FLUSHALL"});
             const auto reader = driver::shared("k"), second = driver::shared("k");
-            f.speak->grant(reader);
-            f.speak->grant(second);
+            f.test_driver->grant(reader);
+            f.test_driver->grant(second);
             foreign_key theirs(f.server, value, intent_name);
             const auto writer = driver::exclusive("k");
-            check_refused(f.speak->create(writer).error);
+            check_refused(f.test_driver->create(writer).error);
             theirs.check_unchanged("a writer");
-            f.speak->abandon(writer);
+            f.test_driver->abandon(writer);
             theirs.check_unchanged("a writer that gives up");
             // The readers make `k` busy, and an acquire of several locks stores no intent.
-            const auto several = f.speak->create_all({driver::exclusive("k"), driver::exclusive("l")});
+            const auto several = f.test_driver->create_all({driver::exclusive("k"), driver::exclusive("l")});
             BOOST_TEST((several.status == create_status::busy));
             theirs.check_unchanged("a writer of several");
             const auto next = driver::shared("k");
             for (int i = 0; i < 2; ++i)
-                BOOST_TEST((f.speak->create(next).status != create_status::granted));
+                BOOST_TEST((f.test_driver->create(next).status != create_status::granted));
             theirs.check_unchanged("a reader");
-            BOOST_TEST(f.speak->break_key("k").size() == 2u);
+            BOOST_TEST(f.test_driver->break_key("k").size() == 2u);
             theirs.check_unchanged("a break");
         }
     }
@@ -314,17 +317,18 @@ BOOST_AUTO_TEST_CASE(foreign_group_index_is_refused_and_unchanged)
             foreign_key theirs(f.server, value, index_name);
             for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
                 const auto claim = claim_of(mode, "g");
-                BOOST_TEST((f.speak->create(claim).status == create_status::failed));
+                BOOST_TEST((f.test_driver->create(claim).status == create_status::failed));
                 theirs.check_unchanged("an acquire");
-                f.speak->abandon(claim);
+                f.test_driver->abandon(claim);
                 theirs.check_unchanged("an abandon");
             }
-            BOOST_TEST((f.speak->create_all({claim_of(lock_mode::exclusive, "g"), driver::exclusive("l")}).status ==
-                        create_status::failed));
+            BOOST_TEST(
+                (f.test_driver->create_all({claim_of(lock_mode::exclusive, "g"), driver::exclusive("l")}).status ==
+                    create_status::failed));
             theirs.check_unchanged("an acquire of several");
             BOOST_TEST(f.raw({"KEYS", "{colock}:*"}).empty());
             for (const auto what : {group_action::release, group_action::extend}) {
-                static_cast<void>(f.speak->group("g", what, 1min));
+                static_cast<void>(f.test_driver->group("g", what, 1min));
                 theirs.check_unchanged("an action on the group");
             }
         }
@@ -339,7 +343,7 @@ BOOST_AUTO_TEST_CASE(foreign_fence_counter_is_refused_and_unchanged)
             redis_server server;
             foreign_key theirs(server, value, "{colock}#fence");
             client_side some({.url = server.url(), .operation_timeout = 500ms});
-            BOOST_TEST((some.speak.create(driver::exclusive("k")).status == create_status::failed));
+            BOOST_TEST((some.test_driver.create(driver::exclusive("k")).status == create_status::failed));
             theirs.check_unchanged("an acquire");
             BOOST_TEST(server({"EXISTS", lock_name}) == "0");
         }
@@ -353,13 +357,13 @@ BOOST_AUTO_TEST_CASE(plain_layout_takes_any_string_for_a_holder_and_refuses_othe
         BOOST_TEST_CONTEXT(value.name)
         {
             foreign_key theirs(f.server, value, "app:k");
-            f.speak->refuse(driver::exclusive("k"));
+            f.test_driver->refuse(driver::exclusive("k"));
             theirs.check_unchanged("an acquire");
-            BOOST_TEST(f.speak->list().size() == 1u);
-            BOOST_TEST(f.speak->inspect("k").size() == 1u);
-            BOOST_TEST(f.speak->purge().empty());
+            BOOST_TEST(f.test_driver->list().size() == 1u);
+            BOOST_TEST(f.test_driver->inspect("k").size() == 1u);
+            BOOST_TEST(f.test_driver->purge().empty());
             theirs.check_unchanged("a purge");
-            BOOST_TEST(f.speak->break_key("k").size() == 1u);
+            BOOST_TEST(f.test_driver->break_key("k").size() == 1u);
             BOOST_TEST(f.raw({"EXISTS", "app:k"}) == "0");
         }
     }
@@ -370,16 +374,16 @@ BOOST_AUTO_TEST_CASE(plain_layout_takes_any_string_for_a_holder_and_refuses_othe
         {
             f.raw({"DEL", "app:k"});
             const auto held = driver::exclusive("k");
-            f.speak->grant(held);
+            f.test_driver->grant(held);
             foreign_key theirs(f.server, value, "app:k");
-            check_refused(f.speak->create(driver::exclusive("k")).error);
-            BOOST_TEST((f.speak->extend(held, 1min).status == extend_status::not_held));
-            f.speak->check_not_held(held);
-            BOOST_TEST((f.speak->release(held).status == release_status::not_held));
-            BOOST_TEST(f.speak->inspect("k").empty());
-            BOOST_TEST(f.speak->list().empty());
-            check_refused(run_coro(f.io, f.speak->backend().break_key("k")).error);
-            BOOST_TEST(f.speak->purge().empty());
+            check_refused(f.test_driver->create(driver::exclusive("k")).error);
+            BOOST_TEST((f.test_driver->extend(held, 1min).status == extend_status::not_held));
+            f.test_driver->check_not_held(held);
+            BOOST_TEST((f.test_driver->release(held).status == release_status::not_held));
+            BOOST_TEST(f.test_driver->inspect("k").empty());
+            BOOST_TEST(f.test_driver->list().empty());
+            check_refused(run_coro(f.io, f.test_driver->backend().break_key("k")).error);
+            BOOST_TEST(f.test_driver->purge().empty());
             theirs.check_unchanged("an operation");
         }
     }

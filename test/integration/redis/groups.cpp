@@ -48,38 +48,38 @@ BOOST_AUTO_TEST_CASE(index_holds_only_group_locks_and_is_removed_with_the_last)
 {
     served f;
     const auto alone = driver::exclusive("alone");
-    f.speak->grant(alone);
+    f.test_driver->grant(alone);
     BOOST_TEST(f.raw({"KEYS", "{colock}#g:*"}).empty());
     std::vector<plain_claim_ptr> all{member("a"), member("b", lock_mode::shared), member("b", lock_mode::shared)};
     for (const auto& each : all)
-        f.speak->grant(each);
+        f.test_driver->grant(each);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
     BOOST_TEST(!f.raw({"ZSCORE", index_name, all[0]->token().hex() + "{colock}:a"}).empty());
     for (const auto& each : all)
-        f.speak->release_held(each);
+        f.test_driver->release_held(each);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
     // Releases in one batch.
     std::vector<plain_claim_ptr> eight;
     for (int i = 0; i < 8; ++i)
         eight.push_back(member("k" + std::to_string(i)));
-    f.speak->grant_all(eight);
+    f.test_driver->grant_all(eight);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "8");
     std::vector<running<release_outcome>> released;
     for (const auto& each : eight)
-        released.push_back(start(f.io, f.speak->backend().release(sent_now(each))));
+        released.push_back(start(f.io, f.test_driver->backend().release(sent_now(each))));
     for (auto& each : released)
         BOOST_TEST((each.get(f.io).status == release_status::released));
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
     // Claims that are abandoned, and the intent of a writer that waited for readers.
     const auto reader = member("r", lock_mode::shared), writer = member("r");
-    f.speak->grant(reader);
-    f.speak->refuse(writer);
+    f.test_driver->grant(reader);
+    f.test_driver->refuse(writer);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "1");
-    f.speak->abandon(reader);
-    f.speak->grant(writer);
-    f.speak->abandon(writer);
+    f.test_driver->abandon(reader);
+    f.test_driver->grant(writer);
+    f.test_driver->abandon(writer);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
-    f.speak->release_held(alone);
+    f.test_driver->release_held(alone);
 }
 
 BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
@@ -87,30 +87,30 @@ BOOST_AUTO_TEST_CASE(an_index_lasts_as_long_as_the_longest_of_its_locks)
     served f;
     const auto brief = member("a", lock_mode::exclusive, 1min), longer = member("b", lock_mode::shared, 10min),
                eternal = member("c", lock_mode::exclusive, 0ms), passing = member("d", lock_mode::exclusive, 100ms);
-    f.speak->grant(brief);
+    f.test_driver->grant(brief);
     const auto first = remaining_ms(f, index_name);
     BOOST_TEST((first > remaining_ms(f, "{colock}:a") && first <= 61'000));
-    f.speak->grant(longer);
+    f.test_driver->grant(longer);
     BOOST_TEST(remaining_ms(f, index_name) > 10 * 60'000);
-    f.speak->grant(eternal);
+    f.test_driver->grant(eternal);
     BOOST_TEST(remaining_ms(f, index_name) == -1);
-    f.speak->release_held(eternal);
+    f.test_driver->release_held(eternal);
     BOOST_TEST(remaining_ms(f, index_name) > 10 * 60'000 - 5'000);
-    BOOST_TEST((f.speak->extend(brief, 1h).status == extend_status::extended));
+    BOOST_TEST((f.test_driver->extend(brief, 1h).status == extend_status::extended));
     BOOST_TEST(remaining_ms(f, index_name) > 59 * 60'000);
-    BOOST_TEST((f.speak->extend(longer, 2h).status == extend_status::extended));
+    BOOST_TEST((f.test_driver->extend(longer, 2h).status == extend_status::extended));
     BOOST_TEST(remaining_ms(f, index_name) > 119 * 60'000);
-    BOOST_TEST(f.speak->extend_group("g", 3h).size() == 2U);
+    BOOST_TEST(f.test_driver->extend_group("g", 3h).size() == 2U);
     BOOST_TEST(remaining_ms(f, index_name) > 179 * 60'000);
     // An expired member that was not released is removed when another member is added.
-    f.speak->grant(passing);
+    f.test_driver->grant(passing);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
     run_until(f.io, [&] { return f.raw({"ZCOUNT", index_name, "-inf", std::to_string(wall_ms())}) == "1"; });
-    f.speak->release_held(brief);
-    f.speak->grant(brief);
+    f.test_driver->release_held(brief);
+    f.test_driver->grant(brief);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "2");
-    f.speak->release_held(brief);
-    f.speak->release_held(longer);
+    f.test_driver->release_held(brief);
+    f.test_driver->release_held(longer);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
 }
 
@@ -120,18 +120,18 @@ BOOST_AUTO_TEST_CASE(broken_locks_leave_the_index_and_held_ones_stay)
     const auto limited = member("a", lock_mode::exclusive, 1min), eternal = member("b", lock_mode::exclusive, 0ms),
                reader = member("c", lock_mode::shared, 0ms), second = member("c", lock_mode::shared, 1min);
     for (const auto& each : {limited, eternal, reader, second})
-        f.speak->grant(each);
-    BOOST_TEST(f.speak->break_key("b").size() == 1U);
+        f.test_driver->grant(each);
+    BOOST_TEST(f.test_driver->break_key("b").size() == 1U);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "3");
     BOOST_TEST(remaining_ms(f, index_name) == -1);
-    BOOST_TEST(f.speak->break_key("c").size() == 2U);
+    BOOST_TEST(f.test_driver->break_key("c").size() == 2U);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "1");
     BOOST_TEST((remaining_ms(f, index_name) > 0 && remaining_ms(f, index_name) <= 61'000));
-    BOOST_TEST(f.speak->break_key("a").size() == 1U);
+    BOOST_TEST(f.test_driver->break_key("a").size() == 1U);
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
     // A lock without a group, stored by another adapter.
     f.raw({"SET", "{colock}:d", stored_holder('d')});
-    BOOST_TEST(f.speak->break_key("d").size() == 1U);
+    BOOST_TEST(f.test_driver->break_key("d").size() == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(lock_is_not_held_if_its_index_cannot_be_written)
@@ -139,9 +139,9 @@ BOOST_AUTO_TEST_CASE(lock_is_not_held_if_its_index_cannot_be_written)
     served f;
     f.raw({"SET", index_name, "another program's"});
     const auto alone = member("a"), reader = member("b", lock_mode::shared);
-    BOOST_TEST((f.speak->create(alone).status == create_status::failed));
-    BOOST_TEST((f.speak->create(reader).status == create_status::failed));
-    BOOST_TEST((f.speak->create_all({member("c"), member("d")}).status == create_status::failed));
+    BOOST_TEST((f.test_driver->create(alone).status == create_status::failed));
+    BOOST_TEST((f.test_driver->create(reader).status == create_status::failed));
+    BOOST_TEST((f.test_driver->create_all({member("c"), member("d")}).status == create_status::failed));
     for (const auto* key : {"a", "b", "c", "d"})
         BOOST_TEST(f.raw({"EXISTS", std::string("{colock}:") + key}) == "0");
     BOOST_TEST(f.raw({"GET", index_name}) == "another program's");
@@ -155,11 +155,11 @@ BOOST_AUTO_TEST_CASE(releases_of_a_group_are_batched_once_the_server_knows_the_s
             std::vector<plain_claim_ptr> eight;
             for (int i = 0; i < 8; ++i)
                 eight.push_back(member("k" + std::to_string(i), lock_mode::exclusive, driver::long_ttl, group));
-            f.speak->grant_all(eight);
+            f.test_driver->grant_all(eight);
             f.raw({"CONFIG", "RESETSTAT"});
             std::vector<running<release_outcome>> released;
             for (const auto& each : eight)
-                released.push_back(start(f.io, f.speak->backend().release(sent_now(each))));
+                released.push_back(start(f.io, f.test_driver->backend().release(sent_now(each))));
             for (auto& each : released)
                 BOOST_TEST((each.get(f.io).status == release_status::released));
         }

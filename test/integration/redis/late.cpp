@@ -134,15 +134,15 @@ BOOST_AUTO_TEST_CASE(late_break_removes_only_listed_readers)
         const std::vector<plain_claim_ptr> seen{driver::shared("k", 0, 60s), driver::shared("k", 0, 0s)};
         const auto newer = driver::shared("k", 0, 90s);
         for (int i = 0; i < before; ++i)
-            others.speak.grant(seen[static_cast<std::size_t>(i)]);
+            others.test_driver.grant(seen[static_cast<std::size_t>(i)]);
         lose_break(f, true);
-        others.speak.grant(newer);
+        others.test_driver.grant(newer);
         f.between.deliver();
         for (const auto& each : seen)
-            others.speak.check_not_held(each);
-        others.speak.check_held(newer);
+            others.test_driver.check_not_held(each);
+        others.test_driver.check_held(newer);
         BOOST_TEST((f.stored("k") > 60s && f.stored("k") <= 90s));
-        others.speak.release_held(newer);
+        others.test_driver.release_held(newer);
     }
 }
 
@@ -153,11 +153,11 @@ BOOST_AUTO_TEST_CASE(break_removes_more_readers_than_one_script_can)
     std::vector<plain_claim_ptr> readers;
     for (int i = 0; i < 1500; ++i) {
         readers.push_back(driver::shared("k", 0, 60s));
-        some.speak.grant(readers.back());
+        some.test_driver.grant(readers.back());
     }
-    BOOST_TEST(some.speak.break_key("k").size() == readers.size());
+    BOOST_TEST(some.test_driver.break_key("k").size() == readers.size());
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-    BOOST_TEST(some.speak.break_key("k").empty());
+    BOOST_TEST(some.test_driver.break_key("k").empty());
 }
 
 BOOST_AUTO_TEST_CASE(lease_ends_before_late_shorter_extension_can_expire)
@@ -189,13 +189,13 @@ BOOST_AUTO_TEST_CASE(an_answer_on_the_same_connection_ends_the_doubt)
     redis_faulty_proxy between(server.port());
     client_side some({.url = between.url(), .operation_timeout = 300ms, .health_interval = 10s});
     const auto claim = driver::exclusive("k", 60s);
-    some.speak.grant(claim);
+    some.test_driver.grant(claim);
     between.cut_at("EVALSHA", loss::time);
     // This extension fails because its reply comes after the operation timeout. The connection stays open.
-    BOOST_TEST((some.speak.extend(claim, 20s).status == extend_status::failed));
+    BOOST_TEST((some.test_driver.extend(claim, 20s).status == extend_status::failed));
     claim->may_arrive_late(20s);
     between.deliver_replies();
-    while (some.speak.extend(claim, 60s).status == extend_status::failed)
+    while (some.test_driver.extend(claim, 60s).status == extend_status::failed)
         continue;
     BOOST_TEST((claim->late_ttl() == std::chrono::milliseconds::max()));
     BOOST_TEST(some.events->suspensions == 0);

@@ -31,11 +31,12 @@ void store_readers(served& env, int count)
 
 std::vector<list_outcome> list_pages(served& env, const filter& which)
 {
-    return all_pages([&](const std::string& at) { return run_coro(env.io, env.speak->backend().list(which, at)); });
+    return all_pages(
+        [&](const std::string& at) { return run_coro(env.io, env.test_driver->backend().list(which, at)); });
 }
 std::vector<list_outcome> purge_steps(served& env)
 {
-    return all_pages([&](const std::string& at) { return run_coro(env.io, env.speak->backend().purge(0, at)); });
+    return all_pages([&](const std::string& at) { return run_coro(env.io, env.test_driver->backend().purge(0, at)); });
 }
 
 } // namespace
@@ -58,7 +59,7 @@ BOOST_AUTO_TEST_CASE(few_locks_among_many_keys_are_found_in_limited_pages)
 {
     served f;
     store_locks(f, 50'000);
-    f.speak->grant(driver::exclusive("mine"));
+    f.test_driver->grant(driver::exclusive("mine"));
     const auto pages = list_pages(f, {.key_prefix = "mi"});
     BOOST_TEST(count_locks(pages, 1) == 1U);
     BOOST_TEST(pages.size() > 2U);
@@ -69,10 +70,10 @@ BOOST_AUTO_TEST_CASE(purge_removes_many_expired_locks_in_steps)
     served f;
     store_locks(f, 1000);
     store_readers(f, 3000);
-    BOOST_TEST(f.speak->purge(700).size() == 700U);
+    BOOST_TEST(f.test_driver->purge(700).size() == 700U);
     BOOST_TEST(count_locks(purge_steps(f), 1000) == 5300U);
-    BOOST_TEST(f.speak->list({.mode = lock_mode::shared}).size() == 3000U);
-    BOOST_TEST(f.speak->list({.mode = lock_mode::exclusive}).size() == 1000U);
+    BOOST_TEST(f.test_driver->list({.mode = lock_mode::shared}).size() == 3000U);
+    BOOST_TEST(f.test_driver->list({.mode = lock_mode::exclusive}).size() == 1000U);
 }
 
 BOOST_AUTO_TEST_CASE(a_key_with_many_expired_readers_is_swept_in_parts)
@@ -90,19 +91,19 @@ BOOST_AUTO_TEST_CASE(a_key_with_many_expired_readers_is_swept_in_parts)
 BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
 {
     served f;
-    f.speak->release_held([&] {
+    f.test_driver->release_held([&] {
         const auto claim = driver::exclusive("k");
-        f.speak->grant(claim);
+        f.test_driver->grant(claim);
         return claim;
     }());
     // Only the fence counter stays.
     const auto before = f.raw({"DBSIZE"});
     for (int i = 0; i < 100; ++i) {
         const auto key = "k" + std::to_string(i);
-        f.speak->grant(driver::exclusive("x" + key, 100ms));
-        f.speak->grant(driver::shared(key, 0, 100ms));
-        f.speak->grant(driver::shared(key, 0, 0ms));
-        f.speak->refuse(driver::exclusive(key));
+        f.test_driver->grant(driver::exclusive("x" + key, 100ms));
+        f.test_driver->grant(driver::shared(key, 0, 100ms));
+        f.test_driver->grant(driver::shared(key, 0, 0ms));
+        f.test_driver->refuse(driver::exclusive(key));
     }
     // Readers without a ttl are made to expire.
     for (int i = 0; i < 100; ++i)
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
             {"EVAL", "local last = redis.call('ZRANGE', KEYS[1], -1, -1)[1] redis.call('ZADD', KEYS[1], 'XX', 1, last)",
                 "1", "{colock}:k" + std::to_string(i)});
     run_until(f.io, [&] { return f.raw({"EXISTS", "{colock}:xk99"}) == "0"; });
-    BOOST_TEST(f.speak->purge().size() == 200U);
+    BOOST_TEST(f.test_driver->purge().size() == 200U);
     // A writer's intent has its own ttl.
     for (int i = 0; i < 100; ++i)
         f.raw({"DEL", "{colock}#w:k" + std::to_string(i)});

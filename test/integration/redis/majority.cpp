@@ -22,11 +22,11 @@ namespace {
 struct three_servers
 {
     explicit three_servers(redis::options settings = {})
-        : speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()},
-                        with_long_timeout(settings)))
+        : test_driver(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()},
+                              with_long_timeout(settings)))
     {
     }
-    ~three_servers() { run_coro(io, speak.backend().close(1s)); }
+    ~three_servers() { run_coro(io, test_driver.backend().close(1s)); }
 
     /// Returns the settings with a timeout within which a connected node answers even if this machine is slow.
     static redis::options with_long_timeout(redis::options settings)
@@ -44,7 +44,7 @@ struct three_servers
 
     redis_server servers[3];
     asio::io_context io;
-    driver speak;
+    driver test_driver;
 };
 
 /// Repeats an action until it succeeds, because a connected node may miss its deadline on a slow machine.
@@ -61,15 +61,15 @@ BOOST_AUTO_TEST_CASE(majority_grants_extends_and_releases)
 {
     three_servers f;
     const auto claim = driver::exclusive("k", 20s);
-    f.speak.grant(claim);
+    f.test_driver.grant(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 3; });
-    f.speak.refuse(driver::exclusive("k"));
-    f.speak.check_held(claim);
-    BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::extended));
-    f.speak.release_held(claim);
+    f.test_driver.refuse(driver::exclusive("k"));
+    f.test_driver.check_held(claim);
+    BOOST_TEST((f.test_driver.extend(claim, 60s).status == extend_status::extended));
+    f.test_driver.release_held(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 0; });
-    BOOST_TEST((f.speak.extend(claim, 60s).status == extend_status::not_held));
-    f.speak.check_not_held(claim);
+    BOOST_TEST((f.test_driver.extend(claim, 60s).status == extend_status::not_held));
+    f.test_driver.check_not_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(grant_of_a_minority_is_released)
@@ -78,12 +78,12 @@ BOOST_AUTO_TEST_CASE(grant_of_a_minority_is_released)
     f.servers[0]({"SET", "{colock}:k", stored_holder('a')});
     f.servers[1]({"SET", "{colock}:k", stored_holder('b')});
     const auto claim = driver::exclusive("k");
-    f.speak.refuse(claim);
+    f.test_driver.refuse(claim);
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
     f.servers[0]({"DEL", "{colock}:k"});
-    f.speak.grant(claim);
+    f.test_driver.grant(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 3; });
-    f.speak.release_held(claim);
+    f.test_driver.release_held(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 1; });
 }
 
@@ -91,14 +91,14 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
 {
     three_servers f({.operation_timeout = 8s, .health_interval = 20s});
     const auto warm = driver::exclusive("warm");
-    f.speak.grant(warm);
-    f.speak.release_held(warm);
+    f.test_driver.grant(warm);
+    f.test_driver.release_held(warm);
     f.servers[1].pause();
     const auto begin = std::chrono::steady_clock::now();
     const auto claim = driver::exclusive("k", 20s);
-    f.speak.grant(claim);
-    BOOST_TEST((f.speak.extend(claim, 20s).status == extend_status::extended));
-    f.speak.release_held(claim);
+    f.test_driver.grant(claim);
+    BOOST_TEST((f.test_driver.extend(claim, 20s).status == extend_status::extended));
+    f.test_driver.release_held(claim);
     // The operations have only waited for a majority.
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
     f.servers[1].resume();
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     f.servers[0].kill();
     f.servers[1].kill();
     const auto late = std::chrono::steady_clock::now();
-    const auto outcome = f.speak.create(claim);
+    const auto outcome = f.test_driver.create(claim);
     BOOST_TEST((outcome.status == create_status::failed));
     BOOST_TEST((std::chrono::steady_clock::now() - late < 30s));
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
@@ -124,14 +124,14 @@ BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_sl
         urls.push_back(links.back()->url());
     }
     asio::io_context io;
-    const driver speak(
+    const driver test_driver(
         io, redis::make_quorum(io.get_executor(), urls, {.operation_timeout = 2s, .health_interval = 10s}));
     const auto claim = driver::exclusive("k", 60s);
-    speak.grant(claim);
+    test_driver.grant(claim);
     io.restart();
     io.run_for(2500ms);
-    BOOST_TEST((speak.release(claim).status == release_status::released));
-    run_coro(io, speak.backend().close(2s));
+    BOOST_TEST((test_driver.release(claim).status == release_status::released));
+    run_coro(io, test_driver.backend().close(2s));
 }
 
 BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
@@ -139,45 +139,46 @@ BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
     redis_server servers[3];
     redis_faulty_proxy third_link(servers[2].port());
     asio::io_context io;
-    const driver speak(io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), third_link.url()},
-                               three_servers::with_long_timeout({.health_interval = 1min})));
+    const driver test_driver(
+        io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), third_link.url()},
+                three_servers::with_long_timeout({.health_interval = 1min})));
     const auto events = std::make_shared<notes>();
-    speak.backend().attach(events);
+    test_driver.backend().attach(events);
     const auto is_stored = [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; };
     int losses = 0;
     for (const auto what : {loss::request, loss::reply}) {
         const auto held = driver::exclusive("k");
-        speak.grant(held);
+        test_driver.grant(held);
         run_until(io, is_stored);
         third_link.cut_at("EVALSHA", what);
-        speak.release_held(held);
+        test_driver.release_held(held);
         run_until(io, [&] { return events->reconnections == losses + 1 && !is_stored(); });
 
         const auto unanswered = driver::exclusive("k");
         third_link.cut_at("SET", what);
-        speak.grant(unanswered);
+        test_driver.grant(unanswered);
         run_until(io, [&] { return third_link.cuts() == losses + 2 && is_stored() == (what == loss::reply); });
-        speak.release_held(unanswered);
+        test_driver.release_held(unanswered);
         losses += 2;
         run_until(io, [&] { return events->reconnections == losses && !is_stored(); });
     }
-    run_coro(io, speak.backend().close(1s));
+    run_coro(io, test_driver.backend().close(1s));
 }
 
 BOOST_AUTO_TEST_CASE(busy_reports_the_poll_interval_as_retry_time)
 {
     three_servers f({.poll_interval = 20ms});
     const auto holder = driver::exclusive("k");
-    f.speak.grant(holder);
-    const auto busy = f.speak.refuse(driver::exclusive("k"));
+    f.test_driver.grant(holder);
+    const auto busy = f.test_driver.refuse(driver::exclusive("k"));
     BOOST_TEST((busy.retry_after > 0ms && busy.retry_after <= 30ms));
-    f.speak.release_held(holder);
+    f.test_driver.release_held(holder);
 }
 
 BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
 {
     three_servers f;
-    const auto able = f.speak.backend().capabilities();
+    const auto able = f.test_driver.backend().capabilities();
     BOOST_TEST((!able.shared && !able.semaphore && !able.fence && !able.events && !able.no_ttl));
     asio::io_context io;
     const auto make = [&](const std::vector<std::string>& urls) { return redis::make_quorum(io.get_executor(), urls); };
@@ -227,19 +228,19 @@ BOOST_AUTO_TEST_CASE(late_break_does_not_remove_a_later_holder)
     locker late(redis::make_quorum(f.io.get_executor(), {first.url(), second.url(), third.url()},
         {.user = "app", .password = "pw", .operation_timeout = 2s, .health_interval = 1min}));
     const auto before = driver::exclusive("k", 60s), after = driver::exclusive("k", 60s);
-    f.speak.grant(before);
+    f.test_driver.grant(before);
     until([&] { return run_coro(f.io, late.is_locked("k")); });
     for (auto* each : {&first, &second, &third})
         each->hold();
     COLOCK_THROWS(error, errc::unavailable, run_coro(f.io, late.break_lock("k")));
-    f.speak.release_held(before);
+    f.test_driver.release_held(before);
     run_until(f.io, [&] { return f.count_holders("k") == 0; });
-    f.speak.grant(after);
+    f.test_driver.grant(after);
     for (auto* each : {&first, &second, &third})
         each->deliver();
-    f.speak.check_held(after);
+    f.test_driver.check_held(after);
     BOOST_TEST(f.count_holders("k") == 3);
-    f.speak.release_held(after);
+    f.test_driver.release_held(after);
     run_coro(f.io, late.shutdown(5s));
 }
 

@@ -64,7 +64,7 @@ struct many_attempts
         run_until([&] { return ended == size; });
         BOOST_TEST(max_ended_per_handler <= max_per_handler);
     }
-    [[nodiscard]] adapter& backend() { return client->speak.backend(); }
+    [[nodiscard]] adapter& backend() { return client->test_driver.backend(); }
 
     const std::size_t size;
     std::optional<client_side> client;
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(unanswered_overdue_attempts_end_in_batches)
 {
     redis_server server;
     many_attempts f(server, {.operation_timeout = 300ms});
-    f.client->speak.grant(driver::exclusive("first"));
+    f.client->test_driver.grant(driver::exclusive("first"));
     server.pause();
     f.attempt();
     f.run_until_ended();
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(a_close_is_over_when_the_last_part_has_ended)
             redis_server server;
             many_attempts f(server, {.operation_timeout = 1h}, attempts);
             if (connected)
-                f.client->speak.grant(driver::exclusive("first"));
+                f.client->test_driver.grant(driver::exclusive("first"));
             server.pause();
             f.attempt();
             // If there is a connection, some of the attempts are sent.

@@ -67,7 +67,7 @@ struct move
     template <class Lead>
     void run(client_side& some, Lead lead)
     {
-        auto waiting = start(some.io, acquire(some.speak.shared_backend(), driver::exclusive("k")));
+        auto waiting = start(some.io, acquire(some.test_driver.shared_backend(), driver::exclusive("k")));
         run_until(some.io, [&] { return listened_to(first, "k"); });
         lead();
         first({"CLIENT", "KILL", "TYPE", "normal"});
@@ -119,9 +119,9 @@ BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
     redis_server tells;
     redis_faulty_proxy name(keeps.port());
     client_side some({.url = name.url()});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     name.lead_to(tells.port());
-    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
     run_until(some.io, [&] { return listened_to(tells, "k"); });
     BOOST_TEST(some.events->warned_of("another server"));
     // The adapter has tried a few times to reach the other server, and not more.
@@ -140,9 +140,9 @@ BOOST_AUTO_TEST_CASE(server_without_run_id_is_taken_for_the_same)
             server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
             may_ask(said_at_first);
             client_side some({.url = server.url(), .user = "app", .password = "pw"});
-            some.speak.grant(driver::exclusive("k"));
+            some.test_driver.grant(driver::exclusive("k"));
             may_ask(!said_at_first);
-            auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+            auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
             run_until(some.io, [&] { return listened_to(server, "k"); });
             BOOST_TEST(calls_of(server, "hello") == 2);
             BOOST_TEST(!some.events->warned_of("another server"));
@@ -158,13 +158,13 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_subscription_is_retried)
     take(server, "k");
     client_side some({.url = between.url(), .poll_interval = 1h});
     between.answer_at("SUBSCRIBE", std::string(busy_reply) + std::string(busy_reply), 2);
-    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
     run_until(some.io, [&] { return listened_to(server, "k"); });
     BOOST_TEST(between.cuts() == 2);
     BOOST_TEST(!some.events->warned_of("poll"));
     release_held(server, "k");
     BOOST_TEST(waiting.get(some.io) > 0u);
-    BOOST_TEST(some.speak.backend().reconnects() == 0u);
+    BOOST_TEST(some.test_driver.backend().reconnects() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
@@ -174,8 +174,8 @@ BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
     take(server, "k");
     take(server, "other");
     client_side some({.url = between.url()});
-    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
-    auto longer = some.speak.start_acquire(driver::exclusive("other"));
+    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
+    auto longer = some.test_driver.start_acquire(driver::exclusive("other"));
     run_until(some.io, [&] { return listened_to(server, "k") && listened_to(server, "other"); });
     between.answer_at("UNSUBSCRIBE", std::string(busy_reply) + std::string(busy_reply));
     release_held(server, "k");
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(the_right_to_listen_is_asked_for_at_each_connection)
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
     take(server, "k");
     client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
-    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
     run_until(some.io, [&] { return some.events->warned_of("poll"); });
     server({"ACL", "SETUSER", "app", "&*"});
     server({"CLIENT", "KILL", "TYPE", "normal"});
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_listen_every_wait_ends_by_its_age)
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
     take(server, "k");
     client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
-    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
     run_until(some.io, [&] { return some.events->warned_of("poll"); });
     // The waiter checks more often than messages would make it.
     const auto looks = calls_of(server, "evalsha");
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(changed_password_is_reported_while_commands_continue)
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
     take(server, "k");
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
-    auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
     run_until(some.io, [&] { return listened_to(server, "k"); });
     server({"ACL", "SETUSER", "app", "resetpass", ">other"});
     server({"CLIENT", "KILL", "TYPE", "pubsub"});
@@ -255,14 +255,14 @@ BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
             client_side some({.url = between.url(), .operation_timeout = 20s});
             // The two errors answer HELLO and INFO.
             between.answer_at("HELLO", why + why, 2);
-            some.speak.grant(driver::exclusive("k"));
+            some.test_driver.grant(driver::exclusive("k"));
             BOOST_TEST(between.cuts() == 2);
             BOOST_TEST(some.events->readies == 1);
             BOOST_TEST(some.events->suspensions == 0);
 
             // The next greeting is that of the connection for messages.
             between.answer_at("HELLO", why + why, 2);
-            auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+            auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
             run_until(some.io, [&] { return listened_to(server, "k"); });
             BOOST_TEST(between.cuts() == 4);
             BOOST_TEST(some.events->suspensions == 0);
@@ -293,13 +293,13 @@ struct many_waiters
     {
         std::vector<running<create_outcome>> all;
         for (const auto& each : claims)
-            all.push_back(start(some.io, some.speak.backend().create(sent_now(each))));
+            all.push_back(start(some.io, some.test_driver.backend().create(sent_now(each))));
         for (auto& each : all)
             BOOST_TEST((each.get(some.io).status == create_status::busy));
         ended = 0;
         max_ended_per_handler = 0;
         for (const auto& each : claims)
-            some.speak.backend().start_wait(
+            some.test_driver.backend().start_wait(
                 each, lease_clock::time_point::max(), completion<woken>([this](woken) { ++ended; }));
     }
     void run_until_ended(std::size_t expected)

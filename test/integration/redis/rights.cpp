@@ -23,13 +23,13 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied_at_once)
     const auto begin = std::chrono::steady_clock::now();
     for (const auto* password : {"", "wrong-and-secret"}) {
         client_side some({.url = server.url(), .password = password, .operation_timeout = 20s});
-        const auto outcome = some.speak.create(driver::exclusive("k"));
+        const auto outcome = some.test_driver.create(driver::exclusive("k"));
         BOOST_TEST(code_of(outcome) == errc::access_denied);
         BOOST_TEST(outcome.error->detail.find("secret") == std::string::npos);
     }
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 10s));
     client_side some({.url = "redis://:right@127.0.0.1:" + std::to_string(server.port()) + "/3"});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(server({"AUTH", "right"}) == "OK");
     BOOST_TEST(server({"SELECT", "3"}) == "OK");
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
@@ -46,46 +46,47 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
     const auto waiter = driver::exclusive("k");
-    some.speak.grant(holder);
-    auto waiting = some.speak.start_acquire(waiter);
+    some.test_driver.grant(holder);
+    auto waiting = some.test_driver.start_acquire(waiter);
     run_until(some.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
-    some.speak.check_held(holder);
-    BOOST_TEST((some.speak.extend(holder, 10s).status == extend_status::extended));
-    some.speak.release_held(holder);
+    some.test_driver.check_held(holder);
+    BOOST_TEST((some.test_driver.extend(holder, 10s).status == extend_status::extended));
+    some.test_driver.release_held(holder);
     waiting.get(some.io);
     const auto next = driver::exclusive("k");
-    BOOST_TEST((some.speak.hand_over(waiter, next).created.status == create_status::granted));
-    some.speak.release_held(next);
+    BOOST_TEST((some.test_driver.hand_over(waiter, next).created.status == create_status::granted));
+    some.test_driver.release_held(next);
     // Requests in one batch, which use the batched scripts.
     std::vector<plain_claim_ptr> held;
     std::vector<plain_claim_ptr> after;
     std::vector<running<hand_over_outcome>> handed_over;
     std::vector<running<release_outcome>> released;
     for (const auto* key : {"a", "b", "c", "d"}) {
-        some.speak.grant(held.emplace_back(driver::exclusive(key)));
+        some.test_driver.grant(held.emplace_back(driver::exclusive(key)));
         after.push_back(driver::exclusive(key));
     }
     for (std::size_t i = 0; i < held.size(); ++i)
-        handed_over.push_back(start(some.io, some.speak.backend().hand_over(sent_now(held[i]), sent_now(after[i]))));
+        handed_over.push_back(
+            start(some.io, some.test_driver.backend().hand_over(sent_now(held[i]), sent_now(after[i]))));
     for (auto& each : handed_over)
         BOOST_TEST((each.get(some.io).created.status == create_status::granted));
     for (const auto& each : after)
-        released.push_back(start(some.io, some.speak.backend().release(sent_now(each))));
+        released.push_back(start(some.io, some.test_driver.backend().release(sent_now(each))));
     for (auto& each : released)
         BOOST_TEST((each.get(some.io).status == release_status::released));
 
     const auto reader = driver::shared("s", 2);
-    some.speak.grant(reader);
-    BOOST_TEST((some.speak.extend(reader, 10s).status == extend_status::extended));
-    some.speak.check_held(reader);
+    some.test_driver.grant(reader);
+    BOOST_TEST((some.test_driver.extend(reader, 10s).status == extend_status::extended));
+    some.test_driver.check_held(reader);
     const auto writer = driver::exclusive("s");
-    some.speak.refuse(writer);
-    some.speak.abandon(writer);
-    BOOST_TEST(some.speak.list().size() == 1u);
-    BOOST_TEST(some.speak.purge().empty());
-    some.speak.release_held(reader);
-    some.speak.grant(driver::exclusive("k"));
-    BOOST_TEST(some.speak.break_key("k").size() == 1u);
+    some.test_driver.refuse(writer);
+    some.test_driver.abandon(writer);
+    BOOST_TEST(some.test_driver.list().size() == 1u);
+    BOOST_TEST(some.test_driver.purge().empty());
+    some.test_driver.release_held(reader);
+    some.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(some.test_driver.break_key("k").size() == 1u);
     const auto member = [](std::string key, lock_mode mode) {
         return plain_claim_ptr(new plain_claim({.key = std::move(key),
             .mode = mode,
@@ -93,14 +94,14 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     };
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         const auto first = member("g1", mode), second = member("g2", mode), third = member("g2", mode);
-        some.speak.grant(first);
-        some.speak.grant(second);
+        some.test_driver.grant(first);
+        some.test_driver.grant(second);
         if (mode == lock_mode::shared)
-            some.speak.grant(third);
-        BOOST_TEST((some.speak.extend(first, 10s).status == extend_status::extended));
-        some.speak.release_held(first);
-        BOOST_TEST(some.speak.extend_group("g", 1h).size() == (mode == lock_mode::shared ? 2u : 1u));
-        BOOST_TEST(some.speak.release_group("g").size() == (mode == lock_mode::shared ? 2u : 1u));
+            some.test_driver.grant(third);
+        BOOST_TEST((some.test_driver.extend(first, 10s).status == extend_status::extended));
+        some.test_driver.release_held(first);
+        BOOST_TEST(some.test_driver.extend_group("g", 1h).size() == (mode == lock_mode::shared ? 2u : 1u));
+        BOOST_TEST(some.test_driver.release_group("g").size() == (mode == lock_mode::shared ? 2u : 1u));
     }
     BOOST_TEST(!some.events->warned_of("not allowed"));
     BOOST_TEST(!some.events->warned_of("poll"));
@@ -116,17 +117,18 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_of_the_plain_layout_suffices)
     client_side some({.url = server.url(), .layout = redis::layout::plain, .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("cart:7");
     const auto waiter = driver::exclusive("cart:7");
-    some.speak.grant(holder);
-    auto waiting = some.speak.start_acquire(waiter);
+    some.test_driver.grant(holder);
+    auto waiting = some.test_driver.start_acquire(waiter);
     run_until(some.io, [&] { return server({"PUBSUB", "NUMSUB", "cart:7"}) == "cart:7\n1\n"; });
-    some.speak.check_held(holder);
-    BOOST_TEST((some.speak.extend(holder, 10s).status == extend_status::extended));
-    BOOST_TEST(some.speak.inspect("cart:7").size() == 1u);
-    some.speak.release_held(holder);
+    some.test_driver.check_held(holder);
+    BOOST_TEST((some.test_driver.extend(holder, 10s).status == extend_status::extended));
+    BOOST_TEST(some.test_driver.inspect("cart:7").size() == 1u);
+    some.test_driver.release_held(holder);
     waiting.get(some.io);
     const auto next = driver::exclusive("cart:7", 0s);
-    BOOST_TEST((some.speak.adopt(some.speak.backend().export_ticket(*waiter), next).status == create_status::granted));
-    BOOST_TEST(some.speak.break_key("cart:7").size() == 1u);
+    BOOST_TEST((some.test_driver.adopt(some.test_driver.backend().export_ticket(*waiter), next).status ==
+                create_status::granted));
+    BOOST_TEST(some.test_driver.break_key("cart:7").size() == 1u);
     BOOST_TEST(!some.events->warned_of("not allowed"));
     BOOST_TEST(server({"ACL", "LOG"}).empty());
 }
@@ -136,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-@scripting"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
-    BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == errc::access_denied);
+    BOOST_TEST(code_of(some.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
 }
 
 namespace {
@@ -174,7 +176,7 @@ BOOST_AUTO_TEST_CASE(no_lock_is_granted_without_rights_for_renewal_or_release)
             BOOST_TEST_CONTEXT("without " << command)
             {
                 client_side some(user_without(server, command, layout));
-                const auto outcome = some.speak.create(driver::exclusive("k"));
+                const auto outcome = some.test_driver.create(driver::exclusive("k"));
                 BOOST_TEST(code_of(outcome) == errc::access_denied);
                 BOOST_TEST(outcome.error->detail.find(upper(command)) != std::string::npos, outcome.error->detail);
                 BOOST_TEST(outcome.error->detail.find("rights") != std::string::npos, outcome.error->detail);
@@ -188,9 +190,9 @@ BOOST_AUTO_TEST_CASE(a_right_that_was_granted_meanwhile_is_noticed)
 {
     redis_server server;
     client_side some(user_without(server, "del", redis::layout::standard));
-    BOOST_TEST(code_of(some.speak.create(driver::exclusive("k"))) == errc::access_denied);
+    BOOST_TEST(code_of(some.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
     server({"ACL", "SETUSER", "app", "+del"});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
 }
 
 BOOST_AUTO_TEST_CASE(a_command_that_was_renamed_is_denied_by_its_name)
@@ -199,7 +201,7 @@ BOOST_AUTO_TEST_CASE(a_command_that_was_renamed_is_denied_by_its_name)
         for (const std::string command : {"DEL", "EVALSHA", "PEXPIRE"}) {
             redis_server server({"--rename-command", command, ""});
             client_side some({.url = server.url(), .layout = layout});
-            const auto outcome = some.speak.create(driver::exclusive("k"));
+            const auto outcome = some.test_driver.create(driver::exclusive("k"));
             BOOST_TEST(code_of(outcome) == errc::access_denied);
             BOOST_TEST(outcome.error->detail.find(command) != std::string::npos, outcome.error->detail);
         }
@@ -216,23 +218,23 @@ BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_there_is_a_warning_and_not
         {
             client_side some(user_without(server, command, redis::layout::standard));
             const auto writer = driver::exclusive("k");
-            some.speak.grant(writer);
-            BOOST_TEST((some.speak.extend(writer, 10s).status == extend_status::extended));
-            some.speak.release_held(writer);
+            some.test_driver.grant(writer);
+            BOOST_TEST((some.test_driver.extend(writer, 10s).status == extend_status::extended));
+            some.test_driver.release_held(writer);
             BOOST_TEST(some.events->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
             const auto reader = driver::shared("k");
-            some.speak.grant(reader);
-            BOOST_TEST((some.speak.extend(reader, 10s).status == extend_status::extended));
-            some.speak.release_held(reader);
+            some.test_driver.grant(reader);
+            BOOST_TEST((some.test_driver.extend(reader, 10s).status == extend_status::extended));
+            some.test_driver.release_held(reader);
             const std::vector<plain_claim_ptr> both{driver::exclusive("a"), driver::exclusive("b")};
-            some.speak.grant_all(both);
+            some.test_driver.grant_all(both);
             for (const auto& each : both)
-                some.speak.release_held(each);
+                some.test_driver.release_held(each);
             for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
                 const auto claim = member_of_a_group("g", mode);
-                const auto outcome = some.speak.create(claim);
+                const auto outcome = some.test_driver.create(claim);
                 if (outcome.status == create_status::granted)
-                    some.speak.release(claim);
+                    some.test_driver.release(claim);
                 else
                     BOOST_TEST(code_of(outcome) == errc::access_denied);
                 if (mode == lock_mode::exclusive)
@@ -248,8 +250,8 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_publish_there_is_a_warning)
     redis_server server;
     client_side some(user_without(server, "publish", redis::layout::standard));
     const auto claim = driver::exclusive("k");
-    some.speak.grant(claim);
-    some.speak.release_held(claim);
+    some.test_driver.grant(claim);
+    some.test_driver.release_held(claim);
     BOOST_TEST(some.events->warned_of("PUBLISH"));
 }
 
@@ -260,8 +262,8 @@ BOOST_AUTO_TEST_CASE(without_messages_waiters_poll_and_no_connection_is_repeated
         client_side some({.url = server.url(), .poll_interval = 20ms});
         client_side other({.url = server.url()});
         const auto holder = driver::exclusive("k");
-        other.speak.grant(holder);
-        auto waiting = some.speak.start_acquire(driver::exclusive("k"));
+        other.test_driver.grant(holder);
+        auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
         run_until(some.io, [&] { return some.events->warned_of("poll"); });
         const auto connections = [&] {
             const auto reply = server({"INFO", "stats"});
@@ -271,7 +273,7 @@ BOOST_AUTO_TEST_CASE(without_messages_waiters_poll_and_no_connection_is_repeated
         some.run_for(3s);
         BOOST_TEST(connections() == before);
         BOOST_TEST(!waiting.done());
-        other.speak.release_held(holder);
+        other.test_driver.release_held(holder);
         waiting.get(some.io);
         BOOST_TEST(std::ranges::count_if(some.events->warnings,
                        [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
@@ -284,11 +286,11 @@ BOOST_AUTO_TEST_CASE(release_succeeds_without_the_right_to_publish)
     server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all"});
     client_side some({.url = server.url(), .user = "app", .password = "pw"});
     const auto exclusive = driver::exclusive("k");
-    some.speak.grant(exclusive);
-    some.speak.release_held(exclusive);
+    some.test_driver.grant(exclusive);
+    some.test_driver.release_held(exclusive);
     const auto reader = driver::shared("k");
-    some.speak.grant(reader);
-    some.speak.release_held(reader);
+    some.test_driver.grant(reader);
+    some.test_driver.release_held(reader);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -32,11 +32,11 @@ struct question
 };
 
 const question questions[] = {
-    {"is_valid", [](const driver& speak, const plain_claim_ptr& of) { return speak.valid(of).error; }},
-    {"extend", [](const driver& speak, const plain_claim_ptr& of) { return speak.extend(of, 10s).error; }},
-    {"release", [](const driver& speak, const plain_claim_ptr& of) { return speak.release(of).error; }},
-    {"abandon", [](const driver& speak, const plain_claim_ptr& of) { return speak.abandon(of).error; }},
-    {"create", [](const driver& speak, const plain_claim_ptr& of) { return speak.create(of).error; }},
+    {"is_valid", [](const driver& test_driver, const plain_claim_ptr& of) { return test_driver.valid(of).error; }},
+    {"extend", [](const driver& test_driver, const plain_claim_ptr& of) { return test_driver.extend(of, 10s).error; }},
+    {"release", [](const driver& test_driver, const plain_claim_ptr& of) { return test_driver.release(of).error; }},
+    {"abandon", [](const driver& test_driver, const plain_claim_ptr& of) { return test_driver.abandon(of).error; }},
+    {"create", [](const driver& test_driver, const plain_claim_ptr& of) { return test_driver.create(of).error; }},
 };
 
 } // namespace
@@ -52,11 +52,11 @@ BOOST_AUTO_TEST_CASE(replica_is_not_trusted_by_any_operation)
                 redis_server server;
                 client_side some({.url = server.url(), .operation_timeout = 2s});
                 const plain_claim_ptr claim = new plain_claim({.key = "k", .mode = mode, .ttl = driver::long_ttl});
-                some.speak.grant(claim);
+                some.test_driver.grant(claim);
                 // Simulates a replica that has replaced its data with that of another master.
                 server({"DEL", "{colock}:k"});
                 demote(server);
-                const auto refused = ask(some.speak, claim);
+                const auto refused = ask(some.test_driver, claim);
                 BOOST_TEST_REQUIRE(refused);
                 BOOST_TEST(refused->code == errc::unavailable, refused->detail);
             }
@@ -91,20 +91,20 @@ BOOST_FIXTURE_TEST_CASE(busy_answer_of_a_replica_is_not_trusted, demotion)
 {
     const auto writer = driver::exclusive("k");
     const auto reader = driver::shared("k");
-    some.speak.grant(writer);
-    some.speak.refuse(reader);
+    some.test_driver.grant(writer);
+    some.test_driver.refuse(reader);
     demote_without({});
-    check_refused(some.speak.create(reader).error);
+    check_refused(some.test_driver.create(reader).error);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_an_intent, demotion)
 {
     const auto reader = driver::shared("k");
     const auto writer = driver::exclusive("k");
-    some.speak.grant(reader);
-    some.speak.refuse(writer);
+    some.test_driver.grant(reader);
+    some.test_driver.refuse(writer);
     demote_without({"{colock}:k", "{colock}#w:k"});
-    check_refused(some.speak.abandon(writer).error);
+    check_refused(some.test_driver.abandon(writer).error);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
@@ -112,14 +112,14 @@ BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
     std::vector<plain_claim_ptr> claims;
     for (int i = 0; i < 20; ++i) {
         claims.push_back(driver::exclusive(std::to_string(i)));
-        some.speak.grant(claims.back());
+        some.test_driver.grant(claims.back());
     }
     for (const auto& each : claims)
         server({"DEL", "{colock}:" + each->key()});
     demote_without({});
     std::vector<release_outcome> outcomes;
     for (const auto& each : claims)
-        some.speak.backend().start_release(sent_now(each),
+        some.test_driver.backend().start_release(sent_now(each),
             completion<release_outcome>([&](release_outcome outcome) { outcomes.push_back(std::move(outcome)); }));
     run_until(some.io, [&] { return outcomes.size() == claims.size(); });
     for (const auto& each : outcomes)
@@ -139,9 +139,9 @@ BOOST_AUTO_TEST_CASE(list_of_a_replica_is_not_trusted)
         demotion f;
         // Two concurrent readers are stored as a set, which a purge examines.
         for (int i = 0; i < 2; ++i)
-            f.some.speak.grant(driver::shared("k"));
+            f.some.test_driver.grant(driver::shared("k"));
         f.demote_without({});
-        demotion::check_refused(run_coro(f.some.io, ask(f.some.speak.backend())).error);
+        demotion::check_refused(run_coro(f.some.io, ask(f.some.test_driver.backend())).error);
     }
 }
 
@@ -155,9 +155,9 @@ BOOST_AUTO_TEST_CASE(empty_list_of_a_replica_is_not_trusted)
     };
     for (const auto& ask : queries) {
         demotion f;
-        f.some.speak.grant(driver::shared("other"));
+        f.some.test_driver.grant(driver::shared("other"));
         f.demote_without({"{colock}:other"});
-        demotion::check_refused(run_coro(f.some.io, ask(f.some.speak.backend())).error);
+        demotion::check_refused(run_coro(f.some.io, ask(f.some.test_driver.backend())).error);
     }
 }
 
@@ -167,15 +167,15 @@ BOOST_AUTO_TEST_CASE(demoted_master_is_left_for_the_master_of_the_sentinel)
     redis_server second;
     sentinel names(first.port());
     client_side some({.url = names.url(), .operation_timeout = 20s});
-    some.speak.grant(driver::exclusive("before"));
+    some.test_driver.grant(driver::exclusive("before"));
     BOOST_TEST(first({"EXISTS", "{colock}:before"}) == "1");
     demote(first);
     names.master = second.port();
     // Only the refusal of a request tells the adapter that its server was demoted. The adapter then closes the
     // connection and asks the Sentinel again.
-    const auto refused = some.speak.create(driver::exclusive("between"));
+    const auto refused = some.test_driver.create(driver::exclusive("between"));
     BOOST_TEST(code_of(refused) == errc::unavailable);
-    some.speak.grant(driver::exclusive("after"));
+    some.test_driver.grant(driver::exclusive("after"));
     BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
     BOOST_TEST(some.events->suspensions == 1);
     BOOST_TEST(some.events->reconnections == 1);

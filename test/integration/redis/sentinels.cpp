@@ -19,14 +19,14 @@ BOOST_AUTO_TEST_CASE(sentinel_failure_is_reported)
     client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(locked.port()) + "/main",
         .sentinel_password = "wrong-and-secret",
         .operation_timeout = 3s});
-    const auto denied = some.speak.create(driver::exclusive("k"));
+    const auto denied = some.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(denied) == errc::unavailable);
     BOOST_TEST(denied.error->detail.find("WRONGPASS") != std::string::npos, denied.error->detail);
     BOOST_TEST(denied.error->detail.find("secret") == std::string::npos);
 
     client_side nobody(
         {.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) + "/main", .operation_timeout = 3s});
-    const auto absent = nobody.speak.create(driver::exclusive("k"));
+    const auto absent = nobody.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(absent) == errc::unavailable);
     BOOST_TEST(absent.error->detail.find("refused") != std::string::npos, absent.error->detail);
 }
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
     client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) +
                              ",127.0.0.1:" + std::to_string(port) + "/main",
         .operation_timeout = 20s});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(first({"EXISTS", "{colock}:k"}) == "1");
     // The Sentinel can promote only a replica that it knows.
     const auto known = [&] {
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
         some.run_for(100ms);
     first.kill();
     run_until(some.io, [&] { return some.events->suspensions == 1; });
-    auto created = start(some.io, some.speak.backend().create(sent_now(driver::exclusive("after"))));
+    auto created = start(some.io, some.test_driver.backend().create(sent_now(driver::exclusive("after"))));
     const auto outcome = created.get(some.io);
     BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
     BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");

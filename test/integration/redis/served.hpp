@@ -24,19 +24,19 @@ struct served
     {
         if (settings.url == redis::options{}.url)
             settings.url = server.url();
-        speak.emplace(io, redis::make_adapter(io.get_executor(), std::move(settings)));
+        test_driver.emplace(io, redis::make_adapter(io.get_executor(), std::move(settings)));
     }
     ~served()
     {
-        if (speak)
-            run_coro(io, speak->backend().close(5s));
+        if (test_driver)
+            run_coro(io, test_driver->backend().close(5s));
     }
 
     std::string raw(std::initializer_list<std::string_view> words) { return server(words); }
 
     redis_server server;
     asio::io_context io;
-    std::optional<driver> speak;
+    std::optional<driver> test_driver;
 };
 
 /// Number of times that the server has executed a command since CONFIG RESETSTAT.

@@ -35,16 +35,16 @@ BOOST_AUTO_TEST_SUITE(redis_commands)
 BOOST_AUTO_TEST_CASE(several_are_taken_by_one_script)
 {
     served f;
-    f.speak->grant(driver::exclusive("first"));
+    f.test_driver->grant(driver::exclusive("first"));
     f.raw({"CONFIG", "RESETSTAT"});
     const auto all = eight();
-    f.speak->grant_all(all);
+    f.test_driver->grant_all(all);
     // The script is sent by its digest, which the server does not know yet, and then as a whole.
     BOOST_TEST(calls_of(f, "eval") == 1);
     for (const auto& each : all)
-        f.speak->release_held(each);
+        f.test_driver->release_held(each);
     f.raw({"CONFIG", "RESETSTAT"});
-    f.speak->grant_all(all);
+    f.test_driver->grant_all(all);
     BOOST_TEST(calls_of(f, "evalsha") == 1);
     BOOST_TEST(calls_of(f, "set") == 8);
     for (const auto& each : all) {
@@ -52,39 +52,39 @@ BOOST_AUTO_TEST_CASE(several_are_taken_by_one_script)
         BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:" + each->key()})) > 3'500'000);
     }
     f.raw({"SCRIPT", "FLUSH"});
-    f.speak->grant_all(all);
+    f.test_driver->grant_all(all);
 }
 
 BOOST_AUTO_TEST_CASE(fences_of_several_are_above_the_clock_again_after_the_counter_was_lost)
 {
     served f;
-    const auto old_fence = f.speak->grant(driver::exclusive("before"));
+    const auto old_fence = f.test_driver->grant(driver::exclusive("before"));
     for (const char* lost : {"0", "5"}) {
         f.raw({"SET", "{colock}#fence", lost});
         const auto all = eight();
         auto last = old_fence;
-        for (const auto fence : f.speak->grant_all(all)) {
+        for (const auto fence : f.test_driver->grant_all(all)) {
             BOOST_TEST(fence > last);
             last = fence;
         }
         for (const auto& each : all)
-            f.speak->release_held(each);
+            f.test_driver->release_held(each);
     }
 }
 
 BOOST_AUTO_TEST_CASE(several_without_acceptable_fences_are_released)
 {
     served f;
-    f.speak->grant(driver::exclusive("before"));
+    f.test_driver->grant(driver::exclusive("before"));
     f.raw({"ACL", "SETUSER", "default", "-persist"});
     f.raw({"SET", "{colock}#fence", "5"});
     const auto all = eight();
-    const auto outcome = f.speak->create_all(all);
+    const auto outcome = f.test_driver->create_all(all);
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
     BOOST_TEST(outcome.why.error->code != errc::outcome_unknown);
     check_none_stored(f, all);
     f.raw({"ACL", "SETUSER", "default", "+persist"});
-    f.speak->grant_all(all);
+    f.test_driver->grant_all(all);
 }
 
 BOOST_AUTO_TEST_CASE(several_with_a_foreign_key_are_refused_as_a_whole)
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(several_with_a_foreign_key_are_refused_as_a_whole)
     served f;
     const auto all = eight();
     f.raw({"LPUSH", "{colock}:k7", "x"});
-    const auto outcome = f.speak->create_all(all);
+    const auto outcome = f.test_driver->create_all(all);
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
     BOOST_TEST(outcome.why.error->code == errc::misconfigured_backend);
     BOOST_TEST(outcome.why.error->detail.find("WRONGTYPE") != std::string::npos);
@@ -101,22 +101,22 @@ BOOST_AUTO_TEST_CASE(several_with_a_foreign_key_are_refused_as_a_whole)
     check_none_stored(f, all);
     f.raw({"DEL", "{colock}#fence"});
     f.raw({"LPUSH", "{colock}#fence", "x"});
-    BOOST_TEST((f.speak->create_all(all).status == create_status::failed));
+    BOOST_TEST((f.test_driver->create_all(all).status == create_status::failed));
     check_none_stored(f, all);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_several_and_nothing_is_taken)
 {
     served f;
-    f.speak->grant(driver::exclusive("before"));
+    f.test_driver->grant(driver::exclusive("before"));
     f.raw({"CONFIG", "SET", "maxmemory", "1"});
     const auto all = eight();
-    const auto outcome = f.speak->create_all(all);
+    const auto outcome = f.test_driver->create_all(all);
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
     BOOST_TEST(outcome.why.error->code == errc::misconfigured_backend);
     f.raw({"CONFIG", "SET", "maxmemory", "0"});
     check_none_stored(f, all);
-    f.speak->grant_all(all);
+    f.test_driver->grant_all(all);
 }
 
 BOOST_AUTO_TEST_CASE(replica_cannot_report_several_as_busy)
@@ -124,20 +124,20 @@ BOOST_AUTO_TEST_CASE(replica_cannot_report_several_as_busy)
     redis_server master, replica;
     client_side some({.url = replica.url(), .operation_timeout = 2s});
     const auto holder = driver::exclusive("k1");
-    some.speak.grant(holder);
+    some.test_driver.grant(holder);
     replica({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
-    const auto outcome = some.speak.create_all(eight());
+    const auto outcome = some.test_driver.create_all(eight());
     BOOST_TEST((outcome.status == create_status::failed));
 }
 
 BOOST_AUTO_TEST_CASE(the_plain_layout_takes_several_one_after_the_other)
 {
     served f({.layout = redis::layout::plain});
-    BOOST_TEST(!f.speak->backend().capabilities().several);
-    const auto outcome = f.speak->create_all(eight());
+    BOOST_TEST(!f.test_driver->backend().capabilities().several);
+    const auto outcome = f.test_driver->create_all(eight());
     BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
     BOOST_TEST(outcome.why.error->code == errc::unsupported);
-    locker locks(f.speak->shared_backend());
+    locker locks(f.test_driver->shared_backend());
     auto group = run_coro(f.io, locks.acquire_all({"b", "a"}));
     BOOST_TEST(group.held());
     run_coro(f.io, group.release());

@@ -25,15 +25,15 @@ public:
           some({.url = between.url(), .operation_timeout = 30s, .health_interval = 3s}), direct({.url = server.url()})
     {
         const auto warm = driver::exclusive("warm");
-        some.speak.grant(warm);
-        some.speak.release_held(warm);
+        some.test_driver.grant(warm);
+        some.test_driver.release_held(warm);
         for (std::size_t i = 0; i < size; ++i) {
             owner_data holder;
             holder.owner = "holder-" + std::to_string(i);
             theirs.emplace_back(new plain_claim({.key = "theirs-" + std::to_string(i),
                 .ttl = driver::long_ttl,
                 .owner = std::make_shared<const owner_data>(std::move(holder))}));
-            direct.speak.grant(theirs.back());
+            direct.test_driver.grant(theirs.back());
         }
     }
 
@@ -47,7 +47,7 @@ public:
             each.get(some.io, std::source_location::current(), {.time = 120s});
         BOOST_TEST(fences.size() == 2 * size);
         BOOST_TEST(some.events->suspensions == 0);
-        BOOST_TEST(some.speak.backend().reconnects() == 0u);
+        BOOST_TEST(some.test_driver.backend().reconnects() == 0u);
         BOOST_TEST(server({"EVAL", "return #redis.call('KEYS', '{colock}:ours-*')", "0"}) == "0");
     }
 
@@ -60,7 +60,7 @@ public:
 private:
     asio::awaitable<void> one(std::size_t i)
     {
-        auto& backend = some.speak.backend();
+        auto& backend = some.test_driver.backend();
         const auto number = std::to_string(i);
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             const plain_claim_ptr claim =
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_connection_is_made_over_a_slow_link)
     between.add("down", "bandwidth", "downstream", R"({"rate":10})");
     between.add("late", "latency", "downstream", R"({"latency":200})");
     client_side some({.url = between.url(), .operation_timeout = 30s});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(some.events->readies == 1);
 }
 

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(connection_survives_repeatedly_blocked_loop)
 {
     redis_server server;
     client_side some({.url = server.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     for (int i = 0; i < 12; ++i) {
         some.run_for(60ms);
         std::this_thread::sleep_for(350ms);
@@ -127,11 +127,11 @@ BOOST_AUTO_TEST_CASE(silent_connection_is_replaced_at_once)
     client_side some(
         {.url = between.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
     const auto claim = driver::exclusive("k");
-    some.speak.grant(claim);
+    some.test_driver.grant(claim);
     between.silence(true);
     run_until(some.io, [&] { return some.events->suspensions == 1; });
     between.silence(false);
-    some.speak.check_held(claim);
+    some.test_driver.check_held(claim);
     BOOST_TEST(some.events->reconnections == 1);
 }
 
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(server_silent_from_the_start_is_retried)
         .health_interval = 100ms});
     // The first connection never receives an answer.
     between.cut_at("HELLO", loss::time);
-    some.speak.grant(driver::exclusive("k"));
+    some.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(between.cuts() == 1);
 }
 

@@ -49,16 +49,16 @@ BOOST_AUTO_TEST_CASE(only_trusted_server_with_the_right_name_is_used, *boost::un
         {
             client_side client({.url = server.url(), .tls = options});
             const auto holder = driver::exclusive("k");
-            client.speak.grant(holder);
-            auto waiting = client.speak.start_acquire(driver::exclusive("k"));
+            client.test_driver.grant(holder);
+            auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
             run_until(
                 client.io, [&] { return server.server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
-            client.speak.release_held(holder);
+            client.test_driver.release_held(holder);
             waiting.get(client.io);
         }
         const auto check_failure = [&](tls_options with, errc expected, const std::string& why) {
             client_side client({.url = server.url(), .tls = std::move(with)});
-            const auto outcome = client.speak.create(driver::exclusive("k"));
+            const auto outcome = client.test_driver.create(driver::exclusive("k"));
             BOOST_TEST(code_of(outcome) == expected);
             BOOST_TEST(outcome.error->detail.find(why) != std::string::npos, outcome.error->detail);
         };
@@ -74,13 +74,13 @@ BOOST_AUTO_TEST_CASE(only_trusted_server_with_the_right_name_is_used, *boost::un
     }
     tls_server server(files, "named");
     client_side by_address({.url = server.url(), .tls = options});
-    const auto outcome = by_address.speak.create(driver::exclusive("k"));
+    const auto outcome = by_address.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(outcome) == errc::misconfigured_backend);
     BOOST_TEST(outcome.error->detail.find("not for 127.0.0.1") != std::string::npos, outcome.error->detail);
     auto by_name = options;
     by_name.server_name = "named.example";
     client_side client({.url = server.url(), .tls = by_name});
-    client.speak.grant(driver::exclusive("k"));
+    client.test_driver.grant(driver::exclusive("k"));
 }
 
 BOOST_AUTO_TEST_CASE(replaced_tls_files_are_read_again, *boost::unit_test::precondition(server_has_tls))
@@ -89,13 +89,13 @@ BOOST_AUTO_TEST_CASE(replaced_tls_files_are_read_again, *boost::unit_test::preco
     tls_server server(files, "right");
     client_side client({.url = server.url(), .tls = client_options(files)});
     const auto claim = driver::exclusive("k");
-    client.speak.grant(claim);
-    client.speak.release_held(claim);
+    client.test_driver.grant(claim);
+    client.test_driver.release_held(claim);
     files.renew();
     server.server.kill();
     run_until(client.io, [&] { return client.events->suspensions == 1; });
     server.server.start();
-    client.speak.grant(driver::exclusive("k"));
+    client.test_driver.grant(driver::exclusive("k"));
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -105,12 +105,12 @@ BOOST_AUTO_TEST_CASE(
     tls_server server(files, "right");
     client_side client({.url = server.url(), .tls = client_options(files)});
     const auto claim = driver::exclusive("k");
-    client.speak.grant(claim);
+    client.test_driver.grant(claim);
     // The file is incomplete, as a file may be while it is being replaced.
     std::filesystem::resize_file(files.file("ca.pem"), 10);
     server.server({"CLIENT", "KILL", "TYPE", "normal"});
     run_until(client.io, [&] { return client.events->suspensions == 1; });
-    BOOST_TEST((client.speak.extend(claim, 60s).status == extend_status::extended));
+    BOOST_TEST((client.test_driver.extend(claim, 60s).status == extend_status::extended));
     BOOST_TEST(client.events->warned_of("TLS files"));
 }
 
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(encrypted_key_is_refused_without_asking_for_a_password)
     auto with = client_options(files);
     with.key_file = files.file("encrypted.key");
     client_side client({.url = "rediss://127.0.0.1:" + std::to_string(free_port()), .tls = with});
-    const auto outcome = client.speak.create(driver::exclusive("k"));
+    const auto outcome = client.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(outcome) == errc::invalid_options);
     BOOST_TEST(outcome.error->detail.find("encrypted") != std::string::npos, outcome.error->detail);
 }

@@ -17,7 +17,7 @@ std::vector<release_outcome> release_together(served& f, const std::vector<plain
 {
     std::vector<running<release_outcome>> under_way;
     for (const auto& each : held)
-        under_way.push_back(start(f.io, f.speak->backend().release(sent_now(each))));
+        under_way.push_back(start(f.io, f.test_driver->backend().release(sent_now(each))));
     std::vector<release_outcome> ended;
     for (auto& each : under_way)
         ended.push_back(each.get(f.io));
@@ -37,7 +37,7 @@ std::vector<plain_claim_ptr> hold_many(served& f)
 {
     std::vector<plain_claim_ptr> held;
     for (int i = 0; i < 20; ++i)
-        f.speak->grant(held.emplace_back(driver::exclusive("k" + std::to_string(i))));
+        f.test_driver->grant(held.emplace_back(driver::exclusive("k" + std::to_string(i))));
     return held;
 }
 
@@ -48,14 +48,14 @@ BOOST_AUTO_TEST_SUITE(redis_commands)
 BOOST_AUTO_TEST_CASE(acquires_in_one_batch_have_different_fences)
 {
     served f;
-    const auto before = f.speak->grant(driver::exclusive("busy"));
+    const auto before = f.test_driver->grant(driver::exclusive("busy"));
     f.raw({"CONFIG", "RESETSTAT"});
     constexpr std::size_t claim_count = 40;
     std::vector<running<create_outcome>> under_way;
     for (std::size_t i = 0; i < claim_count; ++i) {
         const auto key = i == 20 ? "busy" : "k" + std::to_string(i);
         const auto claim = i % 3 == 0 ? driver::shared(key) : driver::exclusive(key);
-        under_way.push_back(start(f.io, f.speak->backend().create(sent_now(claim))));
+        under_way.push_back(start(f.io, f.test_driver->backend().create(sent_now(claim))));
     }
     std::set<std::uint64_t> fences;
     for (std::size_t i = 0; i < claim_count; ++i) {
@@ -69,18 +69,18 @@ BOOST_AUTO_TEST_CASE(acquires_in_one_batch_have_different_fences)
     BOOST_TEST(*fences.rbegin() <= std::stoull(f.raw({"GET", "{colock}#fence"})));
     BOOST_TEST(calls_of(f, "incrby") < 10);
     // Later fences are higher.
-    BOOST_TEST(f.speak->grant(driver::exclusive("later")) > *fences.rbegin());
+    BOOST_TEST(f.test_driver->grant(driver::exclusive("later")) > *fences.rbegin());
 }
 
 BOOST_AUTO_TEST_CASE(batched_acquires_are_released_without_a_fence_counter)
 {
     served f;
-    f.speak->grant(driver::exclusive("first"));
+    f.test_driver->grant(driver::exclusive("first"));
     f.raw({"SET", "{colock}#fence", "not a number"});
     std::vector<running<create_outcome>> under_way;
     for (int i = 0; i < 5; ++i)
         under_way.push_back(
-            start(f.io, f.speak->backend().create(sent_now(driver::exclusive("k" + std::to_string(i))))));
+            start(f.io, f.test_driver->backend().create(sent_now(driver::exclusive("k" + std::to_string(i))))));
     for (int i = 0; i < 5; ++i) {
         BOOST_TEST((under_way[static_cast<std::size_t>(i)].get(f.io).status == create_status::failed));
         BOOST_TEST(f.raw({"EXISTS", "{colock}:k" + std::to_string(i)}) == "0");
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(batched_hand_overs_report_their_own_outcomes)
         std::vector<running<hand_over_outcome>> under_way;
         for (std::size_t i = 0; i < held.size(); ++i) {
             next.push_back(driver::exclusive("k" + std::to_string(i), i % 2 == 0 ? 0ms : 60s));
-            under_way.push_back(start(f.io, f.speak->backend().hand_over(sent_now(held[i]), sent_now(next[i]))));
+            under_way.push_back(start(f.io, f.test_driver->backend().hand_over(sent_now(held[i]), sent_now(next[i]))));
         }
         std::set<std::uint64_t> fences;
         for (std::size_t i = 0; i < held.size(); ++i) {
@@ -162,11 +162,12 @@ BOOST_AUTO_TEST_CASE(releases_and_hand_overs_of_one_batch_succeed)
     std::vector<running<create_outcome>> created;
     for (std::size_t i = 0; i < held.size(); ++i) {
         if (i % 2 == 0) {
-            released.push_back(start(f.io, f.speak->backend().release(sent_now(held[i]))));
-            created.push_back(start(f.io, f.speak->backend().create(sent_now(driver::exclusive(held[i]->key())))));
+            released.push_back(start(f.io, f.test_driver->backend().release(sent_now(held[i]))));
+            created.push_back(
+                start(f.io, f.test_driver->backend().create(sent_now(driver::exclusive(held[i]->key())))));
         } else {
-            handed_over.push_back(start(
-                f.io, f.speak->backend().hand_over(sent_now(held[i]), sent_now(driver::exclusive(held[i]->key())))));
+            handed_over.push_back(start(f.io,
+                f.test_driver->backend().hand_over(sent_now(held[i]), sent_now(driver::exclusive(held[i]->key())))));
         }
     }
     std::set<std::uint64_t> fences;
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(batched_hand_overs_are_released_without_a_fence_counter)
     std::vector<running<hand_over_outcome>> under_way;
     for (const auto& each : held)
         under_way.push_back(
-            start(f.io, f.speak->backend().hand_over(sent_now(each), sent_now(driver::exclusive(each->key())))));
+            start(f.io, f.test_driver->backend().hand_over(sent_now(each), sent_now(driver::exclusive(each->key())))));
     for (std::size_t i = 0; i < held.size(); ++i) {
         const auto outcome = under_way[i].get(f.io);
         BOOST_TEST((outcome.released.status == release_status::released));

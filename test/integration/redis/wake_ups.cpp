@@ -36,7 +36,7 @@ std::vector<release_outcome> release_together(client_side& by, const std::vector
     std::vector<std::optional<release_outcome>> answers(claims.size());
     for (std::size_t n = 0; n < claims.size(); ++n) {
         sent_now(claims[n]);
-        by.speak.backend().start_release(
+        by.test_driver.backend().start_release(
             claims[n], [&answer = answers[n]](release_outcome outcome) { answer = std::move(outcome); });
     }
     run_until(by.io, [&] { return std::ranges::all_of(answers, [](const auto& each) { return each.has_value(); }); });
@@ -54,49 +54,49 @@ BOOST_AUTO_TEST_CASE(writer_does_not_remove_the_intent_of_another_writer)
 {
     for (const bool gives_up : {true, false}) {
         const auto reader = driver::shared("k", 0, 60s);
-        env.speak.grant(reader);
+        env.test_driver.grant(reader);
         const auto first = driver::exclusive("k"), second = driver::exclusive("k");
-        env.speak.refuse(first);
-        env.speak.refuse(second);
+        env.test_driver.refuse(first);
+        env.test_driver.refuse(second);
         BOOST_TEST(server({"GET", intent}) == second->token().hex());
         if (gives_up) {
-            env.speak.abandon(first);
+            env.test_driver.abandon(first);
         } else {
-            env.speak.release_held(reader);
-            env.speak.grant(first);
+            env.test_driver.release_held(reader);
+            env.test_driver.grant(first);
         }
         BOOST_TEST(server({"GET", intent}) == second->token().hex());
-        env.speak.abandon(second);
+        env.test_driver.abandon(second);
         BOOST_TEST(server({"EXISTS", intent}) == "0");
-        env.speak.release(gives_up ? reader : first);
+        env.test_driver.release(gives_up ? reader : first);
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
 {
     const auto reader = driver::shared("k", 0, 60s);
-    env.speak.grant(reader);
+    env.test_driver.grant(reader);
     const auto writer = driver::exclusive("k");
-    env.speak.refuse(writer);
+    env.test_driver.refuse(writer);
     const auto late = driver::shared("k");
-    auto waiting = env.speak.start_acquire(late);
+    auto waiting = env.test_driver.start_acquire(late);
     wait_for_subscription(waiting);
-    env.speak.abandon(writer);
+    env.test_driver.abandon(writer);
     BOOST_TEST(waiting.get(env.io) > 0u);
-    env.speak.release_held(late);
-    env.speak.release_held(reader);
+    env.test_driver.release_held(late);
+    env.test_driver.release_held(reader);
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_that_was_alone_wakes_a_writer)
 {
     const auto reader = driver::shared("k", 0, 60s);
-    env.speak.grant(reader);
+    env.test_driver.grant(reader);
     const auto writer = driver::exclusive("k");
-    auto waiting = env.speak.start_acquire(writer);
+    auto waiting = env.test_driver.start_acquire(writer);
     wait_for_subscription(waiting);
-    env.speak.release_held(reader);
+    env.test_driver.release_held(reader);
     BOOST_TEST(waiting.get(env.io) > 0u);
-    env.speak.release_held(writer);
+    env.test_driver.release_held(writer);
 }
 
 BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
     std::vector<plain_claim_ptr> wanted;
     std::vector<running<std::uint64_t>> waiting;
     for (const std::string key : {"a", "b", "c"}) {
-        env.speak.grant(held.emplace_back(driver::exclusive(key)));
-        waiting.push_back(env.speak.start_acquire(wanted.emplace_back(driver::exclusive(key))));
+        env.test_driver.grant(held.emplace_back(driver::exclusive(key)));
+        waiting.push_back(env.test_driver.start_acquire(wanted.emplace_back(driver::exclusive(key))));
         wait_for_subscription(waiting.back(), key);
     }
     for (const auto& answer : release_together(env, held)) {
@@ -116,33 +116,33 @@ BOOST_AUTO_TEST_CASE(batched_releases_wake_the_waiters_of_each_key)
     for (auto& each : waiting)
         BOOST_TEST(each.get(env.io) > 0u);
     for (const auto& each : wanted)
-        env.speak.release_held(each);
+        env.test_driver.release_held(each);
 }
 
 BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
 {
     const auto grant = [&](const std::string& key) {
         auto claim = driver::exclusive(key);
-        env.speak.grant(claim);
+        env.test_driver.grant(claim);
         return claim;
     };
     // At first no client waits. Then only a client of the holder's own adapter waits, which is not counted.
-    BOOST_TEST(!env.speak.release(grant("k")).others_wait);
+    BOOST_TEST(!env.test_driver.release(grant("k")).others_wait);
     auto held = grant("k");
     const auto own = driver::exclusive("k");
-    auto waiting = env.speak.start_acquire(own);
+    auto waiting = env.test_driver.start_acquire(own);
     wait_for_subscription(waiting);
-    BOOST_TEST(!env.speak.release(held).others_wait);
+    BOOST_TEST(!env.test_driver.release(held).others_wait);
     waiting.get(env.io);
-    env.speak.release_held(own);
+    env.test_driver.release_held(own);
 
     // A waiter of another adapter, with a single release and with several in one batch.
     for (const bool together : {false, true}) {
         const std::string key = together ? "several" : "single";
         held = grant(key);
-        const auto other_held = grant("beside " + key);
+        const auto other_held = grant("other key than " + key);
         const auto others = driver::exclusive(key);
-        auto elsewhere = other.speak.start_acquire(others);
+        auto other_waiting = other.test_driver.start_acquire(others);
         run_until(
             other.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:" + key}) == "{colock}:" + key + "\n1\n"; });
         if (together) {
@@ -150,11 +150,11 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_others_wait)
             BOOST_TEST(!answers[0].others_wait);
             BOOST_TEST(answers[1].others_wait);
         } else {
-            BOOST_TEST(env.speak.release(held).others_wait);
-            env.speak.release_held(other_held);
+            BOOST_TEST(env.test_driver.release(held).others_wait);
+            env.test_driver.release_held(other_held);
         }
-        elsewhere.get(other.io);
-        other.speak.release_held(others);
+        other_waiting.get(other.io);
+        other.test_driver.release_held(others);
     }
 }
 
@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(repeated_create_starts_a_new_ttl_for_each_kind_of_holder)
             {driver::shared("k", 0, 60s), nullptr}, {driver::shared("k", 0, 60s), driver::shared("k", 0, 60s)}})
     {
         if (other_reader)
-            env.speak.grant(other_reader);
-        env.speak.grant(claim);
+            env.test_driver.grant(other_reader);
+        env.test_driver.grant(claim);
         if (other_reader) {
             // The score of a member is its expiry.
             const auto soon = std::to_string((std::stoll(server({"TIME"})) + 20) * 1000);
@@ -180,15 +180,15 @@ BOOST_AUTO_TEST_CASE(repeated_create_starts_a_new_ttl_for_each_kind_of_holder)
         } else {
             server({"PEXPIRE", "{colock}:k", "20000"});
         }
-        env.speak.grant(claim);
+        env.test_driver.grant(claim);
         long long longest_remaining = 0;
-        for (const auto& each : env.speak.inspect("k"))
+        for (const auto& each : env.test_driver.inspect("k"))
             longest_remaining = std::max<long long>(longest_remaining, each.remaining.value_or(0ms).count());
         BOOST_TEST(longest_remaining > 40'000);
         BOOST_TEST(remaining_ms("{colock}:k") > 40'000);
-        env.speak.release(claim);
+        env.test_driver.release(claim);
         if (other_reader)
-            env.speak.release(other_reader);
+            env.test_driver.release(other_reader);
     }
 }
 
@@ -196,14 +196,14 @@ BOOST_AUTO_TEST_CASE(repeated_create_starts_a_new_ttl_in_the_plain_layout)
 {
     client_side plain({.url = server.url(), .layout = redis::layout::plain});
     const auto claim = driver::exclusive("k", 60s);
-    plain.speak.grant(claim);
+    plain.test_driver.grant(claim);
     server({"PEXPIRE", "k", "20000"});
-    plain.speak.grant(claim);
+    plain.test_driver.grant(claim);
     BOOST_TEST(std::stoll(server({"PTTL", "k"})) > 40'000);
     const plain_claim_ptr endless = driver::exclusive("endless", 0ms);
-    plain.speak.grant(endless);
+    plain.test_driver.grant(endless);
     server({"PEXPIRE", "endless", "20000"});
-    plain.speak.grant(endless);
+    plain.test_driver.grant(endless);
     BOOST_TEST(server({"PTTL", "endless"}) == "-1");
 }
 

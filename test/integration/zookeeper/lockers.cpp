@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(processes_are_granted_in_the_order_of_their_calls)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(options_of_the_url_have_their_effect)
+BOOST_AUTO_TEST_CASE(url_options_take_effect)
 {
     const auto url = zookeeper_url(server->port()) + chroot() +
                      "?layout=curator_mutex&session_timeout=4s&server_tick=500ms&idle_timeout=10m";

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(group_holds_lower_keys_while_it_waits)
 BOOST_AUTO_TEST_CASE(a_group_survives_a_passing_failure)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     env.script->next(operation::create, step::pass());
     env.script->next(operation::create, step::fail(errc::unavailable));
     auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(group_continues_at_the_key_that_was_busy)
 {
     for (const bool fifo : {true, false}) {
         virtual_fixture env(backend_kind::scripted);
-        take_one_by_one(env, fifo);
+        disable_create_all(env, fifo);
         colock::locker other_locker(env.memory);
         auto busy = env.run(other_locker.acquire("b"));
         auto waiting = env.start(env.locker->acquire_all({"c", "b", "a"}));
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(lock_of_the_same_locker_is_handed_over_to_a_group)
 {
     for (const bool fifo : {true, false}) {
         virtual_fixture env(backend_kind::scripted);
-        take_one_by_one(env, fifo);
+        disable_create_all(env, fifo);
         auto busy = env.acquire("b");
         auto waiting = env.start(env.locker->acquire_all({"a", "b"}));
         env.ready();
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_group_keeps_to_the_delays_of_its_policy)
 {
     for (const bool fifo : {true, false}) {
         virtual_fixture env(backend_kind::scripted);
-        take_one_by_one(env, fifo);
+        disable_create_all(env, fifo);
         slow_down(*env.script, 5ms);
         colock::locker other_locker(env.memory);
         const auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(group_that_gives_up_reports_the_reason)
     // The key is always busy. The time may end while a later attempt is unanswered.
     for (const auto total : {100000ms, 100200ms, 100400ms, 100900ms}) {
         virtual_fixture env(backend_kind::scripted);
-        take_one_by_one(env);
+        disable_create_all(env);
         slow_down(*env.script, 500ms);
         colock::locker other_locker(env.memory);
         const auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(group_that_gives_up_reports_the_reason)
     }
     // The last attempt ended with an error.
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     env.script->next(operation::create, step::pass());
     env.script->next(operation::create, step::busy());
     env.script->next(operation::create, step::fail(errc::unavailable, "out for lunch"));
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
 {
     const acquire_options options{.ttl = 1s, .retry = retry_policy::fixed(300ms).jitter(0.0).times(2)};
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     env.script->always(operation::extend, step::fail(errc::unavailable));
     // The first lease ends once: the group starts again.
     end_first_lease(*env.script);

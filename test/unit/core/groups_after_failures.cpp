@@ -24,7 +24,7 @@ bool has(const virtual_fixture& env, std::string_view key)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
+BOOST_AUTO_TEST_CASE(later_waiter_does_not_block_a_group_whose_grant_was_not_answered)
 {
     for (const bool fifo : {true, false}) {
         for (const auto ttl : {0ms, 30'000ms}) {
@@ -39,13 +39,13 @@ BOOST_AUTO_TEST_CASE(later_waiter_does_not_keep_a_group_from_its_own_grant)
             auto waited = 0s;
             for (; waited < 3600s && !(group.done() || single.done()); waited += 1s)
                 env.advance_by_steps(1s, 100ms);
-            BOOST_TEST((waited <= 5s),
-                "fifo " << fifo << ", ttl " << ttl.count() << " ms: nobody got on for " << waited.count() << " s");
+            BOOST_TEST((waited <= 5s), "fifo " << fifo << ", ttl " << ttl.count() << " ms: no lock was granted for "
+                                               << waited.count() << " s");
         }
     }
 }
 
-BOOST_AUTO_TEST_CASE(replaced_claims_of_higher_keys_are_settled_at_once)
+BOOST_AUTO_TEST_CASE(spent_claims_of_a_group_are_settled_at_once)
 {
     virtual_fixture env(backend_kind::scripted);
     const auto undoing = std::make_shared<undoing_adapter>(env.script);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(replaced_claims_of_higher_keys_are_settled_at_once)
     BOOST_TEST((first.done() || second.done()), "two callers of acquire_all are deadlocked for an hour");
 }
 
-BOOST_AUTO_TEST_CASE(error_that_makes_a_group_wait_is_reported_to_those_behind_it)
+BOOST_AUTO_TEST_CASE(error_that_delays_an_acquire_is_reported_to_later_callers)
 {
     for (const bool group : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(earlier_failure_is_not_reported_for_a_busy_key)
     }
 }
 
-BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_does_not_count)
+BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_is_not_counted_as_a_retry)
 {
     for (const bool group : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_does_not_count)
         const bool done = group ? several->done() : single->done();
         BOOST_TEST_CONTEXT("group " << group)
         {
-            BOOST_TEST(!done, "the policy of 10 min ended after 2 s");
+            BOOST_TEST(!done, "the acquire ended after 2 s; its only retry is due after 10 min");
         }
     }
 }
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_does_not_count)
 BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     colock::locker other_locker(env.memory);
     auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
     env.script->always(operation::extend, step::hold());
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 BOOST_AUTO_TEST_CASE(loss_ends_the_wait_for_another_renewal)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     for (const auto& each : {step::hold(), step::hold(), step::pass()})
         env.script->next(operation::extend, each);
     env.script->next(operation::create, step::pass());
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(loss_ends_the_wait_for_another_renewal)
 BOOST_AUTO_TEST_CASE(minimum_validity_holds_for_a_group)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env, true, {.minimum_validity = 25s});
+    disable_create_all(env, true, {.minimum_validity = 25s});
     colock::locker other_locker(env.memory);
     auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.ttl = 30s}));
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(minimum_validity_holds_for_a_group)
 BOOST_AUTO_TEST_CASE(every_short_lease_is_renewed_before_completion)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     colock::locker other_locker(env.memory);
     auto b = env.run(other_locker.acquire("b", {.ttl = 1h}));
     auto c = env.run(other_locker.acquire("c", {.ttl = 1h}));
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(every_short_lease_is_renewed_before_completion)
 BOOST_AUTO_TEST_CASE(attempts_after_a_loss_are_retries)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     colock::locker other_locker(env.memory);
     auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting =
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(group_in_a_forked_child_fails_as_forked)
 {
     for (const bool never : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
-        take_one_by_one(env);
+        disable_create_all(env);
         env.script->always(operation::extend, step::hold());
         env.script->next(operation::create, step::pass());
         env.script->next(operation::create, step::pass().before([] { virtual_clock::skip(11s); }));

@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(leases_of_an_incomplete_group_are_renewed_regardless_of_the
 BOOST_AUTO_TEST_CASE(short_lease_is_extended_before_the_group_is_complete)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     env.script->next(operation::create, step::pass());
     env.script->next(operation::create, step::pass().before([] { virtual_clock::skip(500ms); }));
     env.script->next(operation::extend, step::fail(errc::unavailable));
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(lease_lost_before_completion_releases_all_locks_and_the_que
     for (const bool fifo : {true, false}) {
         const auto log = std::make_shared<event_log>();
         virtual_fixture env(backend_kind::scripted);
-        take_one_by_one(env, fifo, {.observer = log});
+        disable_create_all(env, fifo, {.observer = log});
         colock::locker other_locker(env.memory);
         auto busy = env.run(other_locker.acquire("c", {.ttl = 1h}));
         auto waiting = env.start(
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_does_not_report_its_wait_again)
 {
     const auto log = std::make_shared<event_log>();
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env, false, {.observer = log});
+    disable_create_all(env, false, {.observer = log});
     colock::locker other_locker(env.memory);
     auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.retry = retry_policy::fixed(1s).jitter(0)}));
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(group_that_starts_again_does_not_report_its_wait_again)
 BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     colock::locker other_locker(env.memory);
     auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
     auto waiting =
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
 BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
 {
     virtual_fixture env(backend_kind::scripted);
-    take_one_by_one(env);
+    disable_create_all(env);
     colock::locker other_locker(env.memory);
     auto a = env.run(other_locker.acquire("a", {.ttl = 1h}));
     auto b = env.run(other_locker.acquire("b", {.ttl = 1h}));
