@@ -28,7 +28,7 @@ bool is_exclusive(const group_member& member) noexcept
 }
 
 /// Sorts the members by key, removes duplicates, and gives each its mode.
-void order_canonically(const core& self, std::vector<group_member>& members, lock_mode by_default)
+void order_canonically(const core& self, std::vector<group_member>& members, lock_mode default_mode)
 {
     const auto refuse = [&](std::string key, std::string why) {
         throw validation_error(
@@ -37,7 +37,7 @@ void order_canonically(const core& self, std::vector<group_member>& members, loc
     if (members.empty())
         refuse({}, "the list of keys is empty; name at least one, or use acquire_global()");
     for (auto& each : members)
-        each.mode = each.mode.value_or(by_default);
+        each.mode = each.mode.value_or(default_mode);
     std::ranges::sort(members, {}, &group_member::key);
     const auto same_key = [](const group_member& one, const group_member& other) { return one.key == other.key; };
     const auto differ = std::ranges::adjacent_find(

@@ -19,9 +19,9 @@ lease_clock::time_point local_deadline(const lease_request& asked) noexcept
 bool lease_plan::arrives_in_time(
     lease_request granted, time_point session_until, time_point now, const margins& configured) noexcept
 {
-    const auto is_enough_left = [&](time_point ends, milliseconds by_default) {
+    const auto is_enough_left = [&](time_point ends, milliseconds default_minimum) {
         return ends == time_point::max() ||
-               saturating_add(now, configured.minimum_validity.value_or(by_default)) <= ends;
+               saturating_add(now, configured.minimum_validity.value_or(default_minimum)) <= ends;
     };
     // The deadline of a session may be much nearer than the TTL, because it is extended continuously.
     return is_enough_left(local_deadline(granted), std::max(10ms, granted.ttl / 10)) &&
@@ -110,8 +110,8 @@ lease_plan::time_point lease_plan::stop_at(time_point expiry, const margins& con
 {
     if (!body_runs_ || stop_margin_reached_ || expiry == time_point::max())
         return time_point::max();
-    const auto by_default = std::min<lease_clock::duration>(span_ / 10, session_margin_);
-    return expiry - (configured.stop_margin ? lease_clock::duration(*configured.stop_margin) : by_default);
+    const auto default_margin = std::min<lease_clock::duration>(span_ / 10, session_margin_);
+    return expiry - (configured.stop_margin ? lease_clock::duration(*configured.stop_margin) : default_margin);
 }
 
 lease_plan::decision lease_plan::next(

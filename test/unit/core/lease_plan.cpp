@@ -31,7 +31,7 @@ using action = lease_plan::action;
 using time_point = lease_clock::time_point;
 constexpr time_point start{1000h};
 constexpr auto never = time_point::max();
-const lease_plan::margins by_default;
+const lease_plan::margins default_margins;
 
 lease_plan renewed(std::chrono::milliseconds max_hold = 0ms)
 {
@@ -47,29 +47,29 @@ BOOST_AUTO_TEST_CASE(lease_is_renewed_a_third_of_the_ttl_after_its_request)
     auto plan = renewed();
     const auto ends = plan.on_granted({start, 30s});
     BOOST_TEST((ends == local_deadline({start, 30s})));
-    BOOST_TEST((plan.next(start, ends, by_default, false).until == start + 10s));
-    BOOST_TEST(plan.next(start + 10s, ends, by_default, false).what == action::renew);
+    BOOST_TEST((plan.next(start, ends, default_margins, false).until == start + 10s));
+    BOOST_TEST(plan.next(start + 10s, ends, default_margins, false).what == action::renew);
     plan.forget_renewal();
-    BOOST_TEST((plan.next(start + 10s, ends, by_default, false).until == ends));
+    BOOST_TEST((plan.next(start + 10s, ends, default_margins, false).until == ends));
     BOOST_TEST((plan.on_extended({start + 10s, 30s}, 30s) == local_deadline({start + 10s, 30s})));
-    BOOST_TEST((plan.due(never, by_default, false) == start + 20s));
+    BOOST_TEST((plan.due(never, default_margins, false) == start + 20s));
     plan.stop_renewals();
-    BOOST_TEST((plan.due(never, by_default, false) == never));
+    BOOST_TEST((plan.due(never, default_margins, false) == never));
 }
 
 BOOST_AUTO_TEST_CASE(lease_without_renewal_is_watched_while_its_end_must_be_detected)
 {
     lease_plan plan;
     const auto ends = plan.on_granted({start, 30s});
-    BOOST_TEST((plan.due(ends, by_default, false) == never));
-    BOOST_TEST((plan.due(ends, by_default, true) == ends));
+    BOOST_TEST((plan.due(ends, default_margins, false) == never));
+    BOOST_TEST((plan.due(ends, default_margins, true) == ends));
     plan.add_listener();
-    BOOST_TEST((plan.due(ends, by_default, false) == ends));
+    BOOST_TEST((plan.due(ends, default_margins, false) == ends));
     plan.remove_listener();
-    BOOST_TEST((plan.due(ends, by_default, false) == never));
+    BOOST_TEST((plan.due(ends, default_margins, false) == never));
     plan.on_failed(start);
     plan.catch_up(start);
-    BOOST_TEST((plan.due(ends, by_default, false) == never));
+    BOOST_TEST((plan.due(ends, default_margins, false) == never));
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_without_ttl_has_no_end_and_no_renewal)
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_lease_without_ttl_has_no_end_and_no_renewal)
     auto plan = renewed(1min);
     BOOST_TEST((plan.on_granted({start, 0ms}) == never));
     BOOST_TEST(!plan.is_bounded());
-    BOOST_TEST((plan.due(never, by_default, true) == never));
+    BOOST_TEST((plan.due(never, default_margins, true) == never));
 }
 
 BOOST_AUTO_TEST_CASE(ended_lease_is_lost_regardless_of_other_due_actions)
@@ -85,9 +85,9 @@ BOOST_AUTO_TEST_CASE(ended_lease_is_lost_regardless_of_other_due_actions)
     auto plan = renewed();
     plan.begin_body();
     const auto ends = plan.on_granted({start, 30s});
-    BOOST_TEST(plan.next(ends, ends, by_default, false).what == action::lose);
+    BOOST_TEST(plan.next(ends, ends, default_margins, false).what == action::lose);
     // The lease may also end with its session.
-    BOOST_TEST(plan.next(start + 1s, start + 1s, by_default, false).what == action::lose);
+    BOOST_TEST(plan.next(start + 1s, start + 1s, default_margins, false).what == action::lose);
 }
 
 BOOST_AUTO_TEST_CASE(a_body_stops_a_tenth_of_the_lease_before_its_end_and_at_most_a_second)
@@ -96,15 +96,15 @@ BOOST_AUTO_TEST_CASE(a_body_stops_a_tenth_of_the_lease_before_its_end_and_at_mos
         lease_plan plan;
         const auto ends = plan.on_granted({start, ttl});
         plan.begin_body();
-        BOOST_TEST((plan.due(ends, by_default, false) == ends - margin));
-        BOOST_TEST(plan.next(ends - margin - 1ns, ends, by_default, false).what == action::wait);
-        BOOST_TEST(plan.next(ends - margin, ends, by_default, false).what == action::stop_body);
+        BOOST_TEST((plan.due(ends, default_margins, false) == ends - margin));
+        BOOST_TEST(plan.next(ends - margin - 1ns, ends, default_margins, false).what == action::wait);
+        BOOST_TEST(plan.next(ends - margin, ends, default_margins, false).what == action::stop_body);
         plan.stop_body(lost_reason::expired);
         plan.stop_body(lost_reason::shutting_down);
         BOOST_CHECK(plan.stop_reason() == lost_reason::expired);
-        BOOST_TEST((plan.next(ends - margin, ends, by_default, false).until == ends));
+        BOOST_TEST((plan.next(ends - margin, ends, default_margins, false).until == ends));
         plan.end_body();
-        BOOST_TEST((plan.due(ends, by_default, false) == never));
+        BOOST_TEST((plan.due(ends, default_margins, false) == never));
     }
 }
 
@@ -115,10 +115,10 @@ BOOST_AUTO_TEST_CASE(stop_margin_is_reached_after_a_shutdown_has_stopped_the_bod
     plan.begin_body();
     plan.stop_body(lost_reason::shutting_down);
     BOOST_TEST(!plan.stop_margin_reached());
-    BOOST_TEST(plan.next(ends - 1s, ends, by_default, false).what == action::stop_body);
+    BOOST_TEST(plan.next(ends - 1s, ends, default_margins, false).what == action::stop_body);
     plan.stop_body(lost_reason::expired);
     BOOST_TEST(plan.stop_margin_reached());
-    BOOST_TEST(plan.next(ends - 1s, ends, by_default, false).what == action::wait);
+    BOOST_TEST(plan.next(ends - 1s, ends, default_margins, false).what == action::wait);
     BOOST_CHECK(plan.stop_reason() == lost_reason::shutting_down);
 }
 
@@ -127,15 +127,15 @@ BOOST_AUTO_TEST_CASE(body_in_a_short_session_stops_a_tenth_before_the_end_of_the
     lease_plan plan;
     static_cast<void>(plan.on_granted({start, 30s}, start + 1500ms));
     plan.begin_body();
-    BOOST_TEST((plan.due(start + 1500ms, by_default, false) == start + 1350ms));
+    BOOST_TEST((plan.due(start + 1500ms, default_margins, false) == start + 1350ms));
     // The session is extended. Its full duration was known at the grant.
-    BOOST_TEST((plan.due(start + 9s, by_default, false) == start + 8850ms));
+    BOOST_TEST((plan.due(start + 9s, default_margins, false) == start + 8850ms));
     BOOST_TEST((plan.due(start + 9s, {.stop_margin = 1s}, false) == start + 8s));
 
     lease_plan in_a_long_one;
     static_cast<void>(in_a_long_one.on_granted({start, 30s}, start + 12s));
     in_a_long_one.begin_body();
-    BOOST_TEST((in_a_long_one.due(start + 12s, by_default, false) == start + 11s));
+    BOOST_TEST((in_a_long_one.due(start + 12s, default_margins, false) == start + 11s));
 }
 
 BOOST_AUTO_TEST_CASE(configured_margins_replace_the_defaults)
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(clock_lead_shortens_every_lease)
     const auto led = [](std::chrono::milliseconds ttl) { return start + ttl - ttl / 100 - 2ms - 250ms; };
     auto plan = renewed();
     BOOST_TEST((plan.on_granted({start, 30s, 250ms}) == led(30s)));
-    BOOST_TEST((plan.next(start, led(30s), by_default, false).until == start + 10s));
+    BOOST_TEST((plan.next(start, led(30s), default_margins, false).until == start + 10s));
     BOOST_TEST((plan.on_extended({start + 10s, 30s, 250ms}, 30s) == led(30s) + 10s));
     BOOST_TEST(!plan.on_shortened({start + 10s, 30s, 250ms}, led(30s)));
     const auto sooner = plan.on_shortened({start, 10s, 250ms}, led(30s));
@@ -175,13 +175,13 @@ BOOST_AUTO_TEST_CASE(clock_lead_shortens_every_lease)
     // The shortened lease decides when a body stops, and which grant is too late.
     plan.begin_body();
     plan.stop_renewals();
-    BOOST_TEST((plan.due(*sooner, by_default, false) == *sooner - 1s));
-    BOOST_TEST(lease_plan::arrives_in_time({start, 10s, 250ms}, never, led(10s) - 1s, by_default));
-    BOOST_TEST(!lease_plan::arrives_in_time({start, 10s, 250ms}, never, led(10s) - 1s + 1ns, by_default));
+    BOOST_TEST((plan.due(*sooner, default_margins, false) == *sooner - 1s));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 10s, 250ms}, never, led(10s) - 1s, default_margins));
+    BOOST_TEST(!lease_plan::arrives_in_time({start, 10s, 250ms}, never, led(10s) - 1s + 1ns, default_margins));
     // A lock without a TTL has no expiry that a clock could bring nearer.
     BOOST_TEST((plan.on_granted({start, 0ms, 0ms}) == never));
     // A session is not affected by the lead.
-    BOOST_TEST(lease_plan::arrives_in_time({start, 30s, 250ms}, start + 10s, start + 9900ms, by_default));
+    BOOST_TEST(lease_plan::arrives_in_time({start, 30s, 250ms}, start + 10s, start + 9900ms, default_margins));
 }
 
 // The backend ends a lease once its clock shows `ttl` more than at the grant. `jump` says by how much that clock has
@@ -217,14 +217,14 @@ BOOST_AUTO_TEST_CASE(the_shortest_ttl_can_be_renewed_with_its_default_lead)
     BOOST_TEST(!is_too_short(30s, default_clock_lead(30s)));
 
     const lease_request shortest{start, 100ms, default_clock_lead(100ms)};
-    BOOST_TEST(lease_plan::arrives_in_time(shortest, never, start + 77ms, by_default));
+    BOOST_TEST(lease_plan::arrives_in_time(shortest, never, start + 77ms, default_margins));
     auto plan = renewed();
     plan.begin_body();
     const auto ends = plan.on_granted(shortest);
     BOOST_TEST((ends == start + 87ms));
-    BOOST_TEST((plan.due(ends, by_default, false) == start + 33ms));
+    BOOST_TEST((plan.due(ends, default_margins, false) == start + 33ms));
     plan.forget_renewal();
-    BOOST_TEST((plan.due(ends, by_default, false) == start + 77ms));
+    BOOST_TEST((plan.due(ends, default_margins, false) == start + 77ms));
 }
 
 BOOST_AUTO_TEST_CASE(a_ttl_has_to_be_four_times_the_lead)
@@ -251,14 +251,14 @@ BOOST_AUTO_TEST_CASE(max_hold_bounds_every_lease_and_the_ttl_of_renewals)
     BOOST_TEST((plan.on_extended({start + 10s, 30s}, 30s) == start + 35s));
     // A renewal with a shorter TTL does not change when the next renewal is due.
     BOOST_TEST((plan.on_extended({start + 20s, 15s}, 30s) == local_deadline({start + 20s, 15s})));
-    BOOST_TEST((plan.due(never, by_default, false) == start + 30s));
+    BOOST_TEST((plan.due(never, default_margins, false) == start + 30s));
     // The margins are fractions of the shorter of both.
     auto brief = renewed(1s);
     brief.begin_body();
     const auto ends = brief.on_granted({start, 60s});
     BOOST_TEST((ends == start + 1s));
     brief.stop_renewals();
-    BOOST_TEST((brief.due(ends, by_default, false) == ends - 100ms));
+    BOOST_TEST((brief.due(ends, default_margins, false) == ends - 100ms));
 }
 
 BOOST_AUTO_TEST_CASE(a_shorter_ttl_counts_from_its_request_on)
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_shorter_ttl_counts_from_its_request_on)
     const auto sooner = plan.on_shortened({start + 1s, 2s}, ends);
     BOOST_REQUIRE(sooner);
     BOOST_TEST((*sooner == local_deadline({start + 1s, 2s})));
-    BOOST_TEST((plan.due(*sooner, by_default, false) == *sooner - 200ms));
+    BOOST_TEST((plan.due(*sooner, default_margins, false) == *sooner - 200ms));
     BOOST_TEST(!plan.on_shortened({start + 2s, 10s}, *sooner));
 }
 
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_failed_renewal_is_tried_again_after_a_tenth_of_the_lease)
         const auto ends = plan.on_granted({start, ttl});
         plan.forget_renewal();
         plan.on_failed(start + ttl / 3);
-        BOOST_TEST((plan.due(ends, by_default, false) == std::min(start + ttl / 3 + pause, ends)));
+        BOOST_TEST((plan.due(ends, default_margins, false) == std::min(start + ttl / 3 + pause, ends)));
     }
 }
 
@@ -290,10 +290,10 @@ BOOST_AUTO_TEST_CASE(renewal_due_during_another_operation_is_made_afterwards)
     auto plan = renewed();
     static_cast<void>(plan.on_granted({start, 30s}));
     plan.catch_up(start + 1s);
-    BOOST_TEST((plan.due(never, by_default, false) == start + 10s));
+    BOOST_TEST((plan.due(never, default_margins, false) == start + 10s));
     plan.forget_renewal();
     plan.catch_up(start + 12s);
-    BOOST_TEST((plan.due(never, by_default, false) == start + 12s));
+    BOOST_TEST((plan.due(never, default_margins, false) == start + 12s));
 }
 
 BOOST_AUTO_TEST_CASE(requested_options_of_a_group_apply_from_its_completion)
@@ -302,10 +302,10 @@ BOOST_AUTO_TEST_CASE(requested_options_of_a_group_apply_from_its_completion)
     const auto ends = plan.on_granted({start, 30s});
     auto manual = plan;
     BOOST_TEST((manual.on_handed_out(start + 5s, false, 0ms, ends) == ends));
-    BOOST_TEST((manual.due(ends, by_default, false) == never));
+    BOOST_TEST((manual.due(ends, default_margins, false) == never));
     auto bounded = plan;
     BOOST_TEST((bounded.on_handed_out(start + 5s, true, 10s, ends) == start + 15s));
-    BOOST_TEST((bounded.due(start + 15s, by_default, false) == start + 10s));
+    BOOST_TEST((bounded.due(start + 15s, default_margins, false) == start + 10s));
     BOOST_TEST((bounded.on_extended({start + 10s, 30s}, 30s) == start + 15s));
     // A TTL of 0 means no expiry.
     auto endless = renewed();
