@@ -106,7 +106,7 @@ struct locker_options
     std::optional<background_purge> purge{};
     /// Reports acquires that wait for a lock of this locker, see observer::possible_deadlock. Each acquire then
     /// allocates memory for its source location, and each waiter is woken once per second and compared with the held
-    /// locks. Has no effect without an observer. Default: off, which costs nothing.
+    /// locks. Needs an observer. Default: off, which costs nothing.
     bool debug = false;
 };
 

@@ -209,24 +209,48 @@ template <class Initiation, class Wrap>
     return wrapping_initiation<std::decay_t<Initiation>, Wrap>{std::forward<Initiation>(initiation), std::move(wrap)};
 }
 
+struct wrap_exception
+{
+    template <class Handler>
+    auto operator()(Handler&& handler) const
+    {
+        return exception_handler<std::decay_t<Handler>>{std::forward<Handler>(handler)};
+    }
+};
+struct wrap_output
+{
+    diagnostics* output;
+
+    template <class Handler>
+    auto operator()(Handler&& handler) const
+    {
+        output->failure = nullptr;
+        return diagnostics_output_handler<std::decay_t<Handler>>{std::forward<Handler>(handler), output};
+    }
+};
+
 } // namespace detail
 } // namespace colock::inline v0
+
+// The return types of both functions are explicit. If they were deduced, a check of whether a token suits would compile
+// the bodies with a type that is no complete initiation.
 
 template <class CompletionToken, class... Signatures>
 struct boost::asio::async_result<colock::with_diagnostics_t<CompletionToken>, Signatures...>
     : async_result<CompletionToken, colock::detail::exception_signature_t<Signatures>...>
 {
     template <class Initiation, class Token, class... Arguments>
-    static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments)
+    static auto initiate(Initiation&& initiation, Token&& token,
+        Arguments&&... arguments) -> decltype(async_initiate<decltype((std::forward<Token>(token).token)),
+        colock::detail::exception_signature_t<Signatures>...>(
+        std::declval<colock::detail::wrapping_initiation<std::decay_t<Initiation>, colock::detail::wrap_exception>>(),
+        token.token, std::forward<Arguments>(arguments)...))
     {
-        const auto wrap = []<class Handler>(Handler&& handler) {
-            return colock::detail::exception_handler<std::decay_t<Handler>>{std::forward<Handler>(handler)};
-        };
         // Boost 1.83 does not deduce the type of the inner token.
         return async_initiate<decltype((std::forward<Token>(token).token)),
             colock::detail::exception_signature_t<Signatures>...>(
-            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap), token.token,
-            std::forward<Arguments>(arguments)...);
+            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), colock::detail::wrap_exception{}),
+            token.token, std::forward<Arguments>(arguments)...);
     }
 };
 
@@ -236,14 +260,13 @@ struct boost::asio::async_result<colock::with_diagnostics_output_t<CompletionTok
 {
     template <class Initiation, class Token, class... Arguments>
     static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments)
+        -> decltype(async_initiate<decltype((std::forward<Token>(token).token)), Signatures...>(
+            std::declval<colock::detail::wrapping_initiation<std::decay_t<Initiation>, colock::detail::wrap_output>>(),
+            token.token, std::forward<Arguments>(arguments)...))
     {
-        const auto wrap = [output = token.output]<class Handler>(Handler&& handler) {
-            output->failure = nullptr;
-            return colock::detail::diagnostics_output_handler<std::decay_t<Handler>>{
-                std::forward<Handler>(handler), output};
-        };
         return async_initiate<decltype((std::forward<Token>(token).token)), Signatures...>(
-            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), wrap), token.token,
-            std::forward<Arguments>(arguments)...);
+            colock::detail::wrap_initiation(
+                std::forward<Initiation>(initiation), colock::detail::wrap_output{token.output}),
+            token.token, std::forward<Arguments>(arguments)...);
     }
 };

@@ -2,6 +2,7 @@
 #include "net/tls.hpp"
 
 #include "util/option_errors.hpp"
+#include "util/printable.hpp"
 
 #include <colock/error.hpp>
 
@@ -26,10 +27,10 @@ namespace {
     throw error(errc::invalid_options, {.cause = cause, .detail = "tls: " + std::move(why)});
 }
 
-void check(const error_code& code, const char* what)
+void check(const error_code& code, const char* what, const std::string& file)
 {
     if (code)
-        refuse_file(std::string(what) + " cannot be used", code);
+        refuse_file(std::string(what) + " cannot be used: " + colock::detail::quoted(file), code);
 }
 
 /// Returns the file in which OpenSSL looks for certificate authorities by default.
@@ -51,7 +52,7 @@ void load_certificate(asio::ssl::context& to, const tls_options& files)
 {
     error_code code;
     to.use_certificate_chain_file(files.certificate_file, code);
-    check(code, "certificate_file");
+    check(code, "certificate_file", files.certificate_file);
     // Without this callback, OpenSSL would ask for the password on the terminal and block the thread.
     bool asked = false;
     to.set_password_callback(
@@ -60,14 +61,14 @@ void load_certificate(asio::ssl::context& to, const tls_options& files)
             return std::string();
         },
         code);
-    check(code, "key_file");
+    check(code, "key_file", files.key_file);
     to.use_private_key_file(files.key_file, asio::ssl::context::pem, code);
     const error_code loaded = code;
     // Replaces the callback, which refers to a local variable of this function.
     to.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); }, code);
     if (asked)
         refuse_file("key_file is encrypted, and nobody can be asked for its password; give one that is not", loaded);
-    check(loaded, "key_file");
+    check(loaded, "key_file", files.key_file);
 }
 
 } // namespace
@@ -133,12 +134,13 @@ tls_material::tls_material(const tls_options& files)
     context_.set_options(
         asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1, code);
     context_.set_verify_mode(asio::ssl::verify_peer, code);
-    check(code, "verification");
+    if (code)
+        refuse_file("certificates cannot be verified", code);
     if (files.ca_file.empty())
         context_.set_default_verify_paths(code);
     else
         context_.load_verify_file(files.ca_file, code);
-    check(code, "ca_file");
+    check(code, "ca_file", files.ca_file);
     if (!files.certificate_file.empty())
         load_certificate(context_, files);
 }

@@ -85,7 +85,7 @@ url::url(std::string_view text, std::string_view backend, std::string_view examp
 {
     const auto scheme_end = text.find("://");
     if (scheme_end == std::string_view::npos)
-        refuse("the URL has no scheme; write " + std::string(example));
+        refuse("the URL has no '://' behind a scheme; write " + std::string(example));
     scheme_ = lower_case(text.substr(0, scheme_end));
     rest_ = text.substr(scheme_end + 3);
     const auto path_end = std::min(rest_.find_first_of("?#"), rest_.size());

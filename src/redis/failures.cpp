@@ -2,6 +2,7 @@
 #include "redis/failures.hpp"
 
 #include <boost/asio/error.hpp>
+#include <boost/redis/error.hpp>
 
 #include <algorithm>
 #include <array>
@@ -170,14 +171,16 @@ failure_ptr refusal(std::string_view error)
     return make_failure(refusal_code(error), std::move(detail), server_code(error));
 }
 
-failure_ptr lost_connection(const error_code& code)
+failure_ptr lost_connection(const std::string& address, const error_code& code)
 {
     auto detail = code.message();
     if (code == asio::error::timed_out)
         detail = "the server does not answer";
     else if (code == asio::error::connection_reset)
-        detail = "the server has closed the connection";
-    return make_failure(errc::unavailable, std::move(detail), code);
+        detail = "the server closed the connection";
+    else if (code == boost::redis::error::ssl_handshake_timeout)
+        detail = "no answer in the TLS handshake; does the server speak TLS? Without TLS, write redis://";
+    return make_failure(errc::unavailable, address + ": " + detail, code);
 }
 
 failure_ptr refusal(const reply& answer)

@@ -29,8 +29,9 @@ namespace colock::inline v0::redis::detail {
 [[nodiscard]] errc refusal_code(std::string_view error) noexcept;
 [[nodiscard]] failure_ptr refusal(std::string_view error);
 /// Describes why there is no connection.
+/// \param address the server
 /// \param code result of `server_connection::translate_error`
-[[nodiscard]] failure_ptr lost_connection(const error_code& code);
+[[nodiscard]] failure_ptr lost_connection(const std::string& address, const error_code& code);
 /// Describes a reply that is an error or has an unexpected shape.
 [[nodiscard]] failure_ptr refusal(const reply& answer);
 

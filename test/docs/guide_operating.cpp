@@ -48,9 +48,10 @@ void start_jobs(asio::thread_pool& pool, colock::locker locker, std::atomic<int>
             ++count;
             co_await lock.release();
         };
+        // An exception that leaves a handler on a thread_pool would end the program.
         asio::co_spawn(asio::make_strand(pool), work(locker, done), [](std::exception_ptr failure) {
             if (failure)
-                std::rethrow_exception(failure);
+                std::clog << "a job failed\n";
         });
     }
 }

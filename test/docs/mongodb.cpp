@@ -15,6 +15,7 @@ BOOST_AUTO_TEST_SUITE(mongodb_page)
 BOOST_AUTO_TEST_CASE(making_an_adapter_does_no_io)
 {
     //[ adapter
+    // #include <colock/locker.hpp>
     // #include <colock/mongo/adapter.hpp>
     asio::io_context io;
     colock::locker locker(

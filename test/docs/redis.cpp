@@ -18,6 +18,7 @@ BOOST_AUTO_TEST_SUITE(redis_page)
 BOOST_AUTO_TEST_CASE(making_an_adapter_does_no_io)
 {
     //[ adapter
+    // #include <colock/locker.hpp>
     // #include <colock/redis/adapter.hpp>
     asio::io_context io;
     colock::locker locker(colock::redis::make_adapter(io.get_executor(), {.url = "redis://127.0.0.1:6379"}));
@@ -30,6 +31,7 @@ BOOST_AUTO_TEST_CASE(url_with_options_makes_an_adapter)
     const std::string password = "from a vault";
     //[ by_url
     // #include <colock/connect.hpp>
+    // #include <colock/locker.hpp>
     asio::io_context io;
     colock::locker locker(colock::make_adapter(io.get_executor(),
         "redis://127.0.0.1:6379?connect_timeout=500ms&prefix=app:", {.user = "app", .password = password}));

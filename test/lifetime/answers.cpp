@@ -155,7 +155,8 @@ BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
     env.run(env.locker->shutdown(1min));
     const auto thrown = thrown_by<lost_error>([&] { working.get(env.io()); });
     BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->detail().find("shutting_down") != std::string::npos, thrown->detail());
+    BOOST_TEST(thrown->detail().find("the locker was shut down") != std::string::npos, thrown->detail());
+    BOOST_TEST(std::string(thrown->what()).find("late writes") == std::string::npos, thrown->what());
     BOOST_TEST((thrown->reason() == lost_reason::shutting_down));
 }
 

@@ -53,11 +53,12 @@ using held_by = std::conditional_t<std::is_same_v<Keys, group_members>, lock_gro
 template <class Body, class Held>
 constexpr bool takes_lock = std::invocable<Body&, Held&>;
 
-/// The result of calling a body. Has no `type` if the body cannot be called, so that the compiler's error names
-/// the caller.
+/// The result of calling a body; void if the body cannot be called. The concepts below refuse such a body, so that the
+/// compiler's error names the concept and the caller.
 template <class Body, class Held>
 struct body_return
 {
+    using type = void;
 };
 template <class Body, class Held>
     requires(!takes_lock<Body, Held> && std::invocable<Body&>)

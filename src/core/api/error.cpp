@@ -97,7 +97,7 @@ std::string describe(const error_code& code, const error_context& context)
     if (!context.detail.empty())
         text += ": " + detail::printable(context.detail);
     text += effort_of(context);
-    if (context.cause)
+    if (context.cause && context.detail.find(context.cause.message()) == std::string::npos)
         text += " (cause: " + detail::printable(context.cause.message()) + ")";
     if (!detail_says_all(code, context.detail))
         text += ": " + code.message();

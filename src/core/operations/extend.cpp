@@ -45,7 +45,7 @@ bool begin_extend(core& self, const record::ptr& held, std::chrono::milliseconds
     record& subject = *held;
     const auto throw_not_held = [&](lost_reason reason) {
         auto context = context_of_held(self, subject, began, 0);
-        context.detail = std::string("its lease had ended: ") + to_string(reason);
+        context.detail = lease_end_text(reason);
         throw extend_error(errc::not_held, std::move(context));
     };
     deferred_actions actions;
@@ -97,7 +97,7 @@ void throw_if_not_extended(
         } else if (result) {
             code = errc::not_held;
             if (held.end_reason)
-                context.detail = std::string("its lease had ended: ") + to_string(*held.end_reason);
+                context.detail = lease_end_text(*held.end_reason);
         }
     }
     if (!code) {

@@ -59,6 +59,13 @@ void throw_refused(const core& self, const record& wanted)
     throw validation_error(wanted.refused->code, std::move(context));
 }
 
+std::string lease_end_text(lost_reason reason)
+{
+    if (reason == lost_reason::shutting_down)
+        return "the locker was shut down, which released the lock; make another locker to go on";
+    return std::string("its lease had ended: ") + to_string(reason);
+}
+
 failure_ptr too_late_to_use()
 {
     return make_failure(

@@ -36,6 +36,9 @@ inline void throw_if_refused(const core& self, const record& wanted)
         throw_refused(self, wanted);
 }
 
+/// Describes why an operation on a lock whose lease has ended is refused.
+[[nodiscard]] std::string lease_end_text(lost_reason reason);
+
 // Errors of an acquire.
 [[nodiscard]] failure_ptr too_late_to_use();
 /// Returns what is known about the attempts of `wanted` so far. The mutex must be held.

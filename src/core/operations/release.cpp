@@ -52,7 +52,7 @@ void throw_if_release_failed(core& self, record& ended, lease_clock::time_point 
                 return;
             ended.loss_reported = true;
             code = errc::not_held;
-            context.detail = std::string("the lease had ended: ") + to_string(*ended.end_reason);
+            context.detail = lease_end_text(*ended.end_reason);
         } else if (!ended.release_state().answered) {
             is_unanswered = true;
         } else if (ended.release_state().status == release_status::failed) {

@@ -32,7 +32,7 @@ void check_tickets_supported(const core& self, std::string key)
     const core& self, const record& subject, lease_clock::time_point began, lost_reason reason)
 {
     auto context = context_of_held(self, subject, began, 0);
-    context.detail = std::string("its lease had ended: ") + to_string(reason);
+    context.detail = lease_end_text(reason);
     throw error(errc::not_held, std::move(context));
 }
 

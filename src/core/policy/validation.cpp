@@ -157,6 +157,9 @@ void check_locker_options(const locker_options& options, const adapter& backend)
     refuse(check_margins(options.ttl, max_clock_lead, options, renewal::automatic));
     if (options.max_hold)
         refuse(check_max_hold(*options.max_hold, options.ttl, limits));
+    if (options.debug && !options.observer)
+        refuse(make_problem(errc::invalid_options,
+            "debug is set without an observer, which would receive its reports; set observer, too"));
     if (options.purge) {
         in_range("purge.interval", options.purge->interval, 100ms, std::chrono::hours(24 * 30));
         if (options.purge->limit < 1 || options.purge->limit > max_purge_limit) {

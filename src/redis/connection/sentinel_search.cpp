@@ -33,9 +33,9 @@ void sentinel_search::query(std::size_t index)
             push_hello(request, config.sentinel_user, config.sentinel_password, {});
             request.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config.where.master);
         },
-        [self = shared_from_this(), connection = current_](delivery how, const reply_list& replies) {
+        [self = shared_from_this(), connection = current_, index](delivery how, const reply_list& replies) {
             if (how == delivery::answered)
-                self->on_reply(replies);
+                self->on_reply(index, replies);
             connection->close();
         });
     current_->run([self = shared_from_this(), connection = current_, index](const error_code& code) {
@@ -47,13 +47,18 @@ void sentinel_search::query(std::size_t index)
     });
 }
 
-void sentinel_search::on_reply(const reply_list& replies)
+void sentinel_search::on_reply(std::size_t index, const reply_list& replies)
 {
     if (const auto& address = replies[1]; address.is(reply::kind::array) && address.items.size() == 2)
         found_ = {address.at(0).text, address.at(1).text};
     for (const auto& each : replies) {
-        if (each.is_error() && !problem_)
-            problem_ = refusal(each);
+        if (!each.is_error() || problem_)
+            continue;
+        problem_ = each.text.starts_with("ERR unknown command")
+                       ? make_failure(errc::unavailable, to_text(config_.where.hosts[index]) +
+                                                             " is no Sentinel; name the Sentinels, whose default port "
+                                                             "is 26379")
+                       : refusal(each);
     }
 }
 
@@ -62,7 +67,7 @@ void sentinel_search::connection_ended(std::size_t index, const error_code& code
     factory_.drop(current_);
     // `operation_aborted` is no problem: the search closes the connection itself once the Sentinel has answered.
     if (code && code != asio::error::operation_aborted && !problem_)
-        problem_ = lost_connection(code);
+        problem_ = lost_connection(to_text(config_.where.hosts[index]), code);
     if (found_.host.empty())
         query(index + 1);
     else

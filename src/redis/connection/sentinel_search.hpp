@@ -33,7 +33,7 @@ public:
 
 private:
     void query(std::size_t index);
-    void on_reply(const reply_list& replies);
+    void on_reply(std::size_t index, const reply_list& replies);
     void connection_ended(std::size_t index, const error_code& code);
     void end(const endpoint& master, const failure_ptr& why);
 

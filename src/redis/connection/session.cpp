@@ -82,7 +82,7 @@ void session::connection_ended(const error_code& code)
             "no trusted TLS connection to the server: " + (why.empty() ? code.message() : why), code));
         return;
     }
-    set_problem(plan().demoted() ? make_replica_failure() : lost_connection(code));
+    set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), code));
     on(code == asio::error::timed_out ? event::silent : event::lost, code);
 }
 

@@ -169,6 +169,7 @@ BOOST_AUTO_TEST_CASE(a_locker_refuses_options_that_contradict_each_other)
         {"negative minimum validity", {.minimum_validity = -1ms}, errc::invalid_options},
         {"negative stop margin", {.stop_margin = -1ms}, errc::invalid_options},
         {"max_hold without a ttl", {.ttl = 0ms, .max_hold = 1s}, errc::invalid_options},
+        {"debug without an observer", {.debug = true}, errc::invalid_options},
         {"short max_hold", {.max_hold = 99ms}, errc::invalid_options},
         {"long max_hold", {.max_hold = ten_years + 1ms}, errc::invalid_options},
         {"short purge interval", {.purge = background_purge{.interval = 99ms}}, errc::invalid_options},

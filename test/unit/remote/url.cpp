@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(error_message_names_the_invalid_part_without_its_text)
         return std::string();
     };
     const std::pair<const char*, const char*> refused[] = {
-        {"host:1", "has no scheme; write scheme://host"},
+        {"host:1", "has no '://' behind a scheme; write scheme://host"},
         {"s://u:secret@", "names no host"},
         {"s://u:secret@a,,b", "names no host"},
         {"s://u:secret@h:0", "port"},
