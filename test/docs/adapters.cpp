@@ -115,7 +115,7 @@ public:
     }
     // The timer must not be destroyed after its context.
     void context_shutdown() noexcept override { timer_.reset(); }
-    // The connection belongs to the parent process: send nothing on it, not even a farewell.
+    // The connection belongs to the parent process: send nothing on it, not even a close request.
     void context_forked() noexcept override { is_connected_ = false; }
 
     bool is_connected() const { return is_connected_; }
