@@ -9,8 +9,8 @@
 namespace bench {
 
 /// Measures the waiting time of an `acquire_all` for keys that callers of another locker use. It is compared to the
-/// number of keys times the waiting time of a single acquire of the slowest key. If the backend has no queue, the
-/// lockers have no common order, so colock itself sets no bound to the wait.
+/// number of keys times the waiting time of a single acquire of the slowest key. On a backend without
+/// a queue, the waiters of several lockers have no common order, so the wait has no upper bound.
 void measure_group_waits(const std::string& backend, const options& settings, report& results);
 
 } // namespace bench

@@ -109,9 +109,9 @@ struct stored_locks
     };
 };
 
-void measure_pages(stored_locks& on, std::size_t size, const std::string& name, report& results)
+void measure_pages(stored_locks& stored, std::size_t size, const std::string& name, report& results)
 {
-    on.acquire(size, "l:", colock::lock_mode::exclusive, 1h);
+    stored.acquire(size, "l:", colock::lock_mode::exclusive, 1h);
     longest_time longest;
     std::size_t listed = 0, pages = 0, largest = 0;
     std::ptrdiff_t grown = 0;
@@ -120,7 +120,7 @@ void measure_pages(stored_locks& on, std::size_t size, const std::string& name, 
         const byte_count counted;
         colock::lock_page page;
         do {
-            page = on.run_and_measure(on.locker.list_page({}, std::move(page.next)), longest);
+            page = stored.run_and_measure(stored.locker.list_page({}, std::move(page.next)), longest);
             listed += page.locks.size();
             largest = std::max(largest, page.locks.size());
             ++pages;
@@ -136,24 +136,24 @@ void measure_pages(stored_locks& on, std::size_t size, const std::string& name, 
     results.add({name + " listed in", took.count(), "s"});
 
     longest = {};
-    const auto all = on.run_and_measure(on.locker.list({}, colock::list_order::newest_first), longest);
+    const auto all = stored.run_and_measure(stored.locker.list({}, colock::list_order::newest_first), longest);
     add(results, name + " in one list, newest first, longest handler", longest);
-    on.release_all();
+    stored.release_all();
 }
 
-void measure_purge(stored_locks& on, std::size_t size, const std::string& name, report& results)
+void measure_purge(stored_locks& stored, std::size_t size, const std::string& name, report& results)
 {
-    if (!on.backend->capabilities().expires)
+    if (!stored.backend->capabilities().expires)
         return;
     // Redis deletes a key when all its holders have expired. A reader with a longer TTL keeps the key.
-    const bool has_reader = on.backend->name() == "redis";
+    const bool has_reader = stored.backend->name() == "redis";
     const auto mode = has_reader ? colock::lock_mode::shared : colock::lock_mode::exclusive;
-    on.acquire(size, "p:", mode, has_reader ? 10s : 1s);
-    on.claims.clear();
+    stored.acquire(size, "p:", mode, has_reader ? 10s : 1s);
+    stored.claims.clear();
     if (has_reader)
-        on.acquire(size, "p:", mode, 1h);
+        stored.acquire(size, "p:", mode, 1h);
     const auto expired = std::chrono::steady_clock::now() + (has_reader ? 11s : 2s);
-    static_cast<void>(longest_handler(on.io, [&] { return std::chrono::steady_clock::now() < expired; }));
+    static_cast<void>(longest_handler(stored.io, [&] { return std::chrono::steady_clock::now() < expired; }));
 
     longest_time longest;
     std::size_t removed = 0, steps = 0;
@@ -163,7 +163,7 @@ void measure_purge(stored_locks& on, std::size_t size, const std::string& name, 
         const byte_count counted;
         colock::list_outcome step;
         do {
-            step = on.run_and_measure(on.backend->purge(1000, std::move(step.next)), longest);
+            step = stored.run_and_measure(stored.backend->purge(1000, std::move(step.next)), longest);
             expect(!step.error, step.error ? step.error->detail : "");
             removed += step.locks.size();
             ++steps;
@@ -176,7 +176,7 @@ void measure_purge(stored_locks& on, std::size_t size, const std::string& name, 
     results.add({name + " purged, steps", static_cast<double>(steps), ""});
     results.add({name + " purged, heap at most", static_cast<double>(grown) / 1024, "KiB", 4096.0});
     results.add({name + " purged in", took.count(), "s"});
-    on.release_all();
+    stored.release_all();
 }
 
 } // namespace
@@ -186,19 +186,19 @@ void measure_listing(const options& settings, report& results)
     // A short run only checks counts.
     const std::size_t size = settings.seconds < 0.5 ? 2000 : 100'000;
     const auto name = std::to_string(size) + " locks";
-    stored_locks on(settings.backend);
+    stored_locks stored(settings.backend);
     results.begin("Lists and purges: longest handler and heap");
-    measure_pages(on, size, name, results);
-    measure_purge(on, size, name, results);
+    measure_pages(stored, size, name, results);
+    measure_purge(stored, size, name, results);
     bool over = false;
     asio::co_spawn(
-        on.io,
+        stored.io,
         [](colock::locker last, bool& done) -> asio::awaitable<void> {
             co_await last.shutdown();
             done = true;
-        }(on.locker, over),
+        }(stored.locker, over),
         asio::detached);
-    static_cast<void>(longest_handler(on.io, [&] { return !over; }));
+    static_cast<void>(longest_handler(stored.io, [&] { return !over; }));
 }
 
 } // namespace bench

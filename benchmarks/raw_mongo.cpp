@@ -38,22 +38,22 @@ double cpu_us()
     return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-mg::document run_command(mongoc_client_t& over, const mg::document& command)
+mg::document run_command(mongoc_client_t& client, const mg::document& command)
 {
     mg::document reply;
     bson_error_t error;
-    if (!mongoc_client_command_simple(&over, "colock", command.get(), nullptr, reply.overwrite(), &error))
+    if (!mongoc_client_command_simple(&client, "colock", command.get(), nullptr, reply.overwrite(), &error))
         throw std::runtime_error("libmongoc on threads: the server refused a command: " + std::string(error.message));
     return reply;
 }
 
 /// Sends the same command as colock.
-void update(mongoc_client_t& over, const mg::settings& config, const mg::command_template& statement,
+void update(mongoc_client_t& client, const mg::settings& config, const mg::command_template& statement,
     mg::command_template::values with)
 {
     mg::batch_update one(config);
     one.add([&](bson_t& to) { statement.append_to(to, with); });
-    const mg::statement_errors errors(run_command(over, one.take()));
+    const mg::statement_errors errors(run_command(client, one.take()));
     if (errors.find(0) || !errors.accounts_for(1))
         throw std::runtime_error("libmongoc on threads: the server refused a statement");
 }

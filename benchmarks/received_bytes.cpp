@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <arpa/inet.h>
-// The header of the C library, which Asio includes, does not declare the field with the number of bytes.
+// In place of <netinet/tcp.h>, whose `tcp_info` lacks `tcpi_bytes_received`.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/resource.h>

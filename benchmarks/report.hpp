@@ -10,7 +10,8 @@
 
 namespace bench {
 
-/// How a number is determined. It decides whether the number may fail a run.
+/// How a number is determined. A counted number that misses its limit fails a run with `--check` or
+/// `--check-counts`, a timed number only with `--check`.
 enum class kind : unsigned char
 {
     /// A count, which is the same in every run.

@@ -95,8 +95,8 @@ try {
         std::rethrow_exception(office.failure());
     if (failure)
         std::rethrow_exception(failure);
-    const bool kept = print_summary(seats, capacity, !unlocked, office.waits(), elapsed);
-    return kept ? 0 : 1;
+    const bool is_consistent = print_summary(seats, capacity, !unlocked, office.waits(), elapsed);
+    return is_consistent ? 0 : 1;
 } catch (const std::exception& failure) {
     std::cerr << "error: " << failure.what() << '\n';
     return 2;
