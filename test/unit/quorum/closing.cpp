@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(close_gives_up_remaining_claims_and_counts_them)
     ready();
     BOOST_TEST(!closing.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
-    pass(node_timeout + 50ms);
+    pass_time(node_timeout + 50ms);
     BOOST_TEST(closing.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 1U);
     BOOST_TEST(unproven() == 2U);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(close_gives_up_remaining_claims_and_counts_them)
     leave_claim_on(c, 1h, "other");
     BOOST_TEST(!idle());
     reconnect(c);
-    pass(300ms);
+    pass_time(300ms);
     BOOST_TEST(idle());
     BOOST_TEST(holder_counts() == "002");
 }
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(cancelled_close_ends_and_gives_nothing_up)
     BOOST_TEST(closing.done());
     BOOST_TEST(nodes[c]->cancelled_closes == 1);
     reconnect(c);
-    pass(node_timeout + 300ms);
+    pass_time(node_timeout + 300ms);
     BOOST_TEST(nodes[c]->count(operation::close) == 0U);
     BOOST_TEST(unproven() == 0U);
     BOOST_TEST(holder_counts() == "000");
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(release_failed_after_close_is_not_retried)
     nodes[c]->next(operation::abandon, step::hold());
     env->release_held(claim);
     auto closing = start(io(), env->backend().close(100ms));
-    pass(150ms);
+    pass_time(150ms);
     BOOST_TEST(closing.done());
     BOOST_TEST(unproven() == 0U);
     nodes[c]->discard();
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_claims_still_held_by_a_node)
     disconnect(c);
     run_coro(io(), held.release());
     auto report = start(io(), locks.shutdown(10s));
-    pass(1s);
+    pass_time(1s);
     BOOST_TEST_REQUIRE(report.done());
     const auto outcome = report.get(io());
     BOOST_TEST(outcome.clean());
@@ -147,14 +147,14 @@ BOOST_AUTO_TEST_CASE(node_reconnected_during_close_is_cleaned_up)
 {
     // An earlier close has no effect on the later one.
     auto first = start(io(), env->backend().close(50ms));
-    pass(100ms);
+    pass_time(100ms);
     BOOST_TEST(first.done());
     leave_claim_on(c, 1h);
     auto closing = start(io(), env->backend().close(1min));
-    pass(200ms);
+    pass_time(200ms);
     BOOST_TEST(!closing.done());
     reconnect(c);
-    pass(100ms);
+    pass_time(100ms);
     BOOST_TEST(closing.done());
     BOOST_TEST(unproven() == 0U);
     BOOST_TEST(holder_counts() == "000");
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(close_waits_for_round_in_flight)
     leave_claim_on(c, 1h);
     reconnect(c);
     nodes[c]->next(operation::abandon, step::hold());
-    pass(300ms);
+    pass_time(300ms);
     BOOST_TEST(nodes[c]->held() == 1U);
     auto closing = start(io(), env->backend().close(1min));
     ready();
@@ -185,12 +185,12 @@ BOOST_AUTO_TEST_CASE(close_stops_waiting_for_unanswered_attempt_at_deadline)
         reconnect(c);
         nodes[c]->next(operation::abandon, step::hold());
         if (began_before)
-            pass(300ms);
+            pass_time(300ms);
         auto closing = start(io(), env->backend().close(100ms));
         ready();
         BOOST_TEST(nodes[c]->held() == 1U);
         BOOST_TEST(!closing.done());
-        pass(150ms);
+        pass_time(150ms);
         BOOST_TEST(closing.done());
         nodes[c]->discard();
         ready();
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(claim_left_unreleased_during_a_round_waits_for_the_next_rou
     leave_claim_on(c, 1h, "other");
     reconnect(c);
     const auto before = attempts(c);
-    pass(300ms);
+    pass_time(300ms);
     BOOST_TEST(attempts(c) == before);
     BOOST_TEST(!closing.done());
     nodes[c]->deliver();
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(earlier_of_two_close_deadlines_applies)
     leave_claim_on(c, 1h);
     auto first = start(io(), env->backend().close(100ms));
     auto second = start(io(), env->backend().close(1min));
-    pass(150ms);
+    pass_time(150ms);
     BOOST_TEST(first.done());
     BOOST_TEST(second.done());
     BOOST_TEST(nodes[c]->count(operation::close) == 1U);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
     const auto time_left = [&] { return nodes[c]->calls().back().ttl; };
     leave_claim_on(c, 1h);
     auto closing = start(io(), env->backend().close(1min));
-    pass(node_timeout + 50ms);
+    pass_time(node_timeout + 50ms);
     BOOST_TEST(closing.done());
     BOOST_TEST((time_left() > 50s && time_left() <= 1min - node_timeout));
     // Next, the event loop is blocked until the deadline of the close has passed.
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(unreleased_claims_before_a_fork_belong_to_the_parent)
     nodes[c]->discard();
     ready();
     nodes[c]->forget_calls();
-    pass(5s);
+    pass_time(5s);
     BOOST_TEST(attempts(c) == 0U);
     BOOST_TEST(idle());
 }

@@ -88,7 +88,7 @@ struct three_nodes : virtual_clock
     }
 
     void ready(where at = where::current()) { run_ready(io(), at); }
-    void pass(lease_clock::duration span, where at = where::current()) { advance_by_steps(io(), span, 50ms, at); }
+    void pass_time(lease_clock::duration span, where at = where::current()) { advance_by_steps(io(), span, 50ms, at); }
     [[nodiscard]] bool idle(where at = where::current())
     {
         ready(at);

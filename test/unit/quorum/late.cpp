@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(late_shorter_extension_bounds_a_majority_with_its_node)
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == 1500ms));
     nodes[c]->deliver();
-    pass(1500ms);
+    pass_time(1500ms);
     BOOST_TEST(holder_counts() == "010");
 }
 
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(lease_ends_before_late_requests_can_break_the_majority)
     run_coro(io(), held.extend(60s));
     BOOST_TEST((held.expires_at() <= lease_clock::now() + 1500ms));
     nodes[c]->deliver();
-    pass(1500ms);
+    pass_time(1500ms);
     BOOST_TEST(!held.held());
     locker others(env->shared_backend());
     reconnect(a);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(extension_is_not_bounded_if_its_majority_has_no_late_reques
     extend(claim, 60s);
     BOOST_TEST((claim->late_ttl() == never));
     nodes[c]->deliver();
-    pass(30s);
+    pass_time(30s);
     BOOST_TEST(holder_counts() == "110");
     env->check_held(claim);
 }
@@ -159,14 +159,14 @@ BOOST_AUTO_TEST_CASE(late_requests_of_a_round_do_not_bound_the_next)
     for (const std::size_t each : {a, b})
         nodes[each]->next(operation::create, step::hold_unknown());
     auto acquiring = start(io(), locks.acquire("k", {.ttl = ttl, .retry = retry_policy::fixed(300ms).jitter(0)}));
-    pass(1s);
+    pass_time(1s);
     BOOST_TEST_REQUIRE(acquiring.done());
     auto held = acquiring.get(io());
     run_coro(io(), held.extend(60s));
     BOOST_TEST((held.expires_at() > lease_clock::now() + 50s));
     for (const std::size_t each : {a, b})
         nodes[each]->deliver();
-    pass(1s);
+    pass_time(1s);
     BOOST_TEST(held.held());
     BOOST_TEST(run_coro(io(), held.is_locked()));
 }

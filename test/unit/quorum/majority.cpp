@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
         ready();
         BOOST_TEST(holder_counts() == "000");
         nodes[c]->deliver();
-        pass(2s);
+        pass_time(2s);
         BOOST_TEST(holder_counts() == "000");
         lose(c);
     }

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
     nodes[c]->next(operation::is_valid, step::pass().delay(100ms));
     env->check_held(claim);
     env->release_held(claim);
-    pass(100ms);
+    pass_time(100ms);
     BOOST_TEST((sent_of(operation::abandon) > claim->sent()));
 }
 
