@@ -127,16 +127,16 @@ COLOCK_REMOTE_CASE(adapter_closed_while_its_server_was_unreachable_connects_agai
     for (const auto& fault : all_faults) {
         BOOST_TEST_CONTEXT(fault.name)
         {
-            const auto some = env.make_short_timeout_driver();
+            const auto test_driver = env.make_short_timeout_driver();
             fault.set(env.link(), true);
             std::vector<plain_claim_ptr> claims;
             const auto begin = [&] {
                 const auto& claim = claims.emplace_back(env.exclusive("k" + std::to_string(claims.size())));
-                return env.start(some.backend().create(testing::sent_now(claim)));
+                return env.start(test_driver.backend().create(testing::sent_now(claim)));
             };
             auto waiting = begin();
             env.pass_time(env.short_ttl() / 20);
-            env.run(some.backend().close(1ms));
+            env.run(test_driver.backend().close(1ms));
             fault.set(env.link(), false);
             // In each round an operation waits, so that the adapter has a reason to connect.
             bool granted = false;
@@ -148,7 +148,8 @@ COLOCK_REMOTE_CASE(adapter_closed_while_its_server_was_unreachable_connects_agai
             BOOST_TEST(granted);
             static_cast<void>(env.get(std::move(waiting)));
             for (const auto& each : claims)
-                env.until([&] { return env.run(some.backend().abandon(each)).status != release_status::failed; });
+                env.until(
+                    [&] { return env.run(test_driver.backend().abandon(each)).status != release_status::failed; });
         }
     }
 }

@@ -202,7 +202,7 @@ void faulty_proxy::forward_request(connection& env, const std::string& request)
             return;
         }
         env.ends_at_reply = lost == loss::reply;
-        env.keeps_replies = lost == loss::time;
+        env.keeps_replies = lost == loss::delayed_reply;
     }
     if (env.tail.size() > 64)
         env.tail.erase(0, env.tail.size() - 64);

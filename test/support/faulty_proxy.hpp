@@ -22,7 +22,7 @@ enum class loss : unsigned char
     /// A reply, with its connection.
     reply,
     /// Nothing is lost; the reply is delayed until deliver_replies() is called.
-    time,
+    delayed_reply,
 };
 
 /// What the proxy does with a new connection while the server does not listen.
@@ -76,7 +76,7 @@ public:
     [[nodiscard]] int messages_lost() const noexcept { return messages_lost_; }
     /// Number of bytes that were received from servers.
     [[nodiscard]] std::uint64_t bytes_from_server() const noexcept { return bytes_from_server_; }
-    /// Delivers the replies that loss::time has delayed.
+    /// Delivers the replies that loss::delayed_reply has delayed.
     void deliver_replies();
     /// Connects later connections to another server.
     void lead_to(std::uint16_t upstream);

@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_fails_alone_in_its_batch)
         BOOST_TEST(run(theirs.break_lock("2")).size() == 1U);
         static_cast<void>(ask(R"({"delete":"locks","deletes":[{"q":{"_id":"3"},"limit":1}]})"));
         const int before = link.cuts();
-        link.cut_at_bytes(statements_start, loss::time);
+        link.cut_at_bytes(statements_start, loss::delayed_reply);
         auto releases = release_held(held);
         until([&] { return link.cuts() > before; });
         link.deliver_replies();
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(many_ask_for_the_same_new_keys_at_once_and_one_is_granted_e
 
 BOOST_AUTO_TEST_CASE(cancelled_acquire_in_a_batch_holds_nothing)
 {
-    link.cut_at_bytes(statements_start, loss::time);
+    link.cut_at_bytes(statements_start, loss::delayed_reply);
     std::vector<asio::cancellation_signal> signals(key_count);
     std::size_t ended = 0;
     std::size_t granted = 0;
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(cancelled_acquire_in_a_batch_holds_nothing)
 BOOST_AUTO_TEST_CASE(operation_of_a_batch_ends_at_its_timeout)
 {
     const auto ours_with_timeout = add_with_timeout(1s);
-    link.cut_at_bytes(statements_start, loss::time);
+    link.cut_at_bytes(statements_start, loss::delayed_reply);
     std::vector<running<lock>> asked;
     for (const auto& key : keys())
         asked.push_back(start(io, ours_with_timeout.acquire(key, {.retry = retry_policy::never()})));
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(operation_of_a_batch_ends_at_its_timeout)
 BOOST_AUTO_TEST_CASE(batch_without_operations_frees_its_connection)
 {
     const auto ours_with_timeout = add_with_timeout(1s, 1);
-    link.cut_at_bytes(statements_start, loss::time);
+    link.cut_at_bytes(statements_start, loss::delayed_reply);
     std::vector<running<lock>> asked;
     for (const auto& key : keys())
         asked.push_back(start(io, ours_with_timeout.acquire(key, {.retry = retry_policy::never()})));
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(claims_of_one_key_in_a_batch_are_granted_in_turn)
 
 BOOST_AUTO_TEST_CASE(shutdown_ends_the_operations_of_a_batch)
 {
-    link.cut_at_bytes(statements_start, loss::time);
+    link.cut_at_bytes(statements_start, loss::delayed_reply);
     auto asked = ask_for_all();
     until([&] { return link.cuts() == 1; });
     auto down = start(io, ours.shutdown(100ms));
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(shutdown_ends_the_operations_of_a_batch)
 BOOST_AUTO_TEST_CASE(
     child_of_a_fork_leaves_batches_to_its_parent, *boost::unit_test::precondition(may_fork_with_fibers))
 {
-    link.cut_at_bytes(statements_start, loss::time);
+    link.cut_at_bytes(statements_start, loss::delayed_reply);
     auto asked = ask_for_all();
     until([&] { return link.cuts() == 1; });
     io.notify_fork(asio::execution_context::fork_prepare);

@@ -88,10 +88,10 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_soon_after_the_clock_has_passed_a_lease)
 BOOST_AUTO_TEST_CASE(leases_are_shortened_by_default)
 {
     asio::io_context io;
-    const auto some = mongo::make_adapter(io.get_executor());
-    BOOST_TEST((some->max_clock_lead(30s) == 250ms));
-    BOOST_TEST((some->max_clock_lead(1s) == 100ms));
-    BOOST_TEST((some->max_clock_lead(100ms) == 10ms));
+    const auto backend = mongo::make_adapter(io.get_executor());
+    BOOST_TEST((backend->max_clock_lead(30s) == 250ms));
+    BOOST_TEST((backend->max_clock_lead(1s) == 100ms));
+    BOOST_TEST((backend->max_clock_lead(100ms) == 10ms));
     const auto wary = mongo::make_adapter(io.get_executor(), {.max_clock_lead = 7s});
     BOOST_TEST((wary->max_clock_lead(30s) == 7s));
     BOOST_CHECK_EXCEPTION(locker(wary, {.ttl = 27'999ms}), validation_error,

@@ -59,10 +59,10 @@ BOOST_FIXTURE_TEST_SUITE(mongo_late_requests, late_request_fixture, *boost::unit
 BOOST_AUTO_TEST_CASE(late_create_of_a_new_key_leaves_the_document_of_a_free_lock)
 {
     for (const auto& claim : {driver::one_attempt("k"), driver::shared("k")}) {
-        late_client some(*this, io, 2s);
-        some.send_late(claim);
+        late_client client(*this, io, 2s);
+        client.send_late(claim);
         contract::pass_real_time(io, 4s);
-        some.link.deliver();
+        client.link.deliver();
         const auto left = lock_document("k");
         BOOST_TEST((left.find("\"_id\"") == std::string::npos || left.find("\"x\"") != std::string::npos), left);
         // As if the key had been free for two days.
@@ -95,17 +95,17 @@ BOOST_AUTO_TEST_CASE(late_create_leaves_no_mark_of_a_waiter)
 BOOST_AUTO_TEST_CASE(a_late_create_does_not_overrule_what_was_asked_later)
 {
     for (const auto& claim : {driver::exclusive("k", 1min), driver::shared("k", 2, 1min)}) {
-        late_client some(*this, io);
-        some.send_late(claim);
-        const auto fence = some.test_driver.grant(claim);
-        BOOST_TEST((some.test_driver.extend(claim, 1h).status == extend_status::extended));
-        some.link.deliver();
+        late_client client(*this, io);
+        client.send_late(claim);
+        const auto fence = client.test_driver.grant(claim);
+        BOOST_TEST((client.test_driver.extend(claim, 1h).status == extend_status::extended));
+        client.link.deliver();
         const auto held = direct.inspect("k");
         BOOST_TEST_REQUIRE(held.size() == 1U);
         BOOST_TEST((held[0].remaining > 30min));
         BOOST_TEST(held[0].fence == fence);
-        some.test_driver.check_held(claim);
-        BOOST_TEST((some.test_driver.abandon(claim).status == release_status::released));
+        client.test_driver.check_held(claim);
+        BOOST_TEST((client.test_driver.abandon(claim).status == release_status::released));
         BOOST_TEST(holders_at(server->port()).empty());
     }
 }
@@ -113,13 +113,13 @@ BOOST_AUTO_TEST_CASE(a_late_create_does_not_overrule_what_was_asked_later)
 BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
 {
     for (const auto& claim : {driver::exclusive("k"), driver::shared("k")}) {
-        late_client some(*this, io);
-        some.send_late(claim);
-        BOOST_TEST((some.test_driver.abandon(claim).status == release_status::not_held));
+        late_client client(*this, io);
+        client.send_late(claim);
+        BOOST_TEST((client.test_driver.abandon(claim).status == release_status::not_held));
         // As if the key had been free for two days.
         static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"k"},"u":{"$set":{"p":{"$date":0}}}}]})"));
         BOOST_TEST(direct.purge().empty());
-        some.link.deliver();
+        client.link.deliver();
         BOOST_TEST(holders_at(server->port()).empty());
     }
 }

@@ -70,10 +70,10 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
         BOOST_TEST(nobody.say(count_up).code == 13);
     }
     const auto say = [&](credentials who) {
-        authenticated_pool some(port, std::move(who));
-        const auto asked = some.test.ask(count_up);
-        static_cast<void>(some.test.wait_for(asked));
-        BOOST_TEST(some.test.all().open_count() == (asked->got().ends_connection ? 0u : 1u));
+        authenticated_pool pool(port, std::move(who));
+        const auto asked = pool.test.ask(count_up);
+        static_cast<void>(pool.test.wait_for(asked));
+        BOOST_TEST(pool.test.all().open_count() == (asked->got().ends_connection ? 0u : 1u));
         return asked;
     };
     for (const auto* const mechanism : {"", "SCRAM-SHA-1", "SCRAM-SHA-256"}) {
@@ -99,19 +99,19 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
 BOOST_AUTO_TEST_CASE(connections_are_authenticated_one_at_a_time)
 {
     const guarded_server server;
-    authenticated_pool some(server.running.port(), me, 8);
+    authenticated_pool pool(server.running.port(), me, 8);
     std::vector<recorded_command_ptr> asked;
     for (int n = 0; n < 64; ++n)
-        asked.push_back(some.test.ask(ping));
-    some.test.post([](connection_pool& all) {
+        asked.push_back(pool.test.ask(ping));
+    pool.test.post([](connection_pool& all) {
         BOOST_TEST(all.open_count() == 1u);
         BOOST_TEST(!all.has_capacity());
     });
-    static_cast<void>(some.test.wait_for(asked.front()));
+    static_cast<void>(pool.test.wait_for(asked.front()));
     // The first command did not wait for the other connections.
-    BOOST_TEST(some.test.all().open_count() <= 2u);
+    BOOST_TEST(pool.test.all().open_count() <= 2u);
     for (const auto& each : asked)
-        BOOST_TEST(some.test.wait_for(each).what == kind::done, each->got().why);
+        BOOST_TEST(pool.test.wait_for(each).what == kind::done, each->got().why);
 }
 
 BOOST_AUTO_TEST_CASE(server_without_proof_of_the_password_gets_no_command)
@@ -133,9 +133,9 @@ BOOST_AUTO_TEST_CASE(server_without_proof_of_the_password_gets_no_command)
         was_sent = was_sent || command == "findAndModify";
         return reply;
     });
-    authenticated_pool some(fake.port(), me);
-    const auto asked = some.test.ask(count_up);
-    run_until(*some.test.io, [&] {
+    authenticated_pool pool(fake.port(), me);
+    const auto asked = pool.test.ask(count_up);
+    run_until(*pool.test.io, [&] {
         other_io.poll();
         return asked->done();
     });
@@ -161,9 +161,9 @@ BOOST_AUTO_TEST_CASE(refused_login_is_access_denied_and_refused_greeting_is_unav
                     "saslSupportedMechs": ["SCRAM-SHA-256"]})");
         };
         const fake_server server(other_io, refuses);
-        authenticated_pool some(server.port(), me);
-        const auto asked = some.test.ask(count_up);
-        run_until(*some.test.io, [&] {
+        authenticated_pool pool(server.port(), me);
+        const auto asked = pool.test.ask(count_up);
+        run_until(*pool.test.io, [&] {
             other_io.poll();
             return asked->done();
         });
@@ -183,10 +183,10 @@ BOOST_AUTO_TEST_CASE(plain_sends_the_password_itself)
             R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 21, "isWritablePrimary": true, "ismaster": true,
                 "conversationId": 1, "done": true, "payload": ""})");
     });
-    authenticated_pool some(
+    authenticated_pool pool(
         server.port(), {.user = "me", .password = "p", .source = "$external", .mechanism = "PLAIN"});
-    const auto asked = some.test.ask(count_up);
-    run_until(*some.test.io, [&] {
+    const auto asked = pool.test.ask(count_up);
+    run_until(*pool.test.io, [&] {
         other_io.poll();
         return asked->done();
     });
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
     // Without a mechanism, the driver asks for SCRAM-SHA-256 in its handshake, and continues with saslContinue.
     for (const auto* const mechanism : {"", "SCRAM-SHA-1"}) {
         who.mechanism = mechanism;
-        authenticated_pool some(link.port(), who, 2);
+        authenticated_pool pool(link.port(), who, 2);
         for (const auto* const bytes :
             {"saslSupportedMechs", "speculativeAuthenticate", "saslStart", "saslContinue", "ping", "findAndModify"})
         {
@@ -213,16 +213,16 @@ BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
                 BOOST_TEST_CONTEXT(mechanism << ", cut at " << bytes)
                 {
                     // The next command needs a new connection, which has to authenticate.
-                    some.test.post([](connection_pool& all) { all.close_free(); });
+                    pool.test.post([](connection_pool& all) { all.close_free(); });
                     const auto before = link.cuts();
                     link.cut_at_bytes(bytes, what);
-                    const auto& got = some.test.say(count_up);
+                    const auto& got = pool.test.say(count_up);
                     if (link.cuts() == before)
                         continue;
                     BOOST_TEST(got.what == (bytes == std::string("findAndModify") ? kind::unknown : kind::unsent));
                     BOOST_TEST(got.ends_connection);
-                    BOOST_TEST(some.test.all().open_count() == 0u);
-                    BOOST_TEST(some.test.say(count_up).what == kind::done, some.test.last->got().why);
+                    BOOST_TEST(pool.test.all().open_count() == 0u);
+                    BOOST_TEST(pool.test.say(count_up).what == kind::done, pool.test.last->got().why);
                 }
             }
         }
@@ -234,47 +234,47 @@ BOOST_AUTO_TEST_CASE(login_that_hangs_is_given_up_at_the_deadline_and_at_the_end
 {
     const guarded_server server;
     faulty_proxy link(server.running.port());
-    authenticated_pool some(link.port(), me, 2);
-    link.cut_at_bytes("saslContinue", loss::time);
-    BOOST_TEST(some.test.say(ping, 500ms).what == kind::unsent);
-    BOOST_TEST(some.test.say(ping).what == kind::done);
-    some.test.post([](connection_pool& all) { all.close_free(); });
-    link.cut_at_bytes("speculativeAuthenticate", loss::time);
+    authenticated_pool pool(link.port(), me, 2);
+    link.cut_at_bytes("saslContinue", loss::delayed_reply);
+    BOOST_TEST(pool.test.say(ping, 500ms).what == kind::unsent);
+    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    pool.test.post([](connection_pool& all) { all.close_free(); });
+    link.cut_at_bytes("speculativeAuthenticate", loss::delayed_reply);
     const auto cuts = link.cuts();
-    const auto last = some.test.ask(ping);
-    run_until(*some.test.io, [&] { return link.cuts() > cuts; });
-    some.test.post([](connection_pool& all) { all.close_all(); });
-    BOOST_TEST(some.test.wait_for(last).what == kind::unsent);
+    const auto last = pool.test.ask(ping);
+    run_until(*pool.test.io, [&] { return link.cuts() > cuts; });
+    pool.test.post([](connection_pool& all) { all.close_all(); });
+    BOOST_TEST(pool.test.wait_for(last).what == kind::unsent);
 }
 
 BOOST_AUTO_TEST_CASE(login_that_hangs_does_not_keep_other_connections_from_their_work)
 {
     const guarded_server server;
     faulty_proxy link(server.running.port());
-    authenticated_pool some(link.port(), me, 2);
-    BOOST_TEST(some.test.say(ping).what == kind::done);
-    link.cut_at_bytes("speculativeAuthenticate", loss::time);
+    authenticated_pool pool(link.port(), me, 2);
+    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    link.cut_at_bytes("speculativeAuthenticate", loss::delayed_reply);
     const auto cuts = link.cuts();
     // The pool starts a second connection for these commands after a pause.
     while (link.cuts() == cuts) {
-        const auto first = some.test.ask(ping), second = some.test.ask(ping);
-        BOOST_TEST(some.test.wait_for(second).what == kind::done);
-        BOOST_TEST(some.test.wait_for(first).what == kind::done);
+        const auto first = pool.test.ask(ping), second = pool.test.ask(ping);
+        BOOST_TEST(pool.test.wait_for(second).what == kind::done);
+        BOOST_TEST(pool.test.wait_for(first).what == kind::done);
     }
-    BOOST_TEST(some.test.say(ping, 1s).what == kind::done);
+    BOOST_TEST(pool.test.say(ping, 1s).what == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_login)
 {
     const guarded_server server;
     for (int steps = 1;; ++steps) {
-        authenticated_pool some(server.running.port(), me, 2);
-        const auto first = some.test.ask(ping);
-        const auto second = some.test.ask(ping);
+        authenticated_pool pool(server.running.port(), me, 2);
+        const auto first = pool.test.ask(ping);
+        const auto second = pool.test.ask(ping);
         for (int n = 0; n < steps && !(first->done() && second->done()); ++n)
-            some.test.io->run_one();
+            pool.test.io->run_one();
         const bool finished = first->done() && second->done();
-        some.test.io.reset();
+        pool.test.io.reset();
         if (finished)
             break;
     }

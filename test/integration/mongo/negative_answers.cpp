@@ -9,16 +9,16 @@
 namespace colock::testing {
 namespace {
 
-/// Two claims whose locks were broken, so that negative answers about them are right. A former primary would give the
-/// same answers about claims that are held.
+/// Two claims whose locks were broken, so that "not held" is the correct answer about them. A former primary could give
+/// the same answer about a claim that is still held, so the answer is reported only after a majority has confirmed it.
 struct negative_answers : mongo_fixture
 {
     negative_answers()
     {
         for (const auto& each : {exclusive, shared})
-            some.grant(each);
+            test_driver.grant(each);
         for (const auto* const key : {"k", "s"})
-            BOOST_TEST(some.break_key(key).size() == 1U);
+            BOOST_TEST(test_driver.break_key(key).size() == 1U);
     }
 
     /// Checks that a negative answer without the confirmation of a majority is not reported.
@@ -30,27 +30,27 @@ struct negative_answers : mongo_fixture
         };
         for (const auto& each : {exclusive, shared}) {
             disturb();
-            check(some.release(each).error);
+            check(test_driver.release(each).error);
             disturb();
-            check(some.extend(each, 1min).error);
+            check(test_driver.extend(each, 1min).error);
             disturb();
-            check(run(some.backend().is_valid(sent_now(each))).error);
+            check(run(test_driver.backend().is_valid(sent_now(each))).error);
         }
         disturb();
         // The operation has only read, and has changed nothing.
-        check(run(some.backend().break_key("k")).error, errc::unavailable);
+        check(run(test_driver.backend().break_key("k")).error, errc::unavailable);
     }
     void check_not_held()
     {
         for (const auto& each : {exclusive, shared}) {
-            BOOST_TEST((some.release(each).status == release_status::not_held));
-            BOOST_TEST((some.extend(each, 1min).status == extend_status::not_held));
-            some.check_not_held(each);
+            BOOST_TEST((test_driver.release(each).status == release_status::not_held));
+            BOOST_TEST((test_driver.extend(each, 1min).status == extend_status::not_held));
+            test_driver.check_not_held(each);
         }
-        BOOST_TEST(some.break_key("k").empty());
+        BOOST_TEST(test_driver.break_key("k").empty());
     }
 
-    const driver some{io, mongo::make_adapter(io.get_executor(), options())};
+    const driver test_driver{io, mongo::make_adapter(io.get_executor(), options())};
     const plain_claim_ptr exclusive = driver::exclusive("k");
     const plain_claim_ptr shared = driver::shared("s");
 };

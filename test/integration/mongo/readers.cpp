@@ -45,7 +45,7 @@ struct two_clients : mongo_fixture
         other.abandon(waits);
     }
 
-    const driver some = client();
+    const driver test_driver = client();
     const driver other = client();
 };
 
@@ -56,21 +56,21 @@ BOOST_FIXTURE_TEST_SUITE(mongo_readers, two_clients, *boost::unit_test::precondi
 BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_however_the_others_came_and_went)
 {
     const auto extended = driver::shared("extended", 0, 1s);
-    some.grant(extended);
-    BOOST_TEST((some.extend(extended, 1h).status == extend_status::extended));
+    test_driver.grant(extended);
+    BOOST_TEST((test_driver.extend(extended, 1h).status == extend_status::extended));
 
     const auto first = driver::shared("followed", 0, 1h), follower = driver::shared("followed", 0, 1s);
-    some.grant(first);
+    test_driver.grant(first);
     other.grant(follower);
 
     const auto stays = driver::shared("left"), gone = driver::shared("left"), released = driver::shared("left");
     for (const auto& each : {gone, stays, released})
-        some.grant(each);
-    some.abandon(gone);
-    some.release_held(released);
+        test_driver.grant(each);
+    test_driver.abandon(gone);
+    test_driver.release_held(released);
 
     const auto shortened = driver::shared("shortened", 0, 1h), beside = driver::shared("shortened", 0, 1h);
-    some.grant(shortened);
+    test_driver.grant(shortened);
     other.grant(beside);
     BOOST_TEST((other.extend(beside, 500ms).status == extend_status::extended));
 
@@ -78,12 +78,12 @@ BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_howev
     for (const auto* const key : {"extended", "followed", "left", "shortened"}) {
         BOOST_TEST_CONTEXT(key)
         {
-            BOOST_TEST(some.inspect(key).size() == 1U);
+            BOOST_TEST(test_driver.inspect(key).size() == 1U);
             check_closed_to_writers(key);
         }
     }
     for (const auto& each : {extended, first, stays, shortened})
-        some.release_held(each);
+        test_driver.release_held(each);
     for (const auto* const key : {"extended", "followed", "left", "shortened"})
         other.grant(driver::one_attempt(key));
 }
@@ -92,23 +92,23 @@ BOOST_AUTO_TEST_CASE(a_writer_that_waits_keeps_new_readers_out_until_it_was_let_
 {
     for (const bool gives_up : {false, true}) {
         const auto reader = driver::shared("k"), late = driver::shared("k");
-        some.grant(reader);
+        test_driver.grant(reader);
         const auto writer = driver::exclusive("k");
-        some.refuse(writer);
+        test_driver.refuse(writer);
         BOOST_TEST(writer_of("k") == writer->token().hex());
         other.refuse(late);
         if (gives_up) {
-            some.abandon(writer);
+            test_driver.abandon(writer);
         } else {
-            some.release_held(reader);
-            some.grant(writer);
-            some.release_held(writer);
+            test_driver.release_held(reader);
+            test_driver.grant(writer);
+            test_driver.release_held(writer);
         }
         BOOST_TEST(writer_of("k").empty());
         other.grant(late);
         other.release_held(late);
         if (gives_up)
-            some.release_held(reader);
+            test_driver.release_held(reader);
     }
 }
 
@@ -116,20 +116,20 @@ BOOST_AUTO_TEST_CASE(a_writer_does_not_put_itself_in_the_place_of_one_that_waits
 {
     for (const bool gives_up : {false, true}) {
         const auto reader = driver::shared("k");
-        some.grant(reader);
+        test_driver.grant(reader);
         const auto first = driver::exclusive("k"), second = driver::exclusive("k");
-        some.refuse(first);
+        test_driver.refuse(first);
         other.refuse(second);
         BOOST_TEST(writer_of("k") == first->token().hex());
         other.abandon(second);
         BOOST_TEST(writer_of("k") == first->token().hex());
         if (gives_up) {
-            some.abandon(first);
-            some.release_held(reader);
+            test_driver.abandon(first);
+            test_driver.release_held(reader);
         } else {
-            some.release_held(reader);
-            some.grant(first);
-            some.release_held(first);
+            test_driver.release_held(reader);
+            test_driver.grant(first);
+            test_driver.release_held(first);
         }
         BOOST_TEST(writer_of("k").empty());
     }

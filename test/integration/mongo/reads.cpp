@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(a_read_that_begins_while_another_is_confirmed_is_confirmed_
 
 BOOST_AUTO_TEST_CASE(unconfirmed_read_is_unavailable)
 {
-    const driver some(io, backend);
+    const driver test_driver(io, backend);
     for (const int code : {50, 11600, 462}) {
         for (const auto& ask : std::vector<std::function<void()>>{
                  [&] { static_cast<void>(run(ours.is_locked("k"))); },
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(unconfirmed_read_is_unavailable)
             BOOST_TEST(!run(ours.is_locked("k")));
         }
         record(code);
-        BOOST_TEST(!!some.group("g", group_action::release).error);
+        BOOST_TEST(!!test_driver.group("g", group_action::release).error);
         interceptor.forward_all();
         BOOST_TEST(!run(ours.is_locked("k")));
     }
@@ -303,18 +303,18 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_not_write_is_answered_without_confirmation_a
 
 BOOST_AUTO_TEST_CASE(every_other_negative_answer_is_confirmed_on_its_connection_too)
 {
-    const driver some(io, backend);
+    const driver test_driver(io, backend);
     for (const auto& claim : {driver::exclusive("k"), driver::shared("s")}) {
-        some.grant(claim);
+        test_driver.grant(claim);
         BOOST_TEST(run(theirs.break_lock(claim->key())).size() == 1U);
         record();
-        BOOST_TEST((some.extend(claim, 1h).status == extend_status::not_held));
+        BOOST_TEST((test_driver.extend(claim, 1h).status == extend_status::not_held));
         check_last({"findAndModify", "update"});
-        some.check_not_held(claim);
+        test_driver.check_not_held(claim);
         check_last({"findAndModify", "update"});
-        BOOST_TEST((some.release(claim).status == release_status::not_held));
+        BOOST_TEST((test_driver.release(claim).status == release_status::not_held));
         check_last({"findAndModify", "update"});
-        BOOST_TEST(some.break_key(claim->key()).empty());
+        BOOST_TEST(test_driver.break_key(claim->key()).empty());
         check_last({"hello", "find", "update"});
     }
 }

@@ -100,8 +100,8 @@ std::string secondary_that_names(std::uint16_t primary)
 /// Returns the name of the test server's replica set.
 std::string set_of_test_server()
 {
-    discovery_fixture some;
-    return some.look({.hosts = {local(shared_mongodb())}}).replica_set;
+    discovery_fixture discovery;
+    return discovery.look({.hosts = {local(shared_mongodb())}}).replica_set;
 }
 
 } // namespace
@@ -110,9 +110,9 @@ BOOST_AUTO_TEST_SUITE(mongo_server_discovery, *boost::unit_test::precondition(ha
 
 BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock)
 {
-    discovery_fixture some;
+    discovery_fixture discovery;
     const auto before = lease_clock::now();
-    const auto& found = some.look({.hosts = {local(shared_mongodb())}});
+    const auto& found = discovery.look({.hosts = {local(shared_mongodb())}});
     BOOST_TEST((found.what == found_kind::primary), found.why);
     BOOST_TEST(found.at.name() == local(shared_mongodb()).name());
     BOOST_TEST((found.sent_at >= before && found.sent_at <= lease_clock::now()));
@@ -127,15 +127,15 @@ BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock)
 BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_misconfigured)
 {
     const auto set = set_of_test_server();
-    discovery_fixture some;
-    BOOST_TEST((some.look({.hosts = {local(shared_mongodb())}, .replica_set = set}).what == found_kind::primary));
-    const auto& other = some.look({.hosts = {local(shared_mongodb())}, .replica_set = "another"});
+    discovery_fixture discovery;
+    BOOST_TEST((discovery.look({.hosts = {local(shared_mongodb())}, .replica_set = set}).what == found_kind::primary));
+    const auto& other = discovery.look({.hosts = {local(shared_mongodb())}, .replica_set = "another"});
     BOOST_TEST((other.what == found_kind::misconfigured));
     BOOST_TEST(other.why.find(set) != std::string::npos, other.why);
     // If a member of the right replica set has answered, an election may be in progress.
-    fake_server electing(*some.io, says(member_of("another", R"("isWritablePrimary": false, "secondary": true)")));
+    fake_server electing(*discovery.io, says(member_of("another", R"("isWritablePrimary": false, "secondary": true)")));
     const auto& both =
-        some.look({.hosts = {local(shared_mongodb()), local(electing.port())}, .replica_set = "another"});
+        discovery.look({.hosts = {local(shared_mongodb()), local(electing.port())}, .replica_set = "another"});
     BOOST_TEST((both.what == found_kind::not_found));
 }
 
@@ -143,10 +143,11 @@ BOOST_AUTO_TEST_CASE(unresponsive_dead_and_unknown_hosts_cause_no_delay)
 {
     faulty_proxy mute(shared_mongodb());
     mute.silence(true);
-    discovery_fixture some;
+    discovery_fixture discovery;
     const auto begun = lease_clock::now();
-    const auto& found = some.look({.hosts = {local(mute.port()), local(free_port()), local(free_port()),
-                                       {.host = "no-such-host.invalid", .port = "27017"}, local(shared_mongodb())}});
+    const auto& found =
+        discovery.look({.hosts = {local(mute.port()), local(free_port()), local(free_port()),
+                            {.host = "no-such-host.invalid", .port = "27017"}, local(shared_mongodb())}});
     BOOST_TEST((found.what == found_kind::primary), found.why);
     BOOST_TEST(found.at.port == std::to_string(shared_mongodb()));
     // The driver alone would wait two seconds for each host.
@@ -158,9 +159,9 @@ BOOST_AUTO_TEST_CASE(failed_discovery_has_a_reason_for_each_host)
     faulty_proxy mute(shared_mongodb());
     mute.silence(true);
     const auto dead = local(free_port());
-    discovery_fixture some;
-    fake_server secondary(*some.io, says(member_of("s", R"("isWritablePrimary": false, "secondary": true)")));
-    const auto& found = some.look(
+    discovery_fixture discovery;
+    fake_server secondary(*discovery.io, says(member_of("s", R"("isWritablePrimary": false, "secondary": true)")));
+    const auto& found = discovery.look(
         {.hosts = {local(mute.port()), dead, {.host = "no-such-host.invalid", .port = "1"}, local(secondary.port())}},
         500ms);
     BOOST_TEST((found.what == found_kind::not_found));
@@ -173,25 +174,25 @@ BOOST_AUTO_TEST_CASE(failed_discovery_has_a_reason_for_each_host)
 
 BOOST_AUTO_TEST_CASE(secondary_leads_to_the_primary_unless_the_connection_is_direct)
 {
-    discovery_fixture some;
-    fake_server secondary(*some.io, says(secondary_that_names(shared_mongodb())));
-    const auto& found = some.look({.hosts = {local(secondary.port())}});
+    discovery_fixture discovery;
+    fake_server secondary(*discovery.io, says(secondary_that_names(shared_mongodb())));
+    const auto& found = discovery.look({.hosts = {local(secondary.port())}});
     BOOST_TEST((found.what == found_kind::primary), found.why);
     BOOST_TEST(found.at.port == std::to_string(shared_mongodb()));
-    const auto& direct = some.look({.hosts = {local(secondary.port())}, .direct = true});
+    const auto& direct = discovery.look({.hosts = {local(secondary.port())}, .direct = true});
     BOOST_TEST((direct.what == found_kind::not_found));
 }
 
 BOOST_AUTO_TEST_CASE(number_of_named_hosts_is_limited)
 {
-    discovery_fixture some;
+    discovery_fixture discovery;
     std::string hosts;
     for (int n = 1; n < 200; ++n)
         hosts += "\"127.0.0." + std::to_string(n) + ':' + std::to_string(free_port()) + "\", ";
-    fake_server endless(*some.io,
+    fake_server endless(*discovery.io,
         says(member_of("s", R"("isWritablePrimary": false, "secondary": true, "primary": "]:[x:y", "hosts": [)" +
                                 hosts + R"(7, ""])")));
-    const auto& found = some.look({.hosts = {local(endless.port())}}, 5s);
+    const auto& found = discovery.look({.hosts = {local(endless.port())}}, 5s);
     BOOST_TEST((found.what == found_kind::not_found));
     BOOST_TEST(std::ranges::count(found.why, ';') == 99, found.why);
 }
@@ -200,35 +201,35 @@ BOOST_AUTO_TEST_CASE(time_to_connect_does_not_count_as_server_time)
 {
     faulty_proxy slow(shared_mongodb());
     slow.silence(true);
-    discovery_fixture some;
-    some.send({.hosts = {local(slow.port())}});
-    some.io->run_for(50ms);
+    discovery_fixture discovery;
+    discovery.send({.hosts = {local(slow.port())}});
+    discovery.io->run_for(50ms);
     const auto connects = lease_clock::now();
     slow.silence(false);
-    BOOST_TEST((some.wait().sent_at >= connects));
+    BOOST_TEST((discovery.wait().sent_at >= connects));
 }
 
 BOOST_AUTO_TEST_CASE(closed_discovery_does_not_call_its_handler)
 {
     faulty_proxy mute(shared_mongodb());
     mute.silence(true);
-    discovery_fixture some;
-    some.send({.hosts = {local(mute.port())}});
-    asio::post(some.state->strand, [env = some.state] { env->discovery->close(); });
-    some.io->run_for(patience);
-    BOOST_TEST(some.io->stopped());
-    BOOST_TEST(!some.state->found.has_value());
+    discovery_fixture discovery;
+    discovery.send({.hosts = {local(mute.port())}});
+    asio::post(discovery.state->strand, [env = discovery.state] { env->discovery->close(); });
+    discovery.io->run_for(patience);
+    BOOST_TEST(discovery.io->stopped());
+    BOOST_TEST(!discovery.state->found.has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_search)
 {
     for (int steps = 1;; ++steps) {
-        discovery_fixture some;
-        fake_server secondary(*some.io, says(secondary_that_names(shared_mongodb())));
-        some.send({.hosts = {local(secondary.port()), local(free_port())}});
-        for (int n = 0; n < steps && !some.state->found; ++n)
-            some.io->run_one();
-        if (some.state->found)
+        discovery_fixture discovery;
+        fake_server secondary(*discovery.io, says(secondary_that_names(shared_mongodb())));
+        discovery.send({.hosts = {local(secondary.port()), local(free_port())}});
+        for (int n = 0; n < steps && !discovery.state->found; ++n)
+            discovery.io->run_one();
+        if (discovery.state->found)
             break;
     }
 }

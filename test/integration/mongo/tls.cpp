@@ -60,15 +60,15 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
     const certificates known;
     const mongodb_server right(with_tls(known, "right"));
     {
-        tls_pool some(right.port(), known.file("ca.pem"));
-        BOOST_TEST(some.test.say(ping).what == kind::done, some.test.last->got().why);
+        tls_pool pool(right.port(), known.file("ca.pem"));
+        BOOST_TEST(pool.test.say(ping).what == kind::done, pool.test.last->got().why);
         // The text is larger than one read or write.
         const std::string text(1'000'000, 'x');
-        const auto& got = some.test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" +
+        const auto& got = pool.test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" +
                                         text + R"("}, "upsert": true, "new": true})");
         BOOST_TEST(got.what == kind::done, got.why);
         BOOST_TEST(got.reply.to_json().size() > text.size());
-        BOOST_TEST(some.test.all().open_count() == 1u);
+        BOOST_TEST(pool.test.all().open_count() == 1u);
     }
     tls_pool others(right.port(), known.file("other.pem"));
     is_not_trusted(others);
@@ -107,9 +107,9 @@ BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_f
 BOOST_AUTO_TEST_CASE(tls_and_plain_endpoints_do_not_connect)
 {
     const certificates known;
-    tls_pool some(shared_mongodb(), known.file("ca.pem"));
-    BOOST_TEST(some.test.say(ping, 2s).what == kind::unsent);
-    BOOST_TEST(some.test.all().open_count() == 0u);
+    tls_pool pool(shared_mongodb(), known.file("ca.pem"));
+    BOOST_TEST(pool.test.say(ping, 2s).what == kind::unsent);
+    BOOST_TEST(pool.test.all().open_count() == 0u);
     // A server with TLS must not be used without TLS, either.
     const mongodb_server server(with_tls(known, "right"));
     pool_fixture plain(server.port());
@@ -121,10 +121,10 @@ BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
     faulty_proxy link(server.port());
-    tls_pool some(link.port(), known.file("ca.pem"));
-    BOOST_TEST(some.test.say(ping).what == kind::done);
-    BOOST_TEST(some.test.say(ping).what == kind::done);
-    BOOST_TEST(some.test.all().open_count() == 1u);
+    tls_pool pool(link.port(), known.file("ca.pem"));
+    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.all().open_count() == 1u);
     link.refuse(true);
     {
         // When the proxy refuses another connection, it has closed the existing one.
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
         BOOST_TEST(other.say(ping).what == kind::unsent);
     }
     link.refuse(false);
-    BOOST_TEST(some.test.say(ping).what == kind::done, some.test.last->got().why);
+    BOOST_TEST(pool.test.say(ping).what == kind::done, pool.test.last->got().why);
 }
 
 BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
@@ -140,19 +140,19 @@ BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
     faulty_proxy link(server.port());
-    tls_pool some(link.port(), known.file("ca.pem"));
-    BOOST_TEST(some.test.say(ping).what == kind::done);
+    tls_pool pool(link.port(), known.file("ca.pem"));
+    BOOST_TEST(pool.test.say(ping).what == kind::done);
     link.silence(true);
-    BOOST_TEST(some.test.say(ping, 200ms).what == kind::unknown);
+    BOOST_TEST(pool.test.say(ping, 200ms).what == kind::unknown);
     // The link is still silent, so no other connection can be made.
-    BOOST_TEST(some.test.say(ping, 200ms).what == kind::unsent);
+    BOOST_TEST(pool.test.say(ping, 200ms).what == kind::unsent);
     link.silence(false);
-    BOOST_TEST(some.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.say(ping).what == kind::done);
     link.silence(true);
-    const auto cut = some.test.ask(ping);
-    run_until(*some.test.io, [&] { return some.test.all().in_flight() == 1; });
+    const auto cut = pool.test.ask(ping);
+    run_until(*pool.test.io, [&] { return pool.test.all().in_flight() == 1; });
     link.refuse(true);
-    BOOST_TEST(some.test.wait_for(cut).what == kind::unknown);
+    BOOST_TEST(pool.test.wait_for(cut).what == kind::unknown);
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_connection_over_tls)
@@ -160,12 +160,12 @@ BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_connection_over_tls)
     const certificates known;
     const mongodb_server server(with_tls(known, "right"));
     for (int steps = 1;; ++steps) {
-        tls_pool some(server.port(), known.file("ca.pem"));
-        const auto asked = some.test.ask(ping);
+        tls_pool pool(server.port(), known.file("ca.pem"));
+        const auto asked = pool.test.ask(ping);
         for (int n = 0; n < steps && !asked->done(); ++n)
-            some.test.io->run_one();
+            pool.test.io->run_one();
         const bool finished = asked->done();
-        some.test.io.reset();
+        pool.test.io.reset();
         if (finished)
             break;
     }

@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(silent_change_stream_is_given_up)
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream && ours.stats().busy >= 2; });
     // The connection becomes silent without being closed.
-    link.cut_at_bytes("getMore", loss::time);
+    link.cut_at_bytes("getMore", loss::delayed_reply);
     until([&] { return link.cuts() == 1; });
     run(held.release(on_failure::raise));
     until([&] { return mongo::waiting(*by) != mongo::waiting_by::change_stream; });
@@ -247,18 +247,18 @@ struct notification_fixture : mongo_fixture
     void check_notified(const plain_claim_ptr& held, bool is_notified, const std::function<void()>& act)
     {
         const auto key = std::string(held->key());
-        some.grant(held);
+        test_driver.grant(held);
         act();
         BOOST_TEST(release_counter(key) == 0);
-        if (some.inspect(key).empty())
-            some.grant(held);
+        if (test_driver.inspect(key).empty())
+            test_driver.grant(held);
         const auto waits = held->mode() == lock_mode::shared ? driver::shared(key, 1) : driver::exclusive(key);
         other.refuse(waits);
         act();
         BOOST_TEST(release_counter(key) == (is_notified ? 1 : 0));
     }
 
-    const driver some{io, mongo::make_adapter(io.get_executor(), options())};
+    const driver test_driver{io, mongo::make_adapter(io.get_executor(), options())};
     const driver other{io, mongo::make_adapter(io.get_executor(), options())};
 };
 
@@ -273,26 +273,26 @@ BOOST_FIXTURE_TEST_CASE(waiters_are_notified_when_a_lock_becomes_free_early, not
         };
         const auto released = claim("released"), abandoned = claim("abandoned"), broken = claim("broken"),
                    shortened = claim("shortened"), lengthened = claim("lengthened");
-        check_notified(released, true, [&] { some.release_held(released); });
+        check_notified(released, true, [&] { test_driver.release_held(released); });
         check_notified(
-            abandoned, true, [&] { BOOST_TEST((some.abandon(abandoned).status == release_status::released)); });
+            abandoned, true, [&] { BOOST_TEST((test_driver.abandon(abandoned).status == release_status::released)); });
         check_notified(broken, true, [&] { BOOST_TEST(other.break_key(std::string(broken->key())).size() == 1U); });
         check_notified(shortened, true, [&] {
-            BOOST_TEST((some.extend(shortened, 10min).status == extend_status::extended));
-            BOOST_TEST((some.extend(shortened, 20min).status == extend_status::extended));
+            BOOST_TEST((test_driver.extend(shortened, 10min).status == extend_status::extended));
+            BOOST_TEST((test_driver.extend(shortened, 20min).status == extend_status::extended));
         });
-        check_notified(
-            lengthened, false, [&] { BOOST_TEST((some.extend(lengthened, 2h).status == extend_status::extended)); });
+        check_notified(lengthened, false,
+            [&] { BOOST_TEST((test_driver.extend(lengthened, 2h).status == extend_status::extended)); });
     }
 }
 
 BOOST_FIXTURE_TEST_CASE(readers_are_notified_when_the_waiting_writer_gives_up, notification_fixture)
 {
-    some.grant(driver::shared("k"));
+    test_driver.grant(driver::shared("k"));
     const auto writer = driver::exclusive("k");
-    some.refuse(writer);
+    test_driver.refuse(writer);
     other.refuse(driver::shared("k"));
-    some.abandon(writer);
+    test_driver.abandon(writer);
     BOOST_TEST(release_counter("k") == 1);
 }
 

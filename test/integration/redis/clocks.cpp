@@ -107,19 +107,19 @@ BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
 {
     redis_server server(syncs_at_once);
     redis_server replica;
-    client_side some({.url = server.url(), .operation_timeout = 5s});
-    const auto& backend = some.test_driver.backend();
-    some.test_driver.grant(driver::exclusive("alone"));
+    client_side client({.url = server.url(), .operation_timeout = 5s});
+    const auto& backend = client.test_driver.backend();
+    client.test_driver.grant(driver::exclusive("alone"));
     BOOST_TEST((backend.max_clock_lead(30s) == 0ms));
     replica({"REPLICAOF", "127.0.0.1", std::to_string(server.port())});
     while (server({"WAIT", "1", "1000"}) != "1")
         continue;
     // The adapter learns of replicas when it connects again.
-    some.test_driver.grant(driver::exclusive("unseen"));
+    client.test_driver.grant(driver::exclusive("unseen"));
     BOOST_TEST((backend.max_clock_lead(30s) == 0ms));
     const auto reconnect_for = [&](const char* key) {
-        run_coro(some.io, some.test_driver.backend().close(1s));
-        some.test_driver.grant(driver::exclusive(key));
+        run_coro(client.io, client.test_driver.backend().close(1s));
+        client.test_driver.grant(driver::exclusive(key));
     };
     reconnect_for("seen");
     BOOST_TEST((backend.max_clock_lead(30s) == 250ms));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(by_default_leases_are_shortened_once_replicas_are_seen)
     // A replica that is disconnected may be promoted after it reconnects.
     replica.kill();
     while (server({"INFO", "replication"}).find("connected_slaves:0") == std::string::npos)
-        some.run_for(10ms);
+        client.run_for(10ms);
     reconnect_for("away");
     BOOST_TEST((backend.max_clock_lead(30s) == 250ms));
 
@@ -146,9 +146,9 @@ BOOST_AUTO_TEST_CASE(default_clock_lead_is_used_if_replicas_are_unknown)
 
     redis_server server;
     server({"ACL", "SETUSER", "silent", "on", ">word", "~*", "&*", "+@all", "-info"});
-    client_side some({.url = server.url(), .user = "silent", .password = "word"});
-    some.test_driver.grant(driver::exclusive("k"));
-    BOOST_TEST((some.test_driver.backend().max_clock_lead(30s) == 250ms));
+    client_side client({.url = server.url(), .user = "silent", .password = "word"});
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST((client.test_driver.backend().max_clock_lead(30s) == 250ms));
 }
 
 BOOST_AUTO_TEST_CASE(a_quorum_counts_the_largest_lead_of_its_masters)

@@ -177,17 +177,17 @@ BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_wor
 BOOST_AUTO_TEST_CASE(fences_after_failover_are_above_all_earlier_ones)
 {
     redis_server server;
-    client_side some({.url = server.url()});
-    some.test_driver.grant(driver::exclusive("first"));
+    client_side client({.url = server.url()});
+    client.test_driver.grant(driver::exclusive("first"));
     // Simulates a failover from a master whose clock was an hour ahead of the clock of its successor.
     const auto ahead = std::stoull(server({"GET", "{colock}#fence"})) + 3'600'000'000ULL;
     server({"SET", "{colock}#fence", std::to_string(ahead)});
-    const auto before = some.test_driver.grant(driver::exclusive("before"));
+    const auto before = client.test_driver.grant(driver::exclusive("before"));
     BOOST_TEST(before > ahead);
     server({"SET", "{colock}#fence", "1700000000000000"});
     server({"CLIENT", "KILL", "TYPE", "normal"});
-    run_until(some.io, [&] { return some.events->suspensions == 1; });
-    BOOST_TEST(some.test_driver.grant(driver::exclusive("after")) > before);
+    run_until(client.io, [&] { return client.events->suspensions == 1; });
+    BOOST_TEST(client.test_driver.grant(driver::exclusive("after")) > before);
 }
 
 BOOST_AUTO_TEST_CASE(no_ttl_means_until_released)

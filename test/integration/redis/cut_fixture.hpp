@@ -72,14 +72,14 @@ struct fixture
         settings.health_interval = 1min;
         // A long timeout shows timers that are still armed after everything was closed.
         settings.idle_timeout = direct_options.idle_timeout = 10min;
-        some.emplace(std::move(settings));
-        direct.emplace(some->io, redis::make_adapter(some->io.get_executor(), direct_options));
+        client.emplace(std::move(settings));
+        direct.emplace(client->io, redis::make_adapter(client->io.get_executor(), direct_options));
     }
-    ~fixture() { run_coro(some->io, direct->backend().close(1s)); }
+    ~fixture() { run_coro(client->io, direct->backend().close(1s)); }
 
-    [[nodiscard]] asio::io_context& io() { return some->io; }
-    [[nodiscard]] driver& test_driver() { return some->test_driver; }
-    [[nodiscard]] adapter& backend() { return some->test_driver.backend(); }
+    [[nodiscard]] asio::io_context& io() { return client->io; }
+    [[nodiscard]] driver& test_driver() { return client->test_driver; }
+    [[nodiscard]] adapter& backend() { return client->test_driver.backend(); }
     [[nodiscard]] bool has(std::string_view key) { return server({"EXISTS", key}) == "1"; }
 
     void open_connection()
@@ -180,7 +180,7 @@ struct fixture
 
     redis_server& server;
     redis_faulty_proxy between;
-    std::optional<client_side> some;
+    std::optional<client_side> client;
     std::optional<driver> direct;
     std::vector<plain_claim_ptr> own;
     std::vector<plain_claim_ptr> others;

@@ -91,7 +91,7 @@ std::vector<cut_operation> cut_operations()
         {"create without ttl", kind::one_request, "SET", create(without_ttl), locked},
         {"create with an anchor", kind::one_request, "EVALSHA",
             [](fixture& env, const action& start_cut) {
-                env.some->run_for(1100ms);
+                env.client->run_for(1100ms);
                 const auto claim = env.ours(driver::exclusive("k", 60s));
                 start_cut();
                 return env.create(claim);

@@ -43,7 +43,7 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
     using kind = cut_operation::kind;
     redis::options settings;
     settings.layout = what.layout;
-    settings.operation_timeout = lost == loss::time ? 3s : 20s;
+    settings.operation_timeout = lost == loss::delayed_reply ? 3s : 20s;
     fixture env(server, std::move(settings));
     if (what.cut != kind::connecting)
         env.open_connection();
@@ -58,7 +58,7 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
     const auto ended = under_way.get(env.io());
     BOOST_TEST(env.between.cuts() - before == (lost ? 1 : 0));
 
-    if (!lost || (what.cut == kind::connecting && lost != loss::time)) {
+    if (!lost || (what.cut == kind::connecting && lost != loss::delayed_reply)) {
         BOOST_TEST(!ended.failed);
         BOOST_TEST(ended.success == what.success);
         BOOST_TEST((!what.carried_out || what.carried_out(env)));
@@ -109,16 +109,16 @@ BOOST_AUTO_TEST_CASE(operation_with_lost_data_reports_its_outcome_and_is_settled
 BOOST_AUTO_TEST_CASE(late_reply_is_ignored)
 {
     // Each operation takes as long as the operation timeout, so only these operations are tested.
-    constexpr std::array some{"create", "a second attempt", "create shared", "hand over", "release", "extend",
+    constexpr std::array selected{"create", "a second attempt", "create shared", "hand over", "release", "extend",
         "list, its pages", "plain create", "the greeting"};
     redis_server server;
     for (const auto& what : cut_operations()) {
-        if (std::ranges::find(some, std::string_view(what.name)) == some.end())
+        if (std::ranges::find(selected, std::string_view(what.name)) == selected.end())
             continue;
         BOOST_TEST_CONTEXT(what.name)
         {
             run_cut(server, what, form::known, std::nullopt);
-            run_cut(server, what, form::known, loss::time);
+            run_cut(server, what, form::known, loss::delayed_reply);
         }
     }
 }

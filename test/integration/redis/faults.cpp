@@ -14,24 +14,24 @@ BOOST_AUTO_TEST_SUITE(redis_faults)
 BOOST_AUTO_TEST_CASE(operations_wait_for_a_restarted_server)
 {
     redis_server server;
-    client_side some({.url = server.url(), .operation_timeout = 25s});
+    client_side client({.url = server.url(), .operation_timeout = 25s});
     const auto claim = driver::exclusive("k");
-    some.test_driver.grant(claim);
+    client.test_driver.grant(claim);
     server.kill();
-    run_until(some.io, [&] { return some.events->suspensions == 1; });
-    auto after = start(some.io, some.test_driver.backend().create(sent_now(driver::exclusive("other"))));
-    some.run_for(300ms);
+    run_until(client.io, [&] { return client.events->suspensions == 1; });
+    auto after = start(client.io, client.test_driver.backend().create(sent_now(driver::exclusive("other"))));
+    client.run_for(300ms);
     BOOST_TEST(!after.done());
     server.start();
-    BOOST_TEST((after.get(some.io).status == create_status::granted));
-    BOOST_TEST(some.events->readies == 1);
-    BOOST_TEST(some.events->suspensions == 1);
-    BOOST_TEST(some.events->reconnections == 1);
-    BOOST_TEST(some.test_driver.backend().reconnects() == 1u);
+    BOOST_TEST((after.get(client.io).status == create_status::granted));
+    BOOST_TEST(client.events->readies == 1);
+    BOOST_TEST(client.events->suspensions == 1);
+    BOOST_TEST(client.events->reconnections == 1);
+    BOOST_TEST(client.test_driver.backend().reconnects() == 1u);
     // Without an append-only file the lock is lost, and this is reported.
-    some.test_driver.check_not_held(claim);
-    BOOST_TEST((some.test_driver.extend(claim, 10s).status == extend_status::not_held));
-    BOOST_TEST(some.events->warned_of("append-only"));
+    client.test_driver.check_not_held(claim);
+    BOOST_TEST((client.test_driver.extend(claim, 10s).status == extend_status::not_held));
+    BOOST_TEST(client.events->warned_of("append-only"));
 }
 
 const std::string busy_reply = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL\r\n";
@@ -42,8 +42,8 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_database_is_selected_later)
     redis_faulty_proxy between(server.port());
     const std::string hello = "%2\r\n$2\r\nid\r\n:7\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
     between.answer_at("SELECT", hello + busy_reply + busy_reply);
-    client_side some({.url = between.url() + "/1"});
-    some.test_driver.grant(driver::exclusive("k"));
+    client_side client({.url = between.url() + "/1"});
+    client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(between.cuts() == 1);
 }
 
@@ -63,17 +63,17 @@ struct delayed_create
             server({"ACL", "SETUSER", "app", "on", (std::string(">") + password), "~*", "&*", "+@all", "-client"});
         settings.url = between.url();
         settings.health_interval = 400ms;
-        some.emplace(std::move(settings));
+        client.emplace(std::move(settings));
         const auto warm = driver::exclusive("warm");
         // After this the server knows the script.
         if (which == asked::both)
-            some->test_driver.grant_all({warm});
+            client->test_driver.grant_all({warm});
         else
-            some->test_driver.grant(warm);
-        some->test_driver.release_held(warm);
+            client->test_driver.grant(warm);
+        client->test_driver.release_held(warm);
         between.hold();
-        const auto outcome =
-            which == asked::one ? some->test_driver.create(claim) : some->test_driver.create_all({claim, other}).why;
+        const auto outcome = which == asked::one ? client->test_driver.create(claim)
+                                                 : client->test_driver.create_all({claim, other}).why;
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
         claim->mark_in_doubt();
         if (which == asked::both)
@@ -82,7 +82,7 @@ struct delayed_create
 
     redis_server server;
     redis_faulty_proxy between;
-    std::optional<client_side> some;
+    std::optional<client_side> client;
     plain_claim_ptr claim = driver::exclusive("k", 60s);
     plain_claim_ptr other = driver::exclusive("l", 60s);
 };
@@ -98,10 +98,10 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_kill_is_retried)
             if (how == redis::layout::standard)
                 busy += busy;
             f.between.answer_at("KILL", busy);
-            BOOST_TEST((f.some->test_driver.abandon(f.claim).status == release_status::not_held));
+            BOOST_TEST((f.client->test_driver.abandon(f.claim).status == release_status::not_held));
             BOOST_TEST(f.between.cuts() == 1);
             BOOST_TEST(!f.claim->in_doubt());
-            BOOST_TEST(!f.some->events->warned_of("CLIENT KILL"));
+            BOOST_TEST(!f.client->events->warned_of("CLIENT KILL"));
         }
     }
 }
@@ -109,11 +109,11 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_kill_is_retried)
 BOOST_AUTO_TEST_CASE(without_the_right_to_kill_nothing_is_promised)
 {
     delayed_create f({.user = "app", .password = "pw"}, "pw");
-    const auto outcome = f.some->test_driver.abandon(f.claim);
+    const auto outcome = f.client->test_driver.abandon(f.claim);
     BOOST_TEST_REQUIRE((outcome.status == release_status::failed));
     BOOST_TEST(outcome.error->code == errc::outcome_unknown);
     BOOST_TEST(f.claim->in_doubt());
-    BOOST_TEST(f.some->events->warned_of("CLIENT KILL"));
+    BOOST_TEST(f.client->events->warned_of("CLIENT KILL"));
     // The request still arrives, so nothing could be promised.
     f.between.deliver();
     BOOST_TEST(f.server({"GET", "{colock}:k"}).starts_with(f.claim->token().hex()));
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(unanswered_create_of_several_promises_nothing_without_the_r
 {
     delayed_create f({.user = "app", .password = "pw"}, "pw", asked::both);
     for (const auto& each : {f.claim, f.other}) {
-        BOOST_TEST((f.some->test_driver.abandon(each).status == release_status::failed));
+        BOOST_TEST((f.client->test_driver.abandon(each).status == release_status::failed));
         BOOST_TEST(each->in_doubt());
     }
     f.between.deliver();
@@ -134,32 +134,32 @@ BOOST_AUTO_TEST_CASE(unanswered_create_of_several_promises_nothing_without_the_r
 BOOST_AUTO_TEST_CASE(a_paused_server_makes_operations_wait)
 {
     redis_server server;
-    client_side some({.url = server.url()});
+    client_side client({.url = server.url()});
     const auto claim = driver::exclusive("k");
-    some.test_driver.grant(claim);
+    client.test_driver.grant(claim);
     BOOST_TEST(server({"CLIENT", "PAUSE", "300", "WRITE"}) == "OK");
-    some.test_driver.release_held(claim);
+    client.test_driver.release_held(claim);
 }
 
 BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
 {
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
-    client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 30ms});
+    client_side client({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 30ms});
     const auto holder = driver::exclusive("k");
-    some.test_driver.grant(holder);
+    client.test_driver.grant(holder);
     const auto waiter = driver::exclusive("k");
-    auto waiting = some.test_driver.start_acquire(waiter);
-    run_until(some.io, [&] { return some.events->warned_of("poll"); });
+    auto waiting = client.test_driver.start_acquire(waiter);
+    run_until(client.io, [&] { return client.events->warned_of("poll"); });
     // Replies still belong to their own commands.
     for (int i = 0; i < 20; ++i) {
-        some.test_driver.check_held(holder);
-        some.test_driver.refuse(driver::exclusive("k"));
+        client.test_driver.check_held(holder);
+        client.test_driver.refuse(driver::exclusive("k"));
     }
     BOOST_TEST(!waiting.done());
-    some.test_driver.release_held(holder);
-    BOOST_TEST(waiting.get(some.io) > 0u);
-    BOOST_TEST(std::ranges::count_if(some.events->warnings,
+    client.test_driver.release_held(holder);
+    BOOST_TEST(waiting.get(client.io) > 0u);
+    BOOST_TEST(std::ranges::count_if(client.events->warnings,
                    [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
 }
 
@@ -167,27 +167,27 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
 {
     redis_server server;
     redis_server elsewhere;
-    client_side some({.url = server.url(), .operation_timeout = 2s});
+    client_side client({.url = server.url(), .operation_timeout = 2s});
     const auto exclusive = driver::exclusive("k");
     const auto reader = driver::shared("s");
-    some.test_driver.grant(exclusive);
-    some.test_driver.grant(reader);
+    client.test_driver.grant(exclusive);
+    client.test_driver.grant(reader);
     const auto port = std::to_string(elsewhere.port());
     BOOST_TEST(server({"REPLICAOF", "127.0.0.1", port}) == "OK");
     // Waits until the server has replaced its data with that of the other server, which has no locks.
     for (int i = 0; i < 100 && server({"EXISTS", "{colock}:k"}) == "1"; ++i)
-        some.run_for(100ms);
+        client.run_for(100ms);
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
 
     // The operations run concurrently, because each of them lasts until its deadline.
     std::vector<running<failure_ptr>> refused;
     const auto begin = [&]<class Outcome>(asio::awaitable<Outcome> operation) {
-        refused.push_back(start(some.io, [](auto under_way) -> asio::awaitable<failure_ptr> {
+        refused.push_back(start(client.io, [](auto under_way) -> asio::awaitable<failure_ptr> {
             const auto outcome = co_await std::move(under_way);
             co_return outcome.error;
         }(std::move(operation))));
     };
-    auto& backend = some.test_driver.backend();
+    auto& backend = client.test_driver.backend();
     for (const claim_ptr claim : {exclusive, reader}) {
         begin(backend.is_valid(claim));
         begin(backend.extend(claim, 10s));
@@ -196,47 +196,47 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
     begin(backend.create(sent_now(driver::exclusive("k"))));
     begin(backend.create(sent_now(driver::shared("s"))));
     for (auto& each : refused) {
-        const auto error = each.get(some.io);
+        const auto error = each.get(client.io);
         BOOST_TEST_REQUIRE(error);
         BOOST_TEST(error->code == errc::unavailable);
     }
 
     // After the server has become a master again, it is used again.
     BOOST_TEST(server({"REPLICAOF", "NO", "ONE"}) == "OK");
-    auto later = start(some.io, some.test_driver.backend().is_valid(exclusive));
-    BOOST_TEST(!later.get(some.io).valid);
+    auto later = start(client.io, client.test_driver.backend().is_valid(exclusive));
+    BOOST_TEST(!later.get(client.io).valid);
 }
 
 BOOST_AUTO_TEST_CASE(without_memory_locks_are_still_extended_and_released)
 {
     redis_server server;
-    client_side some({.url = server.url()});
+    client_side client({.url = server.url()});
     const auto exclusive = driver::exclusive("k", 10s);
     const auto reader = driver::shared("s", 0, 10s);
-    some.test_driver.grant(exclusive);
-    some.test_driver.grant(reader);
+    client.test_driver.grant(exclusive);
+    client.test_driver.grant(reader);
     BOOST_TEST(server({"CONFIG", "SET", "maxmemory", "1"}) == "OK");
     for (const auto& claim : {driver::exclusive("free"), driver::shared("free"), driver::exclusive("k"),
              driver::exclusive("s"), driver::shared("s")})
     {
-        const auto outcome = some.test_driver.create(claim);
+        const auto outcome = client.test_driver.create(claim);
         BOOST_TEST(code_of(outcome) == errc::misconfigured_backend);
         BOOST_TEST(outcome.error->detail.find("OOM") != std::string::npos);
     }
     BOOST_TEST(server({"EXISTS", "{colock}:free"}) == "0");
     // The stored value is still that of a single reader.
     BOOST_TEST(server({"GET", "{colock}:s"}).starts_with("s" + reader->token().hex()));
-    BOOST_TEST((some.test_driver.extend(exclusive, 60s).status == extend_status::extended));
-    BOOST_TEST((some.test_driver.extend(reader, 60s).status == extend_status::extended));
+    BOOST_TEST((client.test_driver.extend(exclusive, 60s).status == extend_status::extended));
+    BOOST_TEST((client.test_driver.extend(reader, 60s).status == extend_status::extended));
     BOOST_TEST(std::stoll(server({"PTTL", "{colock}:s"})) > 50'000);
-    some.test_driver.check_held(exclusive);
-    some.test_driver.check_held(reader);
+    client.test_driver.check_held(exclusive);
+    client.test_driver.check_held(reader);
     const auto next = driver::exclusive("k");
-    const auto handed = some.test_driver.hand_over(exclusive, next);
+    const auto handed = client.test_driver.hand_over(exclusive, next);
     BOOST_TEST((handed.released.status == release_status::released));
     BOOST_TEST((handed.created.status == create_status::failed));
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-    some.test_driver.release_held(reader);
+    client.test_driver.release_held(reader);
     BOOST_TEST(server({"EXISTS", "{colock}:s"}) == "0");
 }
 
@@ -247,12 +247,12 @@ BOOST_AUTO_TEST_CASE(missing_min_replicas_is_warned_of)
     replica({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
     for (const bool bounded : {true, false}) {
         master({"CONFIG", "SET", "min-replicas-to-write", bounded ? "1" : "0"});
-        client_side some({.url = master.url()});
+        client_side client({.url = master.url()});
         while (bounded && master({"INFO", "replication"}).find("min_slaves_good_slaves:1") == std::string::npos)
-            some.run_for(10ms);
-        some.test_driver.grant(driver::one_attempt(bounded ? "bounded" : "alone"));
-        BOOST_TEST(some.events->warned_of("replicas"));
-        BOOST_TEST(some.events->warned_of("min-replicas-to-write") == !bounded);
+            client.run_for(10ms);
+        client.test_driver.grant(driver::one_attempt(bounded ? "bounded" : "alone"));
+        BOOST_TEST(client.events->warned_of("replicas"));
+        BOOST_TEST(client.events->warned_of("min-replicas-to-write") == !bounded);
     }
 }
 
@@ -260,19 +260,19 @@ BOOST_AUTO_TEST_CASE(killed_and_silent_servers_are_distinguished)
 {
     for (const bool is_killed : {true, false}) {
         redis_server server;
-        client_side some({.url = server.url(), .operation_timeout = 2s, .health_interval = 100ms});
-        some.test_driver.grant(driver::exclusive("warm"));
+        client_side client({.url = server.url(), .operation_timeout = 2s, .health_interval = 100ms});
+        client.test_driver.grant(driver::exclusive("warm"));
         server.pause();
-        auto asked = start(some.io, some.test_driver.backend().create(sent_now(driver::exclusive("k"))));
-        some.run_for(50ms);
+        auto asked = start(client.io, client.test_driver.backend().create(sent_now(driver::exclusive("k"))));
+        client.run_for(50ms);
         if (is_killed)
             server.kill();
-        const auto outcome = asked.get(some.io);
+        const auto outcome = asked.get(client.io);
         const error_code expected = is_killed ? asio::error::connection_reset : asio::error::timed_out;
         BOOST_TEST(code_of(outcome) == errc::outcome_unknown);
         BOOST_TEST(outcome.error->cause == expected);
-        BOOST_TEST(some.events->loss == expected);
-        const auto later = some.test_driver.create(driver::exclusive("later"));
+        BOOST_TEST(client.events->loss == expected);
+        const auto later = client.test_driver.create(driver::exclusive("later"));
         BOOST_TEST(code_of(later) == errc::unavailable);
         BOOST_TEST(later.error->detail.find(is_killed ? "refused" : "the server does not answer") != std::string::npos,
             later.error->detail);
@@ -284,19 +284,19 @@ BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_that_has_all_slots_is_used_with_a_warni
     redis_server server({"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())});
     BOOST_TEST(server({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}) == "OK");
     for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
-        client_side some({.url = server.url(), .prefix = "{app}:", .layout = layout});
+        client_side client({.url = server.url(), .prefix = "{app}:", .layout = layout});
         const auto claim = driver::exclusive("k");
-        some.test_driver.grant(claim);
-        BOOST_TEST((some.test_driver.extend(claim, 10s).status == extend_status::extended));
-        some.test_driver.release_held(claim);
-        some.test_driver.check_not_held(claim);
-        BOOST_TEST(some.events->warned_of("Cluster"));
+        client.test_driver.grant(claim);
+        BOOST_TEST((client.test_driver.extend(claim, 10s).status == extend_status::extended));
+        client.test_driver.release_held(claim);
+        client.test_driver.check_not_held(claim);
+        BOOST_TEST(client.events->warned_of("Cluster"));
     }
-    client_side some({.url = server.url()});
+    client_side client({.url = server.url()});
     for (const auto& each : {driver::shared("k"), driver::shared("k")})
-        some.test_driver.grant(each);
-    some.test_driver.grant_all({driver::exclusive("a"), driver::exclusive("b")});
-    BOOST_TEST(some.test_driver.list().size() == 4u);
+        client.test_driver.grant(each);
+    client.test_driver.grant_all({driver::exclusive("a"), driver::exclusive("b")});
+    BOOST_TEST(client.test_driver.list().size() == 4u);
     for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
         for (const std::string prefix : {"spread:", "{}:", "}a{:"}) {
             client_side spread({.url = server.url(), .prefix = prefix, .layout = layout});
@@ -310,17 +310,17 @@ BOOST_AUTO_TEST_CASE(a_node_of_a_cluster_that_has_all_slots_is_used_with_a_warni
 BOOST_AUTO_TEST_CASE(an_evicting_server_is_warned_of)
 {
     redis_server server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
-    client_side some({.url = server.url()});
-    some.test_driver.grant(driver::exclusive("k"));
-    BOOST_TEST(some.events->warned_of("allkeys-lru"));
+    client_side client({.url = server.url()});
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(client.events->warned_of("allkeys-lru"));
 }
 
 BOOST_AUTO_TEST_CASE(a_unix_socket_will_do)
 {
     const temporary_folder folder;
     redis_server server({"--unixsocket", folder / "s"});
-    client_side some({.url = "redis+unix://" + (folder / "s").string()});
-    some.test_driver.grant(driver::exclusive("k"));
+    client_side client({.url = "redis+unix://" + (folder / "s").string()});
+    client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
 }
 

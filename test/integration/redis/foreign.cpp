@@ -342,8 +342,8 @@ BOOST_AUTO_TEST_CASE(foreign_fence_counter_is_refused_and_unchanged)
         {
             redis_server server;
             foreign_key theirs(server, value, "{colock}#fence");
-            client_side some({.url = server.url(), .operation_timeout = 500ms});
-            BOOST_TEST((some.test_driver.create(driver::exclusive("k")).status == create_status::failed));
+            client_side client({.url = server.url(), .operation_timeout = 500ms});
+            BOOST_TEST((client.test_driver.create(driver::exclusive("k")).status == create_status::failed));
             theirs.check_unchanged("an acquire");
             BOOST_TEST(server({"EXISTS", lock_name}) == "0");
         }

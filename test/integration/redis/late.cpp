@@ -82,7 +82,7 @@ void lose_break(late_link& f, bool after_look)
     BOOST_TEST(run_coro(f.io, f.env->break_lock("other")).size() == 1U);
     const auto cuts = f.between.cuts();
     if (after_look)
-        f.between.cut_at("EVALSHA", loss::time);
+        f.between.cut_at("EVALSHA", loss::delayed_reply);
     else
         f.between.hold();
     auto breaking = start(f.io, f.env->break_lock("k"));
@@ -149,15 +149,15 @@ BOOST_AUTO_TEST_CASE(late_break_removes_only_listed_readers)
 BOOST_AUTO_TEST_CASE(break_removes_more_readers_than_one_script_can)
 {
     redis_server server;
-    client_side some({.url = server.url()});
+    client_side client({.url = server.url()});
     std::vector<plain_claim_ptr> readers;
     for (int i = 0; i < 1500; ++i) {
         readers.push_back(driver::shared("k", 0, 60s));
-        some.test_driver.grant(readers.back());
+        client.test_driver.grant(readers.back());
     }
-    BOOST_TEST(some.test_driver.break_key("k").size() == readers.size());
+    BOOST_TEST(client.test_driver.break_key("k").size() == readers.size());
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "0");
-    BOOST_TEST(some.test_driver.break_key("k").empty());
+    BOOST_TEST(client.test_driver.break_key("k").empty());
 }
 
 BOOST_AUTO_TEST_CASE(lease_ends_before_late_shorter_extension_can_expire)
@@ -187,18 +187,18 @@ BOOST_AUTO_TEST_CASE(an_answer_on_the_same_connection_ends_the_doubt)
 {
     redis_server server;
     redis_faulty_proxy between(server.port());
-    client_side some({.url = between.url(), .operation_timeout = 300ms, .health_interval = 10s});
+    client_side client({.url = between.url(), .operation_timeout = 300ms, .health_interval = 10s});
     const auto claim = driver::exclusive("k", 60s);
-    some.test_driver.grant(claim);
-    between.cut_at("EVALSHA", loss::time);
+    client.test_driver.grant(claim);
+    between.cut_at("EVALSHA", loss::delayed_reply);
     // This extension fails because its reply comes after the operation timeout. The connection stays open.
-    BOOST_TEST((some.test_driver.extend(claim, 20s).status == extend_status::failed));
+    BOOST_TEST((client.test_driver.extend(claim, 20s).status == extend_status::failed));
     claim->may_arrive_late(20s);
     between.deliver_replies();
-    while (some.test_driver.extend(claim, 60s).status == extend_status::failed)
+    while (client.test_driver.extend(claim, 60s).status == extend_status::failed)
         continue;
     BOOST_TEST((claim->late_ttl() == std::chrono::milliseconds::max()));
-    BOOST_TEST(some.events->suspensions == 0);
+    BOOST_TEST(client.events->suspensions == 0);
 }
 
 BOOST_AUTO_TEST_CASE(claim_with_late_release_is_not_granted_again)
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(claim_with_late_release_is_not_granted_again)
     late_link f(false, {.ttl = 60s, .minimum_validity = 58'500ms});
     // After this the server knows the script by its digest.
     run_coro(f.io, run_coro(f.io, f.env->acquire("k", {.ttl = 60s})).release(on_failure::raise));
-    f.between.cut_at("SET", loss::time);
+    f.between.cut_at("SET", loss::delayed_reply);
     auto acquiring = start(f.io, f.env->acquire("k", {.ttl = 60s}));
     run_until(f.io, [&] { return f.between.cuts() == 1 && f.stored("k") > 0ms && f.stored("k") < 58s; });
     f.between.hold();
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(claim_with_unproven_release_is_not_granted_again)
     run_coro(f.io, run_coro(f.io, f.env->acquire("k")).release(on_failure::raise));
     // The acquire itself releases a lock for which it gets no fence.
     f.server({"SET", "{colock}#fence", "none"});
-    f.between.cut_at("INCRBY", loss::time);
+    f.between.cut_at("INCRBY", loss::delayed_reply);
     auto acquiring = start(f.io, f.env->acquire("k", {.ttl = 60s}));
     run_until(f.io, [&] { return f.between.cuts() == 1; });
     f.between.hold();

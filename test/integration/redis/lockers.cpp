@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_as_soon_as_commands_can_be_sent_again)
     run_coro(io, held.release());
     // The message of the release was missed, and the next subscription is not confirmed. So no message can wake the
     // waiter.
-    between.cut_at("SUBSCRIBE", loss::time);
+    between.cut_at("SUBSCRIBE", loss::delayed_reply);
     between.refuse(false);
     waiting.get(io) = {};
     BOOST_TEST(events->reconnections == 1);

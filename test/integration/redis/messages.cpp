@@ -65,17 +65,17 @@ struct move
     /// Runs a waiter on the first server and publishes the release on the second. `lead` makes new connections go to
     /// the second.
     template <class Lead>
-    void run(client_side& some, Lead lead)
+    void run(client_side& client, Lead lead)
     {
-        auto waiting = start(some.io, acquire(some.test_driver.shared_backend(), driver::exclusive("k")));
-        run_until(some.io, [&] { return listened_to(first, "k"); });
+        auto waiting = start(client.io, acquire(client.test_driver.shared_backend(), driver::exclusive("k")));
+        run_until(client.io, [&] { return listened_to(first, "k"); });
         lead();
         first({"CLIENT", "KILL", "TYPE", "normal"});
-        run_until(some.io, [&] { return listened_to(second, "k"); });
+        run_until(client.io, [&] { return listened_to(second, "k"); });
         BOOST_TEST(!waiting.done());
         BOOST_TEST(!listened_to(first, "k"));
         release_held(second, "k");
-        BOOST_TEST(waiting.get(some.io) > 0u);
+        BOOST_TEST(waiting.get(client.io) > 0u);
     }
 
     redis_server first;
@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(waiters_follow_the_master_that_a_sentinel_names)
                 settings.user = "app";
                 settings.password = "pw";
             }
-            client_side some(settings);
-            between.run(some, [&] { names.master = between.second.port(); });
+            client_side client(settings);
+            between.run(client, [&] { names.master = between.second.port(); });
         }
     }
 }
@@ -109,8 +109,8 @@ BOOST_AUTO_TEST_CASE(waiters_follow_a_name_that_leads_to_another_server)
 {
     move between;
     redis_faulty_proxy name(between.first.port());
-    client_side some({.url = name.url()});
-    between.run(some, [&] { name.lead_to(between.second.port()); });
+    client_side client({.url = name.url()});
+    between.run(client, [&] { name.lead_to(between.second.port()); });
 }
 
 BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
@@ -118,12 +118,12 @@ BOOST_AUTO_TEST_CASE(two_servers_behind_one_name_do_not_keep_it_connecting)
     redis_server keeps;
     redis_server tells;
     redis_faulty_proxy name(keeps.port());
-    client_side some({.url = name.url()});
-    some.test_driver.grant(driver::exclusive("k"));
+    client_side client({.url = name.url()});
+    client.test_driver.grant(driver::exclusive("k"));
     name.lead_to(tells.port());
-    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-    run_until(some.io, [&] { return listened_to(tells, "k"); });
-    BOOST_TEST(some.events->warned_of("another server"));
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+    run_until(client.io, [&] { return listened_to(tells, "k"); });
+    BOOST_TEST(client.events->warned_of("another server"));
     // The adapter has tried a few times to reach the other server, and not more.
     BOOST_TEST(calls_of(tells, "hello") > 1);
     BOOST_TEST(calls_of(tells, "hello") < 10);
@@ -139,13 +139,13 @@ BOOST_AUTO_TEST_CASE(server_without_run_id_is_taken_for_the_same)
             const auto may_ask = [&](bool may) { server({"ACL", "SETUSER", "app", may ? "+info" : "-info"}); };
             server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
             may_ask(said_at_first);
-            client_side some({.url = server.url(), .user = "app", .password = "pw"});
-            some.test_driver.grant(driver::exclusive("k"));
+            client_side client({.url = server.url(), .user = "app", .password = "pw"});
+            client.test_driver.grant(driver::exclusive("k"));
             may_ask(!said_at_first);
-            auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-            run_until(some.io, [&] { return listened_to(server, "k"); });
+            auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+            run_until(client.io, [&] { return listened_to(server, "k"); });
             BOOST_TEST(calls_of(server, "hello") == 2);
-            BOOST_TEST(!some.events->warned_of("another server"));
+            BOOST_TEST(!client.events->warned_of("another server"));
             BOOST_TEST(!waiting.done());
         }
     }
@@ -156,15 +156,15 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_subscription_is_retried)
     redis_server server;
     redis_faulty_proxy between(server.port());
     take(server, "k");
-    client_side some({.url = between.url(), .poll_interval = 1h});
+    client_side client({.url = between.url(), .poll_interval = 1h});
     between.answer_at("SUBSCRIBE", std::string(busy_reply) + std::string(busy_reply), 2);
-    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-    run_until(some.io, [&] { return listened_to(server, "k"); });
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+    run_until(client.io, [&] { return listened_to(server, "k"); });
     BOOST_TEST(between.cuts() == 2);
-    BOOST_TEST(!some.events->warned_of("poll"));
+    BOOST_TEST(!client.events->warned_of("poll"));
     release_held(server, "k");
-    BOOST_TEST(waiting.get(some.io) > 0u);
-    BOOST_TEST(some.test_driver.backend().reconnects() == 0u);
+    BOOST_TEST(waiting.get(client.io) > 0u);
+    BOOST_TEST(client.test_driver.backend().reconnects() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
@@ -173,19 +173,19 @@ BOOST_AUTO_TEST_CASE(a_refused_unsubscription_mixes_up_no_replies)
     redis_faulty_proxy between(server.port());
     take(server, "k");
     take(server, "other");
-    client_side some({.url = between.url()});
-    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-    auto longer = some.test_driver.start_acquire(driver::exclusive("other"));
-    run_until(some.io, [&] { return listened_to(server, "k") && listened_to(server, "other"); });
+    client_side client({.url = between.url()});
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+    auto longer = client.test_driver.start_acquire(driver::exclusive("other"));
+    run_until(client.io, [&] { return listened_to(server, "k") && listened_to(server, "other"); });
     between.answer_at("UNSUBSCRIBE", std::string(busy_reply) + std::string(busy_reply));
     release_held(server, "k");
-    BOOST_TEST(waiting.get(some.io) > 0u);
+    BOOST_TEST(waiting.get(client.io) > 0u);
     // The replies no longer match their requests, so the connection is closed.
-    run_until(some.io, [&] { return between.cuts() == 1 && !listened_to(server, "k"); });
-    run_until(some.io, [&] { return listened_to(server, "other"); });
+    run_until(client.io, [&] { return between.cuts() == 1 && !listened_to(server, "k"); });
+    run_until(client.io, [&] { return listened_to(server, "other"); });
     BOOST_TEST(!longer.done());
     release_held(server, "other");
-    BOOST_TEST(longer.get(some.io) > 0u);
+    BOOST_TEST(longer.get(client.io) > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(the_right_to_listen_is_asked_for_at_each_connection)
@@ -193,14 +193,14 @@ BOOST_AUTO_TEST_CASE(the_right_to_listen_is_asked_for_at_each_connection)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
     take(server, "k");
-    client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
-    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-    run_until(some.io, [&] { return some.events->warned_of("poll"); });
+    client_side client({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+    run_until(client.io, [&] { return client.events->warned_of("poll"); });
     server({"ACL", "SETUSER", "app", "&*"});
     server({"CLIENT", "KILL", "TYPE", "normal"});
-    run_until(some.io, [&] { return listened_to(server, "k"); });
+    run_until(client.io, [&] { return listened_to(server, "k"); });
     release_held(server, "k");
-    BOOST_TEST(waiting.get(some.io) > 0u);
+    BOOST_TEST(waiting.get(client.io) > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(without_the_right_to_listen_every_wait_ends_by_its_age)
@@ -208,15 +208,15 @@ BOOST_AUTO_TEST_CASE(without_the_right_to_listen_every_wait_ends_by_its_age)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "resetchannels", "+@all"});
     take(server, "k");
-    client_side some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
-    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-    run_until(some.io, [&] { return some.events->warned_of("poll"); });
+    client_side client({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 20ms});
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+    run_until(client.io, [&] { return client.events->warned_of("poll"); });
     // The waiter checks more often than messages would make it.
     const auto looks = calls_of(server, "evalsha");
-    run_until(some.io, [&] { return calls_of(server, "evalsha") > looks + 5; });
+    run_until(client.io, [&] { return calls_of(server, "evalsha") > looks + 5; });
     BOOST_TEST(!waiting.done());
     release_held(server, "k");
-    BOOST_TEST(waiting.get(some.io) > 0u);
+    BOOST_TEST(waiting.get(client.io) > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(changed_password_is_reported_while_commands_continue)
@@ -224,23 +224,23 @@ BOOST_AUTO_TEST_CASE(changed_password_is_reported_while_commands_continue)
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
     take(server, "k");
-    client_side some({.url = server.url(), .user = "app", .password = "pw"});
-    auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-    run_until(some.io, [&] { return listened_to(server, "k"); });
+    client_side client({.url = server.url(), .user = "app", .password = "pw"});
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+    run_until(client.io, [&] { return listened_to(server, "k"); });
     server({"ACL", "SETUSER", "app", "resetpass", ">other"});
     server({"CLIENT", "KILL", "TYPE", "pubsub"});
-    run_until(some.io, [&] { return some.events->warned_of("messages of releases is refused"); });
-    BOOST_TEST(some.events->warned_of("correct the user or the password"));
+    run_until(client.io, [&] { return client.events->warned_of("messages of releases is refused"); });
+    BOOST_TEST(client.events->warned_of("correct the user or the password"));
     // More attempts are not reported again.
     const auto hellos = calls_of(server, "hello");
-    run_until(some.io, [&] { return calls_of(server, "hello") > hellos + 1; });
-    BOOST_TEST(std::ranges::count_if(some.events->warnings,
+    run_until(client.io, [&] { return calls_of(server, "hello") > hellos + 1; });
+    BOOST_TEST(std::ranges::count_if(client.events->warnings,
                    [](const auto& each) { return each.find("is refused") != std::string::npos; }) == 1);
-    BOOST_TEST(some.events->suspensions == 0);
+    BOOST_TEST(client.events->suspensions == 0);
     server({"ACL", "SETUSER", "app", "resetpass", ">pw"});
-    run_until(some.io, [&] { return listened_to(server, "k"); });
+    run_until(client.io, [&] { return listened_to(server, "k"); });
     release_held(server, "k");
-    BOOST_TEST(waiting.get(some.io) > 0u);
+    BOOST_TEST(waiting.get(client.io) > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
@@ -252,24 +252,24 @@ BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
         {
             redis_server server;
             redis_faulty_proxy between(server.port());
-            client_side some({.url = between.url(), .operation_timeout = 20s});
+            client_side client({.url = between.url(), .operation_timeout = 20s});
             // The two errors answer HELLO and INFO.
             between.answer_at("HELLO", why + why, 2);
-            some.test_driver.grant(driver::exclusive("k"));
+            client.test_driver.grant(driver::exclusive("k"));
             BOOST_TEST(between.cuts() == 2);
-            BOOST_TEST(some.events->readies == 1);
-            BOOST_TEST(some.events->suspensions == 0);
+            BOOST_TEST(client.events->readies == 1);
+            BOOST_TEST(client.events->suspensions == 0);
 
             // The next greeting is that of the connection for messages.
             between.answer_at("HELLO", why + why, 2);
-            auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-            run_until(some.io, [&] { return listened_to(server, "k"); });
+            auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+            run_until(client.io, [&] { return listened_to(server, "k"); });
             BOOST_TEST(between.cuts() == 4);
-            BOOST_TEST(some.events->suspensions == 0);
+            BOOST_TEST(client.events->suspensions == 0);
             BOOST_TEST(!waiting.done());
             release_held(server, "k");
-            BOOST_TEST(waiting.get(some.io) > 0u);
-            BOOST_TEST(!some.events->warned_of("is refused"));
+            BOOST_TEST(waiting.get(client.io) > 0u);
+            BOOST_TEST(!client.events->warned_of("is refused"));
         }
     }
 }
@@ -279,7 +279,7 @@ namespace {
 /// Waiters on many keys. Counts how many of them are woken by a single handler at most.
 struct many_waiters
 {
-    many_waiters() : some({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 1h})
+    many_waiters() : client({.url = server.url(), .user = "app", .password = "pw", .poll_interval = 1h})
     {
         server({"ACL", "SETUSER", "app", "on", ">pw", "~{colock}*", "&*", "+@all"});
         for (std::size_t i = 0; i < size; ++i) {
@@ -293,13 +293,13 @@ struct many_waiters
     {
         std::vector<running<create_outcome>> all;
         for (const auto& each : claims)
-            all.push_back(start(some.io, some.test_driver.backend().create(sent_now(each))));
+            all.push_back(start(client.io, client.test_driver.backend().create(sent_now(each))));
         for (auto& each : all)
-            BOOST_TEST((each.get(some.io).status == create_status::busy));
+            BOOST_TEST((each.get(client.io).status == create_status::busy));
         ended = 0;
         max_ended_per_handler = 0;
         for (const auto& each : claims)
-            some.test_driver.backend().start_wait(
+            client.test_driver.backend().start_wait(
                 each, lease_clock::time_point::max(), completion<woken>([this](woken) { ++ended; }));
     }
     void run_until_ended(std::size_t expected)
@@ -308,14 +308,14 @@ struct many_waiters
         while (ended < expected) {
             BOOST_TEST_REQUIRE((lease_clock::now() < limit));
             const auto before = ended;
-            some.io.run_one_for(100ms);
+            client.io.run_one_for(100ms);
             max_ended_per_handler = std::max(max_ended_per_handler, ended - before);
         }
     }
 
     static constexpr std::size_t size = 2'000;
     redis_server server;
-    client_side some;
+    client_side client;
     std::vector<plain_claim_ptr> claims;
     std::size_t ended = 0;
     std::size_t max_ended_per_handler = 0;
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(many_waiters_begin_to_poll_in_parts)
     f.server({"CLIENT", "KILL", "TYPE", "pubsub"});
     f.run_until_ended(f.size);
     BOOST_TEST(f.max_ended_per_handler <= max_per_handler);
-    BOOST_TEST(f.some.events->warned_of("poll"));
+    BOOST_TEST(f.client.events->warned_of("poll"));
 }
 
 BOOST_AUTO_TEST_CASE(many_channels_are_left_in_parts)
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(many_channels_are_left_in_parts)
     f.run_until_ended(f.size);
     const auto last = f.claims.front();
     f.claims.clear();
-    run_until(f.some.io, [&] { return f.server({"PUBSUB", "CHANNELS", "*"}) == "{colock}:0\n"; });
+    run_until(f.client.io, [&] { return f.server({"PUBSUB", "CHANNELS", "*"}) == "{colock}:0\n"; });
     BOOST_TEST(calls_of(f.server, "unsubscribe") >= 7);
 }
 

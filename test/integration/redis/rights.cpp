@@ -22,14 +22,14 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied_at_once)
     redis_server server({"--requirepass", "right"});
     const auto begin = std::chrono::steady_clock::now();
     for (const auto* password : {"", "wrong-and-secret"}) {
-        client_side some({.url = server.url(), .password = password, .operation_timeout = 20s});
-        const auto outcome = some.test_driver.create(driver::exclusive("k"));
+        client_side client({.url = server.url(), .password = password, .operation_timeout = 20s});
+        const auto outcome = client.test_driver.create(driver::exclusive("k"));
         BOOST_TEST(code_of(outcome) == errc::access_denied);
         BOOST_TEST(outcome.error->detail.find("secret") == std::string::npos);
     }
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 10s));
-    client_side some({.url = "redis://:right@127.0.0.1:" + std::to_string(server.port()) + "/3"});
-    some.test_driver.grant(driver::exclusive("k"));
+    client_side client({.url = "redis://:right@127.0.0.1:" + std::to_string(server.port()) + "/3"});
+    client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(server({"AUTH", "right"}) == "OK");
     BOOST_TEST(server({"SELECT", "3"}) == "OK");
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
@@ -43,50 +43,50 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
         "+mget", "+del", "+incrby", "+persist", "+pexpire", "+pexpireat", "+pttl", "+type", "+time", "+publish",
         "+subscribe", "+unsubscribe", "+scan", "+zadd", "+zcard", "+zrange", "+zrangebyscore", "+zrem", "+zscan",
         "+zscore"});
-    client_side some({.url = server.url(), .user = "app", .password = "pw"});
+    client_side client({.url = server.url(), .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("k");
     const auto waiter = driver::exclusive("k");
-    some.test_driver.grant(holder);
-    auto waiting = some.test_driver.start_acquire(waiter);
-    run_until(some.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
-    some.test_driver.check_held(holder);
-    BOOST_TEST((some.test_driver.extend(holder, 10s).status == extend_status::extended));
-    some.test_driver.release_held(holder);
-    waiting.get(some.io);
+    client.test_driver.grant(holder);
+    auto waiting = client.test_driver.start_acquire(waiter);
+    run_until(client.io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
+    client.test_driver.check_held(holder);
+    BOOST_TEST((client.test_driver.extend(holder, 10s).status == extend_status::extended));
+    client.test_driver.release_held(holder);
+    waiting.get(client.io);
     const auto next = driver::exclusive("k");
-    BOOST_TEST((some.test_driver.hand_over(waiter, next).created.status == create_status::granted));
-    some.test_driver.release_held(next);
+    BOOST_TEST((client.test_driver.hand_over(waiter, next).created.status == create_status::granted));
+    client.test_driver.release_held(next);
     // Requests in one batch, which use the batched scripts.
     std::vector<plain_claim_ptr> held;
     std::vector<plain_claim_ptr> after;
     std::vector<running<hand_over_outcome>> handed_over;
     std::vector<running<release_outcome>> released;
     for (const auto* key : {"a", "b", "c", "d"}) {
-        some.test_driver.grant(held.emplace_back(driver::exclusive(key)));
+        client.test_driver.grant(held.emplace_back(driver::exclusive(key)));
         after.push_back(driver::exclusive(key));
     }
     for (std::size_t i = 0; i < held.size(); ++i)
         handed_over.push_back(
-            start(some.io, some.test_driver.backend().hand_over(sent_now(held[i]), sent_now(after[i]))));
+            start(client.io, client.test_driver.backend().hand_over(sent_now(held[i]), sent_now(after[i]))));
     for (auto& each : handed_over)
-        BOOST_TEST((each.get(some.io).created.status == create_status::granted));
+        BOOST_TEST((each.get(client.io).created.status == create_status::granted));
     for (const auto& each : after)
-        released.push_back(start(some.io, some.test_driver.backend().release(sent_now(each))));
+        released.push_back(start(client.io, client.test_driver.backend().release(sent_now(each))));
     for (auto& each : released)
-        BOOST_TEST((each.get(some.io).status == release_status::released));
+        BOOST_TEST((each.get(client.io).status == release_status::released));
 
     const auto reader = driver::shared("s", 2);
-    some.test_driver.grant(reader);
-    BOOST_TEST((some.test_driver.extend(reader, 10s).status == extend_status::extended));
-    some.test_driver.check_held(reader);
+    client.test_driver.grant(reader);
+    BOOST_TEST((client.test_driver.extend(reader, 10s).status == extend_status::extended));
+    client.test_driver.check_held(reader);
     const auto writer = driver::exclusive("s");
-    some.test_driver.refuse(writer);
-    some.test_driver.abandon(writer);
-    BOOST_TEST(some.test_driver.list().size() == 1u);
-    BOOST_TEST(some.test_driver.purge().empty());
-    some.test_driver.release_held(reader);
-    some.test_driver.grant(driver::exclusive("k"));
-    BOOST_TEST(some.test_driver.break_key("k").size() == 1u);
+    client.test_driver.refuse(writer);
+    client.test_driver.abandon(writer);
+    BOOST_TEST(client.test_driver.list().size() == 1u);
+    BOOST_TEST(client.test_driver.purge().empty());
+    client.test_driver.release_held(reader);
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(client.test_driver.break_key("k").size() == 1u);
     const auto member = [](std::string key, lock_mode mode) {
         return plain_claim_ptr(new plain_claim({.key = std::move(key),
             .mode = mode,
@@ -94,17 +94,17 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     };
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         const auto first = member("g1", mode), second = member("g2", mode), third = member("g2", mode);
-        some.test_driver.grant(first);
-        some.test_driver.grant(second);
+        client.test_driver.grant(first);
+        client.test_driver.grant(second);
         if (mode == lock_mode::shared)
-            some.test_driver.grant(third);
-        BOOST_TEST((some.test_driver.extend(first, 10s).status == extend_status::extended));
-        some.test_driver.release_held(first);
-        BOOST_TEST(some.test_driver.extend_group("g", 1h).size() == (mode == lock_mode::shared ? 2u : 1u));
-        BOOST_TEST(some.test_driver.release_group("g").size() == (mode == lock_mode::shared ? 2u : 1u));
+            client.test_driver.grant(third);
+        BOOST_TEST((client.test_driver.extend(first, 10s).status == extend_status::extended));
+        client.test_driver.release_held(first);
+        BOOST_TEST(client.test_driver.extend_group("g", 1h).size() == (mode == lock_mode::shared ? 2u : 1u));
+        BOOST_TEST(client.test_driver.release_group("g").size() == (mode == lock_mode::shared ? 2u : 1u));
     }
-    BOOST_TEST(!some.events->warned_of("not allowed"));
-    BOOST_TEST(!some.events->warned_of("poll"));
+    BOOST_TEST(!client.events->warned_of("not allowed"));
+    BOOST_TEST(!client.events->warned_of("poll"));
     BOOST_TEST(server({"ACL", "LOG"}).empty());
 }
 
@@ -114,22 +114,22 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_of_the_plain_layout_suffices)
     server({"ACL", "SETUSER", "app", "on", ">pw", "resetkeys", "~cart:*", "~{colock}#probe", "resetchannels", "&cart:*",
         "-@all", "+ping", "+info", "+select", "+client|kill", "+eval", "+evalsha", "+set", "+get", "+mget", "+del",
         "+persist", "+pexpire", "+pttl", "+type", "+time", "+publish", "+subscribe", "+unsubscribe", "+scan"});
-    client_side some({.url = server.url(), .layout = redis::layout::plain, .user = "app", .password = "pw"});
+    client_side client({.url = server.url(), .layout = redis::layout::plain, .user = "app", .password = "pw"});
     const auto holder = driver::exclusive("cart:7");
     const auto waiter = driver::exclusive("cart:7");
-    some.test_driver.grant(holder);
-    auto waiting = some.test_driver.start_acquire(waiter);
-    run_until(some.io, [&] { return server({"PUBSUB", "NUMSUB", "cart:7"}) == "cart:7\n1\n"; });
-    some.test_driver.check_held(holder);
-    BOOST_TEST((some.test_driver.extend(holder, 10s).status == extend_status::extended));
-    BOOST_TEST(some.test_driver.inspect("cart:7").size() == 1u);
-    some.test_driver.release_held(holder);
-    waiting.get(some.io);
+    client.test_driver.grant(holder);
+    auto waiting = client.test_driver.start_acquire(waiter);
+    run_until(client.io, [&] { return server({"PUBSUB", "NUMSUB", "cart:7"}) == "cart:7\n1\n"; });
+    client.test_driver.check_held(holder);
+    BOOST_TEST((client.test_driver.extend(holder, 10s).status == extend_status::extended));
+    BOOST_TEST(client.test_driver.inspect("cart:7").size() == 1u);
+    client.test_driver.release_held(holder);
+    waiting.get(client.io);
     const auto next = driver::exclusive("cart:7", 0s);
-    BOOST_TEST((some.test_driver.adopt(some.test_driver.backend().export_ticket(*waiter), next).status ==
+    BOOST_TEST((client.test_driver.adopt(client.test_driver.backend().export_ticket(*waiter), next).status ==
                 create_status::granted));
-    BOOST_TEST(some.test_driver.break_key("cart:7").size() == 1u);
-    BOOST_TEST(!some.events->warned_of("not allowed"));
+    BOOST_TEST(client.test_driver.break_key("cart:7").size() == 1u);
+    BOOST_TEST(!client.events->warned_of("not allowed"));
     BOOST_TEST(server({"ACL", "LOG"}).empty());
 }
 
@@ -137,8 +137,8 @@ BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
 {
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-@scripting"});
-    client_side some({.url = server.url(), .user = "app", .password = "pw"});
-    BOOST_TEST(code_of(some.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
+    client_side client({.url = server.url(), .user = "app", .password = "pw"});
+    BOOST_TEST(code_of(client.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
 }
 
 namespace {
@@ -175,8 +175,8 @@ BOOST_AUTO_TEST_CASE(no_lock_is_granted_without_rights_for_renewal_or_release)
                 continue;
             BOOST_TEST_CONTEXT("without " << command)
             {
-                client_side some(user_without(server, command, layout));
-                const auto outcome = some.test_driver.create(driver::exclusive("k"));
+                client_side client(user_without(server, command, layout));
+                const auto outcome = client.test_driver.create(driver::exclusive("k"));
                 BOOST_TEST(code_of(outcome) == errc::access_denied);
                 BOOST_TEST(outcome.error->detail.find(upper(command)) != std::string::npos, outcome.error->detail);
                 BOOST_TEST(outcome.error->detail.find("rights") != std::string::npos, outcome.error->detail);
@@ -189,10 +189,10 @@ BOOST_AUTO_TEST_CASE(no_lock_is_granted_without_rights_for_renewal_or_release)
 BOOST_AUTO_TEST_CASE(a_right_that_was_granted_meanwhile_is_noticed)
 {
     redis_server server;
-    client_side some(user_without(server, "del", redis::layout::standard));
-    BOOST_TEST(code_of(some.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
+    client_side client(user_without(server, "del", redis::layout::standard));
+    BOOST_TEST(code_of(client.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
     server({"ACL", "SETUSER", "app", "+del"});
-    some.test_driver.grant(driver::exclusive("k"));
+    client.test_driver.grant(driver::exclusive("k"));
 }
 
 BOOST_AUTO_TEST_CASE(a_command_that_was_renamed_is_denied_by_its_name)
@@ -200,8 +200,8 @@ BOOST_AUTO_TEST_CASE(a_command_that_was_renamed_is_denied_by_its_name)
     for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
         for (const std::string command : {"DEL", "EVALSHA", "PEXPIRE"}) {
             redis_server server({"--rename-command", command, ""});
-            client_side some({.url = server.url(), .layout = layout});
-            const auto outcome = some.test_driver.create(driver::exclusive("k"));
+            client_side client({.url = server.url(), .layout = layout});
+            const auto outcome = client.test_driver.create(driver::exclusive("k"));
             BOOST_TEST(code_of(outcome) == errc::access_denied);
             BOOST_TEST(outcome.error->detail.find(command) != std::string::npos, outcome.error->detail);
         }
@@ -216,25 +216,25 @@ BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_there_is_a_warning_and_not
     {
         BOOST_TEST_CONTEXT("without " << command)
         {
-            client_side some(user_without(server, command, redis::layout::standard));
+            client_side client(user_without(server, command, redis::layout::standard));
             const auto writer = driver::exclusive("k");
-            some.test_driver.grant(writer);
-            BOOST_TEST((some.test_driver.extend(writer, 10s).status == extend_status::extended));
-            some.test_driver.release_held(writer);
-            BOOST_TEST(some.events->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
+            client.test_driver.grant(writer);
+            BOOST_TEST((client.test_driver.extend(writer, 10s).status == extend_status::extended));
+            client.test_driver.release_held(writer);
+            BOOST_TEST(client.events->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
             const auto reader = driver::shared("k");
-            some.test_driver.grant(reader);
-            BOOST_TEST((some.test_driver.extend(reader, 10s).status == extend_status::extended));
-            some.test_driver.release_held(reader);
+            client.test_driver.grant(reader);
+            BOOST_TEST((client.test_driver.extend(reader, 10s).status == extend_status::extended));
+            client.test_driver.release_held(reader);
             const std::vector<plain_claim_ptr> both{driver::exclusive("a"), driver::exclusive("b")};
-            some.test_driver.grant_all(both);
+            client.test_driver.grant_all(both);
             for (const auto& each : both)
-                some.test_driver.release_held(each);
+                client.test_driver.release_held(each);
             for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
                 const auto claim = member_of_a_group("g", mode);
-                const auto outcome = some.test_driver.create(claim);
+                const auto outcome = client.test_driver.create(claim);
                 if (outcome.status == create_status::granted)
-                    some.test_driver.release(claim);
+                    client.test_driver.release(claim);
                 else
                     BOOST_TEST(code_of(outcome) == errc::access_denied);
                 if (mode == lock_mode::exclusive)
@@ -248,34 +248,34 @@ BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_there_is_a_warning_and_not
 BOOST_AUTO_TEST_CASE(without_the_right_to_publish_there_is_a_warning)
 {
     redis_server server;
-    client_side some(user_without(server, "publish", redis::layout::standard));
+    client_side client(user_without(server, "publish", redis::layout::standard));
     const auto claim = driver::exclusive("k");
-    some.test_driver.grant(claim);
-    some.test_driver.release_held(claim);
-    BOOST_TEST(some.events->warned_of("PUBLISH"));
+    client.test_driver.grant(claim);
+    client.test_driver.release_held(claim);
+    BOOST_TEST(client.events->warned_of("PUBLISH"));
 }
 
 BOOST_AUTO_TEST_CASE(without_messages_waiters_poll_and_no_connection_is_repeated)
 {
     for (const std::string command : {"SUBSCRIBE", "PING"}) {
         redis_server server({"--rename-command", command, ""});
-        client_side some({.url = server.url(), .poll_interval = 20ms});
+        client_side client({.url = server.url(), .poll_interval = 20ms});
         client_side other({.url = server.url()});
         const auto holder = driver::exclusive("k");
         other.test_driver.grant(holder);
-        auto waiting = some.test_driver.start_acquire(driver::exclusive("k"));
-        run_until(some.io, [&] { return some.events->warned_of("poll"); });
+        auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+        run_until(client.io, [&] { return client.events->warned_of("poll"); });
         const auto connections = [&] {
             const auto reply = server({"INFO", "stats"});
             return std::stoi(reply.substr(reply.find(':') + 1));
         };
         const auto before = connections();
-        some.run_for(3s);
+        client.run_for(3s);
         BOOST_TEST(connections() == before);
         BOOST_TEST(!waiting.done());
         other.test_driver.release_held(holder);
-        waiting.get(some.io);
-        BOOST_TEST(std::ranges::count_if(some.events->warnings,
+        waiting.get(client.io);
+        BOOST_TEST(std::ranges::count_if(client.events->warnings,
                        [](const auto& each) { return each.find("poll") != std::string::npos; }) == 1);
     }
 }
@@ -284,13 +284,13 @@ BOOST_AUTO_TEST_CASE(release_succeeds_without_the_right_to_publish)
 {
     redis_server server;
     server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "resetchannels", "+@all"});
-    client_side some({.url = server.url(), .user = "app", .password = "pw"});
+    client_side client({.url = server.url(), .user = "app", .password = "pw"});
     const auto exclusive = driver::exclusive("k");
-    some.test_driver.grant(exclusive);
-    some.test_driver.release_held(exclusive);
+    client.test_driver.grant(exclusive);
+    client.test_driver.release_held(exclusive);
     const auto reader = driver::shared("k");
-    some.test_driver.grant(reader);
-    some.test_driver.release_held(reader);
+    client.test_driver.grant(reader);
+    client.test_driver.release_held(reader);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

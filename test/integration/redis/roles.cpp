@@ -50,13 +50,13 @@ BOOST_AUTO_TEST_CASE(replica_is_not_trusted_by_any_operation)
             BOOST_TEST_CONTEXT(what << ", shared: " << (mode == lock_mode::shared))
             {
                 redis_server server;
-                client_side some({.url = server.url(), .operation_timeout = 2s});
+                client_side client({.url = server.url(), .operation_timeout = 2s});
                 const plain_claim_ptr claim = new plain_claim({.key = "k", .mode = mode, .ttl = driver::long_ttl});
-                some.test_driver.grant(claim);
+                client.test_driver.grant(claim);
                 // Simulates a replica that has replaced its data with that of another master.
                 server({"DEL", "{colock}:k"});
                 demote(server);
-                const auto refused = ask(some.test_driver, claim);
+                const auto refused = ask(client.test_driver, claim);
                 BOOST_TEST_REQUIRE(refused);
                 BOOST_TEST(refused->code == errc::unavailable, refused->detail);
             }
@@ -82,7 +82,7 @@ struct demotion
     }
 
     redis_server server;
-    client_side some{{.url = server.url(), .operation_timeout = 2s}};
+    client_side client{{.url = server.url(), .operation_timeout = 2s}};
 };
 
 } // namespace
@@ -91,20 +91,20 @@ BOOST_FIXTURE_TEST_CASE(busy_answer_of_a_replica_is_not_trusted, demotion)
 {
     const auto writer = driver::exclusive("k");
     const auto reader = driver::shared("k");
-    some.test_driver.grant(writer);
-    some.test_driver.refuse(reader);
+    client.test_driver.grant(writer);
+    client.test_driver.refuse(reader);
     demote_without({});
-    check_refused(some.test_driver.create(reader).error);
+    check_refused(client.test_driver.create(reader).error);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_an_intent, demotion)
 {
     const auto reader = driver::shared("k");
     const auto writer = driver::exclusive("k");
-    some.test_driver.grant(reader);
-    some.test_driver.refuse(writer);
+    client.test_driver.grant(reader);
+    client.test_driver.refuse(writer);
     demote_without({"{colock}:k", "{colock}#w:k"});
-    check_refused(some.test_driver.abandon(writer).error);
+    check_refused(client.test_driver.abandon(writer).error);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
@@ -112,16 +112,16 @@ BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
     std::vector<plain_claim_ptr> claims;
     for (int i = 0; i < 20; ++i) {
         claims.push_back(driver::exclusive(std::to_string(i)));
-        some.test_driver.grant(claims.back());
+        client.test_driver.grant(claims.back());
     }
     for (const auto& each : claims)
         server({"DEL", "{colock}:" + each->key()});
     demote_without({});
     std::vector<release_outcome> outcomes;
     for (const auto& each : claims)
-        some.test_driver.backend().start_release(sent_now(each),
+        client.test_driver.backend().start_release(sent_now(each),
             completion<release_outcome>([&](release_outcome outcome) { outcomes.push_back(std::move(outcome)); }));
-    run_until(some.io, [&] { return outcomes.size() == claims.size(); });
+    run_until(client.io, [&] { return outcomes.size() == claims.size(); });
     for (const auto& each : outcomes)
         check_refused(each.error);
 }
@@ -139,9 +139,9 @@ BOOST_AUTO_TEST_CASE(list_of_a_replica_is_not_trusted)
         demotion f;
         // Two concurrent readers are stored as a set, which a purge examines.
         for (int i = 0; i < 2; ++i)
-            f.some.test_driver.grant(driver::shared("k"));
+            f.client.test_driver.grant(driver::shared("k"));
         f.demote_without({});
-        demotion::check_refused(run_coro(f.some.io, ask(f.some.test_driver.backend())).error);
+        demotion::check_refused(run_coro(f.client.io, ask(f.client.test_driver.backend())).error);
     }
 }
 
@@ -155,9 +155,9 @@ BOOST_AUTO_TEST_CASE(empty_list_of_a_replica_is_not_trusted)
     };
     for (const auto& ask : queries) {
         demotion f;
-        f.some.test_driver.grant(driver::shared("other"));
+        f.client.test_driver.grant(driver::shared("other"));
         f.demote_without({"{colock}:other"});
-        demotion::check_refused(run_coro(f.some.io, ask(f.some.test_driver.backend())).error);
+        demotion::check_refused(run_coro(f.client.io, ask(f.client.test_driver.backend())).error);
     }
 }
 
@@ -166,19 +166,19 @@ BOOST_AUTO_TEST_CASE(demoted_master_is_left_for_the_master_of_the_sentinel)
     redis_server first;
     redis_server second;
     sentinel names(first.port());
-    client_side some({.url = names.url(), .operation_timeout = 20s});
-    some.test_driver.grant(driver::exclusive("before"));
+    client_side client({.url = names.url(), .operation_timeout = 20s});
+    client.test_driver.grant(driver::exclusive("before"));
     BOOST_TEST(first({"EXISTS", "{colock}:before"}) == "1");
     demote(first);
     names.master = second.port();
     // Only the refusal of a request tells the adapter that its server was demoted. The adapter then closes the
     // connection and asks the Sentinel again.
-    const auto refused = some.test_driver.create(driver::exclusive("between"));
+    const auto refused = client.test_driver.create(driver::exclusive("between"));
     BOOST_TEST(code_of(refused) == errc::unavailable);
-    some.test_driver.grant(driver::exclusive("after"));
+    client.test_driver.grant(driver::exclusive("after"));
     BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
-    BOOST_TEST(some.events->suspensions == 1);
-    BOOST_TEST(some.events->reconnections == 1);
+    BOOST_TEST(client.events->suspensions == 1);
+    BOOST_TEST(client.events->reconnections == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

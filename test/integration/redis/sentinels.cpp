@@ -16,10 +16,10 @@ BOOST_AUTO_TEST_SUITE(redis_sentinel)
 BOOST_AUTO_TEST_CASE(sentinel_failure_is_reported)
 {
     redis_server locked({"--requirepass", "right"});
-    client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(locked.port()) + "/main",
+    client_side client({.url = "redis+sentinel://127.0.0.1:" + std::to_string(locked.port()) + "/main",
         .sentinel_password = "wrong-and-secret",
         .operation_timeout = 3s});
-    const auto denied = some.test_driver.create(driver::exclusive("k"));
+    const auto denied = client.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(denied) == errc::unavailable);
     BOOST_TEST(denied.error->detail.find("WRONGPASS") != std::string::npos, denied.error->detail);
     BOOST_TEST(denied.error->detail.find("secret") == std::string::npos);
@@ -47,10 +47,10 @@ BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
     }
     const child_process sentinel(
         {from_environment("COLOCK_REDIS_SERVER", "redis-server"), config, "--sentinel"}, folder / "log");
-    client_side some({.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) +
-                             ",127.0.0.1:" + std::to_string(port) + "/main",
+    client_side client({.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) +
+                               ",127.0.0.1:" + std::to_string(port) + "/main",
         .operation_timeout = 20s});
-    some.test_driver.grant(driver::exclusive("k"));
+    client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(first({"EXISTS", "{colock}:k"}) == "1");
     // The Sentinel can promote only a replica that it knows.
     const auto known = [&] {
@@ -58,14 +58,14 @@ BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
                std::string::npos;
     };
     for (int i = 0; i < 200 && !known(); ++i)
-        some.run_for(100ms);
+        client.run_for(100ms);
     first.kill();
-    run_until(some.io, [&] { return some.events->suspensions == 1; });
-    auto created = start(some.io, some.test_driver.backend().create(sent_now(driver::exclusive("after"))));
-    const auto outcome = created.get(some.io);
+    run_until(client.io, [&] { return client.events->suspensions == 1; });
+    auto created = start(client.io, client.test_driver.backend().create(sent_now(driver::exclusive("after"))));
+    const auto outcome = created.get(client.io);
     BOOST_TEST((outcome.status == create_status::granted), (outcome.error ? outcome.error->detail : "busy"));
     BOOST_TEST(second({"EXISTS", "{colock}:after"}) == "1");
-    BOOST_TEST(some.events->warned_of("replicas"));
+    BOOST_TEST(client.events->warned_of("replicas"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -122,11 +122,11 @@ BOOST_AUTO_TEST_CASE(a_server_without_memory_refuses_several_and_nothing_is_take
 BOOST_AUTO_TEST_CASE(replica_cannot_report_several_as_busy)
 {
     redis_server master, replica;
-    client_side some({.url = replica.url(), .operation_timeout = 2s});
+    client_side client({.url = replica.url(), .operation_timeout = 2s});
     const auto holder = driver::exclusive("k1");
-    some.test_driver.grant(holder);
+    client.test_driver.grant(holder);
     replica({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
-    const auto outcome = some.test_driver.create_all(eight());
+    const auto outcome = client.test_driver.create_all(eight());
     BOOST_TEST((outcome.status == create_status::failed));
 }
 

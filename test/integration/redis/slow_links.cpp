@@ -22,11 +22,11 @@ public:
     explicit concurrent_operations(std::size_t members)
         // A long interval, because silence is not tested here and a loaded machine may be silent for a while.
         : size(members), between(server.port()),
-          some({.url = between.url(), .operation_timeout = 30s, .health_interval = 3s}), direct({.url = server.url()})
+          client({.url = between.url(), .operation_timeout = 30s, .health_interval = 3s}), direct({.url = server.url()})
     {
         const auto warm = driver::exclusive("warm");
-        some.test_driver.grant(warm);
-        some.test_driver.release_held(warm);
+        client.test_driver.grant(warm);
+        client.test_driver.release_held(warm);
         for (std::size_t i = 0; i < size; ++i) {
             owner_data holder;
             holder.owner = "holder-" + std::to_string(i);
@@ -42,25 +42,25 @@ public:
         std::vector<running<void>> all;
         all.reserve(size);
         for (std::size_t i = 0; i < size; ++i)
-            all.push_back(start(some.io, one(i)));
+            all.push_back(start(client.io, one(i)));
         for (auto& each : all)
-            each.get(some.io, std::source_location::current(), {.time = 120s});
+            each.get(client.io, std::source_location::current(), {.time = 120s});
         BOOST_TEST(fences.size() == 2 * size);
-        BOOST_TEST(some.events->suspensions == 0);
-        BOOST_TEST(some.test_driver.backend().reconnects() == 0u);
+        BOOST_TEST(client.events->suspensions == 0);
+        BOOST_TEST(client.test_driver.backend().reconnects() == 0u);
         BOOST_TEST(server({"EVAL", "return #redis.call('KEYS', '{colock}:ours-*')", "0"}) == "0");
     }
 
     const std::size_t size;
     redis_server server;
     redis_toxiproxy between;
-    client_side some;
+    client_side client;
     client_side direct;
 
 private:
     asio::awaitable<void> one(std::size_t i)
     {
-        auto& backend = some.test_driver.backend();
+        auto& backend = client.test_driver.backend();
         const auto number = std::to_string(i);
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             const plain_claim_ptr claim =
@@ -134,9 +134,9 @@ BOOST_AUTO_TEST_CASE(a_connection_is_made_over_a_slow_link)
     redis_toxiproxy between(server.port());
     between.add("down", "bandwidth", "downstream", R"({"rate":10})");
     between.add("late", "latency", "downstream", R"({"latency":200})");
-    client_side some({.url = between.url(), .operation_timeout = 30s});
-    some.test_driver.grant(driver::exclusive("k"));
-    BOOST_TEST(some.events->readies == 1);
+    client_side client({.url = between.url(), .operation_timeout = 30s});
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(client.events->readies == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -33,23 +33,23 @@ struct stalling
         int pairs = 0;
         std::vector<running<void>> workers{};
     };
-    void begin(load& some)
+    void begin(load& background_load)
     {
         for (int i = 0; i < 64; ++i) {
-            some.workers.push_back(
+            background_load.workers.push_back(
                 start(io, [](locker through, load& counted, std::string key) -> asio::awaitable<void> {
                     while (!counted.finished) {
                         auto held = co_await through.acquire(key);
                         co_await held.release();
                         ++counted.pairs;
                     }
-                }(*locks, some, "k" + std::to_string(i))));
+                }(*locks, background_load, "k" + std::to_string(i))));
         }
     }
-    void end(load& some)
+    void end(load& background_load)
     {
-        some.finished = true;
-        for (auto& each : some.workers)
+        background_load.finished = true;
+        for (auto& each : background_load.workers)
             each.get(io);
     }
 
@@ -90,14 +90,14 @@ BOOST_AUTO_TEST_CASE(connection_survives_blocked_loop_while_idle)
 BOOST_AUTO_TEST_CASE(no_reply_is_lost_by_blocked_loop_under_load)
 {
     stalling f({.operation_timeout = 1s});
-    stalling::load some;
-    f.begin(some);
+    stalling::load background_load;
+    f.begin(background_load);
     for (int i = 0; i < 3; ++i) {
-        const int before = some.pairs;
-        run_until(f.io, [&] { return some.pairs > before + 500; });
+        const int before = background_load.pairs;
+        run_until(f.io, [&] { return background_load.pairs > before + 500; });
         std::this_thread::sleep_for(1500ms);
     }
-    f.end(some);
+    f.end(background_load);
     BOOST_TEST(f.events->suspensions == 0);
     BOOST_TEST(f.backend->reconnects() == 0u);
     const auto counted = f.locks->stats();
@@ -108,14 +108,15 @@ BOOST_AUTO_TEST_CASE(no_reply_is_lost_by_blocked_loop_under_load)
 BOOST_AUTO_TEST_CASE(connection_survives_repeatedly_blocked_loop)
 {
     redis_server server;
-    client_side some({.url = server.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
-    some.test_driver.grant(driver::exclusive("k"));
+    client_side client(
+        {.url = server.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
+    client.test_driver.grant(driver::exclusive("k"));
     for (int i = 0; i < 12; ++i) {
-        some.run_for(60ms);
+        client.run_for(60ms);
         std::this_thread::sleep_for(350ms);
     }
-    some.run_for(500ms);
-    BOOST_TEST(some.events->suspensions == 0);
+    client.run_for(500ms);
+    BOOST_TEST(client.events->suspensions == 0);
     // Health checks were sent, so the connection was checked.
     BOOST_TEST(server({"INFO", "commandstats"}).find("cmdstat_ping") != std::string::npos);
 }
@@ -124,29 +125,29 @@ BOOST_AUTO_TEST_CASE(silent_connection_is_replaced_at_once)
 {
     redis_server server;
     redis_faulty_proxy between(server.port());
-    client_side some(
+    client_side client(
         {.url = between.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
     const auto claim = driver::exclusive("k");
-    some.test_driver.grant(claim);
+    client.test_driver.grant(claim);
     between.silence(true);
-    run_until(some.io, [&] { return some.events->suspensions == 1; });
+    run_until(client.io, [&] { return client.events->suspensions == 1; });
     between.silence(false);
-    some.test_driver.check_held(claim);
-    BOOST_TEST(some.events->reconnections == 1);
+    client.test_driver.check_held(claim);
+    BOOST_TEST(client.events->reconnections == 1);
 }
 
 BOOST_AUTO_TEST_CASE(server_silent_from_the_start_is_retried)
 {
     redis_server server;
     redis_faulty_proxy between(server.port());
-    client_side some({.url = between.url(),
+    client_side client({.url = between.url(),
         .operation_timeout = 20s,
         .connect_timeout = 500ms,
         .idle_timeout = std::chrono::milliseconds::max(),
         .health_interval = 100ms});
     // The first connection never receives an answer.
-    between.cut_at("HELLO", loss::time);
-    some.test_driver.grant(driver::exclusive("k"));
+    between.cut_at("HELLO", loss::delayed_reply);
+    client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(between.cuts() == 1);
 }
 

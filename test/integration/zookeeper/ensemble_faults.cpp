@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(node_created_at_a_server_that_is_then_cut_off_is_found_at_a
     faulty_proxy link(servers[cut].port());
     auto& by = add(12s, zookeeper_url(link.port()));
     run(acquire_and_release(by, seen));
-    link.cut_at_bytes("/k", loss::time);
+    link.cut_at_bytes("/k", loss::delayed_reply);
     auto waiter = start(io, by.acquire("k"));
     until([&] { return nodes().size() == 1; });
     const auto made = nodes();

@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(semaphore_waiter_checks_again_once_its_watch_is_set)
     // node.
     for (int times = 0; times < 2; ++times)
         BOOST_TEST(!run(by.try_acquire("k", alone)));
-    link.cut_at_bytes("/k/", loss::time);
+    link.cut_at_bytes("/k/", loss::delayed_reply);
     auto waiter = start(io, by.acquire("k", alone));
     until([&] { return link.cuts() == 1 && nodes().size() == 2; });
     BOOST_TEST(run(add().is_locked("k")));

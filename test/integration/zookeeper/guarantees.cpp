@@ -44,9 +44,9 @@ const auto rare_polls = retry_policy::fixed(10min);
 
 asio::awaitable<lock_group> acquire_in_group(locker by, std::string key, acquire_options how = {})
 {
-    auto some = by.group("g");
-    co_await some.acquire(std::move(key), how);
-    co_return some;
+    auto group = by.group("g");
+    co_await group.acquire(std::move(key), how);
+    co_return group;
 }
 
 std::string url_of(std::uint16_t port, std::string_view host = "127.0.0.1")
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(semaphore_waiters_are_woken_after_their_folder_was_recreate
     BOOST_TEST(cleaner.remove(bucket_of("k") + "/k").ok());
     at.until([&] { return at.events->suspensions == 2; });
     // Another locker creates the folder after the client has checked for it, and before the waiter's node is created.
-    at.link.cut_at_bytes("/k/", loss::time);
+    at.link.cut_at_bytes("/k/", loss::delayed_reply);
     at.link.refuse(false);
     at.until([&] { return at.link.cuts() == 1; });
     auto next = at.run(other.acquire("k", alone));
@@ -310,8 +310,8 @@ BOOST_AUTO_TEST_CASE(server_with_one_request_per_attempt_grants_finally)
     for (auto& each : asked)
         BOOST_TEST(each.get(at.io, std::source_location::current(), a_while).fence() > 0);
     {
-        const auto some = in_group.get(at.io, std::source_location::current(), a_while);
-        BOOST_TEST(some.size() == 1U);
+        const auto group = in_group.get(at.io, std::source_location::current(), a_while);
+        BOOST_TEST(group.size() == 1U);
         // The folder of the group exists by now, and the folder of the key does not.
         auto another = start(at.io, acquire_in_group(by, "another"));
         BOOST_TEST(another.get(at.io, std::source_location::current(), a_while).size() == 1U);

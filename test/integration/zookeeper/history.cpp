@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(request_without_an_answer_is_unproven_after_the_history_is_
         by.release_held(other);
     }
     const auto unknown = driver::one_attempt("unknown");
-    link.cut_at_bytes("/unknown/", loss::time);
+    link.cut_at_bytes("/unknown/", loss::delayed_reply);
     auto created = start(io, by.backend().create(sent_now(unknown)));
     until([&] { return link.cuts() == 1; });
     server->kill();
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(abandoned_acquire_is_settled_unproven_after_the_history_is_
 {
     auto& one = add_linked(session_timeout);
     make_transactions(one);
-    link.cut_at_bytes("/unknown/", loss::time);
+    link.cut_at_bytes("/unknown/", loss::delayed_reply);
     auto acquiring = start(io, one.acquire("unknown", {.retry = retry_policy::forever().total_time(1s)}));
     until([&] { return link.cuts() == 1; });
     link.refuse(true);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(abandoned_acquire_is_settled_unproven_after_the_history_is_
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(session_that_is_refused_for_a_while_loses_nothing_while_the_history_is_kept)
+BOOST_AUTO_TEST_CASE(temporarily_refused_session_keeps_its_locks_if_the_history_is_kept)
 {
     auto& one = add_linked(10s);
     auto held = run(one.acquire("k", {.ttl = 0ms}));

@@ -74,7 +74,7 @@ namespace {
 running<lock> acquire_with_lost_reply(one_server& env, locker& by)
 {
     env.run(one_server::acquire_and_release(by, env.seen));
-    env.link.cut_at_bytes("/k", loss::time);
+    env.link.cut_at_bytes("/k", loss::delayed_reply);
     auto waiter = start(env.io, by.acquire("k"));
     env.until([&] { return env.link.cuts() == 1 && env.nodes().size() == 1; });
     env.link.silence(true);

@@ -24,8 +24,8 @@ namespace colock::testing {
 namespace {
 
 constexpr std::size_t processes = 5;
-constexpr std::size_t lockers_of_each = 10;
-constexpr std::size_t lockers = processes * lockers_of_each;
+constexpr std::size_t lockers_per_process = 10;
+constexpr std::size_t lockers = processes * lockers_per_process;
 /// Number of calls: one of each locker, and a second one of the first holder.
 constexpr std::size_t calls = lockers + 1;
 
@@ -58,16 +58,16 @@ void run_process(shared_state& all, std::size_t number, std::uint16_t port)
 {
     locker_fixture own(zookeeper_url(port), [port] { return port; });
     std::vector<locker*> mine;
-    for (std::size_t i = 0; i < lockers_of_each; ++i)
+    for (std::size_t i = 0; i < lockers_per_process; ++i)
         mine.push_back(&own.add());
     std::vector<running<void>> taken;
     std::size_t handled_count = 0;
     own.until([&] {
         for (; handled_count < all.call_count; ++handled_count) {
             const auto caller = all.callers[handled_count];
-            if (caller / lockers_of_each == number)
+            if (caller / lockers_per_process == number)
                 taken.push_back(
-                    start(own.io, hold_until_all_called(*mine[caller % lockers_of_each], all, handled_count)));
+                    start(own.io, hold_until_all_called(*mine[caller % lockers_per_process], all, handled_count)));
         }
         return all.grant_count == calls && std::ranges::all_of(taken, [](const auto& each) { return each.done(); });
     });
