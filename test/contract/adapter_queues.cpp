@@ -295,7 +295,7 @@ COLOCK_CONTRACT_CASE(adapter, arrival_order_is_kept, &capabilities::fifo)
     }
 }
 
-COLOCK_CONTRACT_CASE(adapter, a_single_attempt_keeps_no_place, &capabilities::fifo)
+COLOCK_CONTRACT_CASE(adapter, a_single_attempt_does_not_stay_in_the_queue, &capabilities::fifo)
 {
     const auto holder = env.exclusive("k"), hasty = env.one_attempt("k"), next = env.exclusive("k");
     env.grant(holder);

@@ -57,7 +57,8 @@ asio::awaitable<void> wait_for(remote_subject& env, plain_claim_ptr claim)
     }
 }
 
-void release_to(remote_subject& env, running<lock>& waiting, std::string_view what)
+/// Checks that the waiter is granted the lock, and releases it.
+void check_granted(remote_subject& env, running<lock>& waiting, std::string_view what)
 {
     BOOST_TEST_CONTEXT(what)
     {
@@ -92,7 +93,7 @@ COLOCK_REMOTE_CASE(waiter_is_granted_after_any_lost_request_or_reply)
                 env.pass_time(env.short_ttl() / 10);
                 BOOST_TEST(!waiting.done());
                 env.direct_driver().release_held(holder);
-                release_to(env, waiting, "the waiter");
+                check_granted(env, waiting, "the waiter");
                 env.until([&] { return ours.stats().settling == 0; });
             }
         }
@@ -125,12 +126,12 @@ COLOCK_REMOTE_CASE(waiters_are_granted_after_the_server_has_returned)
     // With the default retry delays.
     const auto ours = env.make_linked_locker({}), theirs = env.make_direct_locker();
     auto held = env.run(ours.acquire("k", {.ttl = 1h}));
-    int inside = 1, most = 0;
+    int holders = 1, max_holders = 0;
     const auto pass = [&](const locker& by) -> asio::awaitable<void> {
         auto granted = co_await by.acquire("k", {.ttl = 1h});
-        most = std::max(most, ++inside);
+        max_holders = std::max(max_holders, ++holders);
         co_await asio::post(asio::deferred);
-        --inside;
+        --holders;
         co_await granted.release();
     };
     std::vector<running<void>> waiting;
@@ -138,13 +139,13 @@ COLOCK_REMOTE_CASE(waiters_are_granted_after_the_server_has_returned)
         waiting.push_back(env.start(pass(*by)));
     env.until([&] { return ours.stats().waiting + theirs.stats().waiting == 4; });
     env.link().serve(false);
-    --inside;
+    --holders;
     env.run(held.release());
     env.pass_time(env.short_ttl() / 5);
     env.link().serve(true);
     for (auto& each : waiting)
         env.get(std::move(each));
-    BOOST_TEST(most == 1);
+    BOOST_TEST(max_holders == 1);
     env.until([&] { return ours.stats().settling + theirs.stats().settling == 0; });
 }
 
@@ -156,8 +157,8 @@ COLOCK_REMOTE_CASE(a_cancelled_acquire_behind_a_dead_link_ends_at_once_and_is_se
             const auto locks = env.make_linked_locker();
             env.run(env.run(locks.acquire("warm")).release(on_failure::raise));
             fault.set(env.link(), true);
-            cancelled_acquire asked(locks, "k");
-            asked.check_cancellation(env);
+            cancelled_acquire acquire(locks, "k");
+            acquire.check_cancellation(env);
             fault.set(env.link(), false);
             env.until([&] { return locks.stats().settling == 0; });
             BOOST_TEST(locks.stats().unproven == 0U);
@@ -166,7 +167,7 @@ COLOCK_REMOTE_CASE(a_cancelled_acquire_behind_a_dead_link_ends_at_once_and_is_se
     }
 }
 
-COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_no_place)
+COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_the_queue)
 {
     for (const auto& fault : link_faults) {
         BOOST_TEST_CONTEXT(fault.name)
@@ -174,10 +175,10 @@ COLOCK_REMOTE_CASE(a_cancelled_wait_behind_a_dead_link_ends_at_once_and_leaves_n
             const auto locks = env.make_linked_locker();
             const auto holder = env.exclusive("k");
             env.direct_driver().grant(holder);
-            cancelled_acquire asked(locks, "k");
+            cancelled_acquire acquire(locks, "k");
             env.until([&] { return locks.stats().busy > 0; });
             fault.set(env.link(), true);
-            asked.check_cancellation(env);
+            acquire.check_cancellation(env);
             fault.set(env.link(), false);
             env.until([&] { return locks.stats().settling == 0; });
             env.check_stored(1);

@@ -118,7 +118,7 @@ struct provider
 {
     asio::awaitable<int> ask(int order)
     {
-        most = std::max(most, ++calls);
+        max_calls = std::max(max_calls, ++calls);
         colock::lease_timer timer(co_await asio::this_coro::executor, 100ms);
         co_await timer.async_wait(asio::deferred);
         --calls;
@@ -126,7 +126,7 @@ struct provider
     }
 
     int calls = 0;
-    int most = 0;
+    int max_calls = 0;
 };
 
 //[ limit
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(fourth_concurrent_call_waits)
         BOOST_TEST_REQUIRE(call.done());
         BOOST_TEST(call.get(io) == order);
     }
-    BOOST_TEST(slow.most == 3);
+    BOOST_TEST(slow.max_calls == 3);
 }
 
 BOOST_AUTO_TEST_CASE(signal_ends_the_work_and_releases_its_lock)

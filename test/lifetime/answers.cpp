@@ -36,9 +36,9 @@ BOOST_AUTO_TEST_CASE(every_operation_reports_the_error_of_the_backend)
         operation fails;
         std::function<void()> run;
     };
-    const auto once = acquire_options{.retry = retry_policy::never()};
+    const auto single_attempt = acquire_options{.retry = retry_policy::never()};
     for (const auto& [fails, run] : std::vector<row>{
-             {operation::create, [&] { static_cast<void>(env.acquire("o", once)); }},
+             {operation::create, [&] { static_cast<void>(env.acquire("o", single_attempt)); }},
              {operation::create, [&] { static_cast<void>(env.run(env.locker->try_acquire("o"))); }},
              {operation::extend, [&] { env.run(held.extend(40s)); }},
              {operation::is_valid, [&] { static_cast<void>(env.run(held.is_locked())); }},

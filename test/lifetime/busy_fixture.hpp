@@ -11,7 +11,7 @@
 
 namespace colock::testing {
 
-inline const acquire_options once{.retry = retry_policy::never()};
+inline const acquire_options single_attempt{.retry = retry_policy::never()};
 
 /// A locker whose key "k" is held by another one, which is named "cron".
 struct busy_fixture : virtual_fixture
@@ -20,8 +20,8 @@ struct busy_fixture : virtual_fixture
     colock::lock held = run(other.acquire("k"));
 };
 
-/// Checks that `failure` is the exception that the plain operation throws for the busy key.
-inline void check_is_rich(const std::exception_ptr& failure)
+/// Checks that `failure` is the exception that the plain operation throws for the busy key, with all its diagnostics.
+inline void check_diagnostics(const std::exception_ptr& failure)
 {
     BOOST_TEST_REQUIRE((failure != nullptr));
     COLOCK_THROWS(retry_error, errc::retry_exhausted, std::rethrow_exception(failure));
@@ -48,7 +48,7 @@ std::exception_ptr failure_of(virtual_fixture& env, Make make)
     return nullptr;
 }
 
-inline asio::awaitable<lock> awaited(auto operation)
+inline asio::awaitable<lock> await_in_coroutine(auto operation)
 {
     co_return co_await std::move(operation);
 }

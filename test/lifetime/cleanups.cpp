@@ -129,13 +129,13 @@ BOOST_AUTO_TEST_CASE(a_repeated_create_has_the_same_token_and_finds_its_own_gran
 
 BOOST_AUTO_TEST_CASE(claim_in_doubt_ends_with_abandon_even_if_it_was_granted)
 {
-    for (const bool by_verb : {true, false}) {
+    for (const bool explicitly : {true, false}) {
         cancellable_acquire env;
         env.script->next(operation::create, step::lose_request());
         env.begin({.retry = every_second});
         env.advance(2s);
         BOOST_TEST_REQUIRE(env.granted.held());
-        if (by_verb)
+        if (explicitly)
             env.run(env.granted.release(on_failure::raise));
         env.granted = {};
         env.ready();
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(claim_in_doubt_is_not_handed_over)
     BOOST_TEST(env.count(operation::abandon) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_clean_claim_ends_with_release)
+BOOST_AUTO_TEST_CASE(claim_that_is_not_in_doubt_ends_with_release)
 {
     cancellable_acquire env;
     env.script->next(operation::create, step::fail(errc::unavailable));

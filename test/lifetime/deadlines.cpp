@@ -16,20 +16,23 @@ BOOST_AUTO_TEST_CASE(diagnostics_inside_and_around_cancel_after_keep_the_error)
 {
     busy_fixture env;
     const auto& locker = *env.locker;
-    check_is_rich(failure_of(env, [&] { return awaited(locker.async_acquire("k", once, asio::cancel_after(2s))); }));
-    check_is_rich(failure_of(env, [&] {
-        return awaited(locker.async_acquire("k", once, asio::cancel_after(2s, with_diagnostics(asio::deferred))));
+    check_diagnostics(failure_of(
+        env, [&] { return await_in_coroutine(locker.async_acquire("k", single_attempt, asio::cancel_after(2s))); }));
+    check_diagnostics(failure_of(env, [&] {
+        return await_in_coroutine(
+            locker.async_acquire("k", single_attempt, asio::cancel_after(2s, with_diagnostics(asio::deferred))));
     }));
-    check_is_rich(failure_of(env, [&] {
-        return awaited(locker.async_acquire("k", once, with_diagnostics(asio::cancel_after(2s, asio::deferred))));
+    check_diagnostics(failure_of(env, [&] {
+        return await_in_coroutine(
+            locker.async_acquire("k", single_attempt, with_diagnostics(asio::cancel_after(2s, asio::deferred))));
     }));
 }
 
 BOOST_AUTO_TEST_CASE(deadline_throws_operation_aborted)
 {
     busy_fixture env;
-    const auto failure =
-        failure_of(env, [&] { return awaited(env.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
+    const auto failure = failure_of(
+        env, [&] { return await_in_coroutine(env.locker->async_acquire("k", {}, asio::cancel_after(10ms))); });
     BOOST_TEST_REQUIRE((failure != nullptr));
     COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(failure));
 }

@@ -25,23 +25,26 @@ BOOST_AUTO_TEST_SUITE(with_diagnostics_token)
 BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
 {
     busy_fixture env;
-    check_is_rich(failure_of(env, [&] { return env.locker->acquire("k", once); }));
-    check_is_rich(failure_of(env, [&] { return awaited(env.locker->async_acquire("k", once)); }));
-    check_is_rich(failure_of(
-        env, [&] { return awaited(env.locker->async_acquire("k", once, with_diagnostics(asio::deferred))); }));
+    check_diagnostics(failure_of(env, [&] { return env.locker->acquire("k", single_attempt); }));
+    check_diagnostics(
+        failure_of(env, [&] { return await_in_coroutine(env.locker->async_acquire("k", single_attempt)); }));
+    check_diagnostics(failure_of(env, [&] {
+        return await_in_coroutine(env.locker->async_acquire("k", single_attempt, with_diagnostics(asio::deferred)));
+    }));
 }
 
 BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
 {
     busy_fixture env;
     const auto job = [&]() -> asio::awaitable<void> {
-        const auto [code, none] = co_await env.locker->async_acquire("k", once, asio::as_tuple(asio::deferred));
+        const auto [code, none] =
+            co_await env.locker->async_acquire("k", single_attempt, asio::as_tuple(asio::deferred));
         static_assert(std::is_same_v<decltype(code), const error_code>);
         BOOST_TEST((code == errc::retry_exhausted));
         BOOST_TEST(none.key().empty());
         const auto [failure, also_none] =
-            co_await env.locker->async_acquire("k", once, with_diagnostics(asio::as_tuple(asio::deferred)));
-        check_is_rich(failure);
+            co_await env.locker->async_acquire("k", single_attempt, with_diagnostics(asio::as_tuple(asio::deferred)));
+        check_diagnostics(failure);
     };
     env.run(job());
 }
@@ -49,11 +52,11 @@ BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
 BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
 {
     busy_fixture env;
-    auto rich = env.locker->async_acquire("k", once, with_diagnostics(asio::use_future));
-    auto plain = env.locker->async_acquire("k", once, asio::use_future);
-    auto granted = env.locker->async_acquire("free", once, with_diagnostics(asio::use_future));
+    auto rich = env.locker->async_acquire("k", single_attempt, with_diagnostics(asio::use_future));
+    auto plain = env.locker->async_acquire("k", single_attempt, asio::use_future);
+    auto granted = env.locker->async_acquire("free", single_attempt, with_diagnostics(asio::use_future));
     env.ready();
-    check_is_rich([&] {
+    check_diagnostics([&] {
         try {
             static_cast<void>(rich.get());
         } catch (...) {
@@ -78,18 +81,18 @@ BOOST_AUTO_TEST_CASE(a_callback_finds_the_exception_in_its_diagnostics)
             theirs.restart();
             static_cast<void>(theirs.poll());
         };
-        env.locker->async_acquire(
-            "k", once, with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, const lock& none) {
+        env.locker->async_acquire("k", single_attempt,
+            with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, const lock& none) {
                 ++calls;
                 BOOST_TEST((code == errc::retry_exhausted));
                 BOOST_TEST(none.key().empty());
-                check_is_rich(output.failure);
+                check_diagnostics(output.failure);
             })));
         run_all();
         BOOST_TEST(calls == 1);
         lock held;
-        env.locker->async_acquire(
-            "free", once, with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, lock granted) {
+        env.locker->async_acquire("free", single_attempt,
+            with_diagnostics(output, asio::bind_executor(executor, [&](error_code code, lock granted) {
                 ++calls;
                 BOOST_TEST(!code);
                 BOOST_TEST((output.failure == nullptr));
@@ -110,12 +113,12 @@ BOOST_AUTO_TEST_CASE(lvalue_token_can_be_used_again)
         BOOST_TEST((state != nullptr));
         ++calls;
     });
-    env.locker->async_acquire("k", once, token);
+    env.locker->async_acquire("k", single_attempt, token);
     env.ready();
-    env.locker->async_acquire("k", once, token);
+    env.locker->async_acquire("k", single_attempt, token);
     env.ready();
     BOOST_TEST(calls == 2);
-    check_is_rich(output.failure);
+    check_diagnostics(output.failure);
 }
 
 BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_throws_its_exception)

@@ -173,14 +173,14 @@ BOOST_AUTO_TEST_CASE(errors_of_a_held_lock_count_from_their_own_call)
 
 BOOST_AUTO_TEST_CASE(a_renewal_is_awaited_before_the_release_is_sent)
 {
-    for (const bool by_verb : {true, false}) {
+    for (const bool explicitly : {true, false}) {
         cancellable_acquire env;
         auto held = env.acquire("k", {.ttl = 30s, .renewal = renewal::automatic});
         env.script->next(operation::extend, step::hold());
         env.advance(11s);
         BOOST_TEST_REQUIRE(env.count(operation::extend) == 1U);
         std::optional<running<void>> releasing;
-        if (by_verb)
+        if (explicitly)
             releasing = env.start(held.release());
         else
             held = {};

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(a_try_that_is_granted_too_late_is_an_error)
+BOOST_AUTO_TEST_CASE(a_single_attempt_that_is_granted_too_late_is_an_error)
 {
     virtual_fixture env(backend_kind::scripted);
     env.script->next(operation::create, step::pass().after([&] { env.clock.skip(59s); }));

@@ -102,7 +102,6 @@ std::vector<scenario> make_scenarios()
     };
     const auto skip_minutes = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 2min); };
     const auto skip_seconds = [](scenario_run& s) { s.env.clock.advance(s.env.io(), 5s); };
-    // A detached lock that nobody adopts is released.
     const auto detach_awaitable = [](scenario_run& s) {
         s.spawn([](scenario_run& run) -> asio::awaitable<void> { run.ticket = co_await run.subject.detach(); }(s));
     };
@@ -170,7 +169,7 @@ std::vector<scenario> make_scenarios()
                 s.others.push_back(run_coro(s.env.io(), s.other_locker->acquire("z")));
             },
             all_awaitable, all_async, {[](scenario_run& s) { s.others.erase(s.others.begin()); }, others_release}},
-        {"acquire_all, a lease lost on the way", other_locker_holds, all_awaitable, all_async,
+        {"acquire_all, a lease lost while it waits", other_locker_holds, all_awaitable, all_async,
             {[](scenario_run& s) { static_cast<void>(run_coro(s.env.io(), s.other_locker->break_lock("a"))); },
                 others_release, skip_seconds}},
         {"acquire_all, one held by the same locker", same_locker_holds, all_awaitable, all_async, {others_release}},
@@ -220,7 +219,7 @@ std::vector<scenario> make_scenarios()
             },
             detach_awaitable, detach_async, {[](scenario_run& s) { s.release_in_background(); }}},
         {"adopt", other_locker_detaches, adopt_awaitable, adopt_async, {}},
-        {"adopt before others that wait",
+        {"adopt, other waiters",
             [](scenario_run& s) {
                 other_locker_detaches(s);
                 s.join_queue();

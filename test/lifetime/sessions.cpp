@@ -29,7 +29,7 @@ struct counting_observer : observer
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_session_bounds_what_it_grants)
+BOOST_AUTO_TEST_CASE(lease_ends_with_its_session_at_the_latest)
 {
     for (const auto kind : {backend_kind::immediate, backend_kind::scripted}) {
         virtual_fixture env(kind);
@@ -74,14 +74,15 @@ BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
     virtual_fixture env(backend_kind::scripted);
     env.script->open_session(lease_clock::now() + 10s);
     auto early = env.acquire("k", {.ttl = 1h});
-    auto unseen = env.acquire("l", {.ttl = 1h});
-    auto lost = env.start(unseen.lost());
+    auto unchecked = env.acquire("l", {.ttl = 1h});
+    auto lost = env.start(unchecked.lost());
     env.ready();
     env.clock.skip(11s);
+    // Only `early` is checked before the session is extended too late.
     BOOST_TEST(!early.held());
     BOOST_TEST(!env.script->raise_session(lease_clock::now() + 10s));
     BOOST_TEST(!early.held());
-    BOOST_TEST(!unseen.held());
+    BOOST_TEST(!unchecked.held());
     env.advance(0s);
     BOOST_TEST_REQUIRE(lost.done());
     BOOST_TEST((lost.get(env.io()) == lost_reason::session));
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
     BOOST_TEST(!early.held());
 }
 
-BOOST_AUTO_TEST_CASE(a_grant_needs_enough_of_its_session)
+BOOST_AUTO_TEST_CASE(grant_of_a_session_that_ends_too_soon_is_refused)
 {
     virtual_fixture env(backend_kind::scripted);
     env.script->open_session(lease_clock::now() + 99ms);

@@ -8,9 +8,9 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Acquires a lock by either operation, and releases it at once.
-asio::awaitable<void> ask(colock::locker by, bool only_tries)
+asio::awaitable<void> ask(colock::locker by, bool single_attempt)
 {
-    if (only_tries)
+    if (single_attempt)
         static_cast<void>(co_await by.try_acquire("k", {.ttl = 1h}));
     else
         static_cast<void>(co_await by.acquire("k", {.ttl = 1h}));
@@ -22,10 +22,10 @@ BOOST_AUTO_TEST_SUITE(shutdowns_in_doubt)
 
 BOOST_AUTO_TEST_CASE(shutdown_reports_locks_that_may_still_be_granted)
 {
-    for (const bool only_tries : {false, true}) {
+    for (const bool single_attempt : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
         env.script->next(operation::create, step::hold());
-        auto asking = env.start(ask(*env.locker, only_tries));
+        auto asking = env.start(ask(*env.locker, single_attempt));
         env.ready();
         const auto report = env.run(env.locker->shutdown(0ms));
         BOOST_TEST(!report.clean());

@@ -278,10 +278,11 @@ BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)
 {
     struct row
     {
-        bool only_tries;
+        bool single_attempt;
         std::chrono::milliseconds deadline;
     };
-    for (const auto& [only_tries, deadline] : {row{false, 0ms}, row{false, 1min}, row{true, 0ms}, row{true, 1min}}) {
+    for (const auto& [single_attempt, deadline] : {row{false, 0ms}, row{false, 1min}, row{true, 0ms}, row{true, 1min}})
+    {
         blocking_fixture env;
         backend_blocker granting(*env.backend, operation::create);
         const auto acquire = [](colock::locker by, bool tries) -> asio::awaitable<void> {
@@ -290,7 +291,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_granted_after_a_shutdown)
             else
                 static_cast<void>(co_await by.acquire("k", {.ttl = 0ms}));
         };
-        thread_operation acquiring(acquire(*env.by, only_tries));
+        thread_operation acquiring(acquire(*env.by, single_attempt));
         granting.wait_until_reached();
         auto shutdown = start(env.io, env.by->shutdown(deadline));
         env.run_ready();

@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(value_outside_the_documented_range_is_refused)
     }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_query_is_refused_without_its_values)
+BOOST_AUTO_TEST_CASE(error_of_an_invalid_query_does_not_quote_its_values)
 {
     for (const auto& each : pages) {
         if (!is_built(each))

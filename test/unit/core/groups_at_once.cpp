@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_group_is_taken_in_one_step)
     }
 }
 
-BOOST_AUTO_TEST_CASE(single_shared_and_very_many_keys_are_acquired_in_order)
+BOOST_AUTO_TEST_CASE(one_key_shared_keys_and_more_than_64_keys_are_acquired_one_by_one)
 {
     virtual_fixture env(backend_kind::scripted);
     env.run(env.run(env.locker->acquire_all({"a"})).release());
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(single_shared_and_very_many_keys_are_acquired_in_order)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(refused_attempt_is_followed_by_one_in_order)
+BOOST_AUTO_TEST_CASE(refused_attempt_in_one_step_is_continued_one_by_one)
 {
     for (const bool fifo : {true, false}) {
         for (const std::string busy_key : {"a", "b", "c"}) {
@@ -173,8 +173,8 @@ BOOST_AUTO_TEST_CASE(later_waiter_is_behind_an_attempt_in_one_step)
     env.check_clean();
 }
 
-/// New tokens would be blocked by a grant whose reply was lost, forever if the lock has no TTL.
-BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
+/// A grant whose reply was lost would block claims with new tokens: forever, if the lock has no TTL.
+BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_one_by_one_with_the_same_tokens)
 {
     for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
         virtual_fixture env(backend_kind::scripted);
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(unknown_outcome_is_continued_in_order_with_the_same_tokens)
     }
 }
 
-BOOST_AUTO_TEST_CASE(never_ends_with_the_first_refusal)
+BOOST_AUTO_TEST_CASE(single_attempt_policy_ends_with_the_first_refusal)
 {
     virtual_fixture env(backend_kind::scripted);
     colock::locker other_locker(env.memory);
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(never_ends_with_the_first_refusal)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_the_first_in_order_count_once)
+BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_first_attempt_one_by_one_count_once)
 {
     for (const std::string busy_key : {"a", "b"}) {
         virtual_fixture env(backend_kind::scripted);
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(attempt_in_one_step_and_the_first_in_order_count_once)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_reply_that_is_lost_leaves_nothing_behind)
+BOOST_AUTO_TEST_CASE(a_lost_request_or_reply_leaves_nothing_behind)
 {
     for (const bool fifo : {true, false}) {
         for (const auto& lost : {step::lose_reply(), step::lose_request()}) {
@@ -283,14 +283,14 @@ BOOST_AUTO_TEST_CASE(request_that_arrives_after_its_group_was_given_up_is_releas
 
 BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behind)
 {
-    enum class way
+    enum class end
     {
         cancel,
         shutdown,
-        orphan,
+        locker_destroyed,
         total_time,
     };
-    for (const auto ends : {way::cancel, way::shutdown, way::orphan, way::total_time}) {
+    for (const auto how : {end::cancel, end::shutdown, end::locker_destroyed, end::total_time}) {
         for (const bool busy : {false, true}) {
             virtual_fixture env(backend_kind::scripted);
             colock::locker other_locker(env.memory);
@@ -302,18 +302,18 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_given_up_at_any_moment_leaves_nothing_behin
             std::optional<error_code> result;
             const auto policy = retry_policy::fixed(1s).total_time(5s);
             env.locker->async_acquire_all({"a", "b", "c"},
-                {.retry = ends == way::total_time ? policy : retry_policy::forever()},
+                {.retry = how == end::total_time ? policy : retry_policy::forever()},
                 asio::bind_cancellation_slot(
                     cancel.slot(), [&](error_code code, const lock_group&) { result = code; }));
             env.ready();
-            if (ends == way::cancel)
+            if (how == end::cancel)
                 cancel.emit(asio::cancellation_type::terminal);
-            else if (ends == way::orphan)
+            else if (how == end::locker_destroyed)
                 env.locker.reset();
-            else if (ends == way::total_time)
+            else if (how == end::total_time)
                 env.advance(5s);
             std::optional<running<shutdown_report>> shut;
-            if (ends == way::shutdown)
+            if (how == end::shutdown)
                 shut = env.start(env.locker->shutdown());
             env.ready();
             // The acquire does not wait for the answer.
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(no_group_is_returned_after_one_of_its_leases_ended)
     env.run(group.release());
     env.wind_down();
     env.check_clean();
-    // The grant is late each time: the group reports it.
+    // Every grant is late, so the acquire fails.
     for (int i = 0; i < 3; ++i)
         env.script->next(operation::create_all, late);
     waiting = env.start(env.locker->acquire_all({"a", "b"}, options));

@@ -260,23 +260,23 @@ BOOST_AUTO_TEST_CASE(group_is_counted_and_reported_at_its_completion)
 
 BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_releases_everything_without_events)
 {
-    enum class way
+    enum class end
     {
         cancel,
         shutdown,
-        orphan,
+        locker_destroyed,
         total_time,
         failure,
     };
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
-        for (const auto ends : {way::cancel, way::shutdown, way::orphan, way::total_time, way::failure}) {
-            if (ends == way::failure && kind == backend_kind::memory)
+        for (const auto how : {end::cancel, end::shutdown, end::locker_destroyed, end::total_time, end::failure}) {
+            if (how == end::failure && kind == backend_kind::memory)
                 continue;
             const auto log = std::make_shared<event_log>();
             virtual_fixture env(kind, {.observer = log});
             colock::locker other_locker(env.memory);
             auto busy = env.run(other_locker.acquire("c", {.ttl = 0ms}));
-            if (ends == way::failure) {
+            if (how == end::failure) {
                 env.script->next(operation::create, step::pass());
                 env.script->next(operation::create, step::pass());
                 env.script->next(operation::create, step::fail(errc::access_denied));
@@ -284,22 +284,22 @@ BOOST_AUTO_TEST_CASE(incomplete_group_that_is_given_up_releases_everything_witho
             asio::cancellation_signal cancel;
             std::optional<error_code> result;
             const auto policy =
-                ends == way::total_time ? retry_policy::fixed(1h).total_time(5s) : retry_policy::forever();
+                how == end::total_time ? retry_policy::fixed(1h).total_time(5s) : retry_policy::forever();
             env.locker->async_acquire_all({"a", "b", "c"}, {.ttl = 0ms, .retry = policy},
                 asio::bind_cancellation_slot(
                     cancel.slot(), [&](error_code code, const lock_group&) { result = code; }));
             env.ready();
-            if (ends != way::failure) {
+            if (how != end::failure) {
                 BOOST_TEST(!result);
                 BOOST_TEST(env.stored().size() == 3U);
             }
-            if (ends == way::cancel)
+            if (how == end::cancel)
                 cancel.emit(asio::cancellation_type::total);
-            else if (ends == way::shutdown)
+            else if (how == end::shutdown)
                 BOOST_TEST(env.run(env.locker->shutdown()).clean());
-            else if (ends == way::orphan)
+            else if (how == end::locker_destroyed)
                 env.locker.reset();
-            else if (ends == way::total_time)
+            else if (how == end::total_time)
                 env.advance(5s);
             env.ready();
             BOOST_TEST_REQUIRE(result.has_value());

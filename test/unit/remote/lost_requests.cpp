@@ -13,10 +13,10 @@ std::vector<lost_requests::connection_to_close> connections_to_close(lost_reques
     return known.connections_to_close();
 }
 
-std::vector<connection_number> numbers_of(const std::vector<lost_requests::connection_to_close>& suspects)
+std::vector<connection_number> numbers_of(const std::vector<lost_requests::connection_to_close>& to_close)
 {
     std::vector<connection_number> numbers;
-    for (const auto& each : suspects)
+    for (const auto& each : to_close)
         numbers.push_back(each.number);
     return numbers;
 }
@@ -32,10 +32,10 @@ BOOST_AUTO_TEST_CASE(lost_request_may_arrive_until_the_server_has_closed_its_con
     known.add(1, {.id = 71, .process = "a"});
     BOOST_TEST(known.may_arrive(1));
     BOOST_TEST(!known.may_arrive(2));
-    const auto suspects = connections_to_close(known, "a");
-    BOOST_TEST_REQUIRE(suspects.size() == 1U);
-    BOOST_TEST(suspects[0].number == 1U);
-    BOOST_TEST(suspects[0].id == 71);
+    const auto to_close = connections_to_close(known, "a");
+    BOOST_TEST_REQUIRE(to_close.size() == 1U);
+    BOOST_TEST(to_close[0].number == 1U);
+    BOOST_TEST(to_close[0].id == 71);
     // The request to close the connection is not a proof.
     BOOST_TEST(known.may_arrive(1));
     known.on_closed_by_server(1);

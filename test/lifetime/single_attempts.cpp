@@ -16,9 +16,9 @@ const acquire_options shared_without_ttl{.ttl = 0ms, .mode = lock_mode::shared};
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(tries)
+BOOST_AUTO_TEST_SUITE(single_attempts)
 
-BOOST_AUTO_TEST_CASE(try_of_a_reader_runs_in_parallel_with_an_acquire_of_another_reader)
+BOOST_AUTO_TEST_CASE(shared_try_acquire_runs_in_parallel_with_a_shared_acquire)
 {
     virtual_fixture env(backend_kind::scripted);
     env.script->next(operation::create, step::hold());
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(try_of_a_reader_runs_in_parallel_with_an_acquire_of_another
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(try_of_a_reader_does_not_overtake_waiters_or_writers)
+BOOST_AUTO_TEST_CASE(shared_try_acquire_does_not_overtake_waiters_or_writers)
 {
     virtual_fixture env(backend_kind::scripted);
     colock::locker other_locker(env.memory);
@@ -56,9 +56,9 @@ BOOST_AUTO_TEST_CASE(try_of_a_reader_does_not_overtake_waiters_or_writers)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(recorded_cancellation_is_detected_before_a_request_is_sent)
+BOOST_AUTO_TEST_CASE(cancellation_before_the_call_is_detected_before_a_request_is_sent)
 {
-    for (const bool only_tries : {false, true}) {
+    for (const bool single_attempt : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
         asio::cancellation_signal cancel;
         error_code result;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(recorded_cancellation_is_detected_before_a_request_is_sent)
             co_await asio::this_coro::throw_if_cancelled(false);
             cancel.emit(asio::cancellation_type::terminal);
             try {
-                if (only_tries)
+                if (single_attempt)
                     static_cast<void>(co_await env.locker->try_acquire("k"));
                 else
                     static_cast<void>(co_await env.locker->acquire("k"));
