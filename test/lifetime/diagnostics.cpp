@@ -4,11 +4,17 @@
 #include <colock/with_diagnostics.hpp>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
+#include <boost/version.hpp>
+#if BOOST_VERSION >= 108600
+#include <boost/asio/cancel_after.hpp>
+#endif
 
 #include <future>
 #include <memory>
@@ -48,6 +54,40 @@ BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
     };
     env.run(job());
 }
+
+#if BOOST_VERSION >= 108600
+BOOST_AUTO_TEST_CASE(cancel_after_may_be_inside_or_outside)
+{
+    busy_fixture env;
+    const auto check_future = [&](std::future<lock> result) {
+        env.ready();
+        check_diagnostics([&] {
+            try {
+                static_cast<void>(result.get());
+            } catch (...) {
+                return std::current_exception();
+            }
+            return std::exception_ptr();
+        }());
+    };
+    const auto acquire = [&](auto&& token) {
+        return env.locker->async_acquire("k", single_attempt, std::forward<decltype(token)>(token));
+    };
+    check_future(acquire(asio::cancel_after(1s, with_diagnostics(asio::use_future))));
+    check_future(acquire(with_diagnostics(asio::cancel_after(1s, asio::use_future))));
+
+    diagnostics output;
+    acquire(asio::cancel_after(1s, with_diagnostics(output, [](error_code, lock) {})));
+    env.ready();
+    check_diagnostics(output.failure);
+    std::exception_ptr failure;
+    asio::cancellation_signal cancel;
+    acquire(asio::cancel_after(1s, asio::bind_cancellation_slot(cancel.slot(),
+                                       with_diagnostics([&](std::exception_ptr why, lock) { failure = why; }))));
+    env.ready();
+    check_diagnostics(failure);
+}
+#endif
 
 BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
 {

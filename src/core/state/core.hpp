@@ -56,8 +56,8 @@ public:
 
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
     [[nodiscard]] std::string backend_name() const { return std::string(backend->name()); }
-    /// Whether the adapter's context has begun to shut down. The waiting handlers of the context are destroyed before the
-    /// core learns of the shutdown.
+    /// Whether the adapter's context has begun to shut down. The waiting handlers of the context are destroyed before
+    /// the core learns of the shutdown.
     [[nodiscard]] bool is_context_shut_down() const { return dead || registry_->is_closed(); }
     /// The adapter's context is gone, so the backend will not answer any more.
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }

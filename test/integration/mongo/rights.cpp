@@ -84,6 +84,8 @@ BOOST_AUTO_TEST_CASE(user_without_permission_is_denied_at_once)
         BOOST_TEST(text.find("secret") == std::string::npos, text);
         BOOST_TEST(by.stats().settling == 0U);
     }
+    // The operator finds the reason in the log, because the events of an acquire have only a code.
+    BOOST_TEST(event_log->warned_of("grant find, insert, update and remove on the collection"));
     COLOCK_THROWS(error, errc::access_denied, run(add_as("reader").list()));
     COLOCK_THROWS(error, errc::access_denied, run(mongo::create_indexes(last)));
 }

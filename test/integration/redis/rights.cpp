@@ -139,6 +139,7 @@ BOOST_AUTO_TEST_CASE(a_user_without_scripts_is_denied)
     server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-@scripting"});
     client_side client({.url = server.url(), .user = "app", .password = "pw"});
     BOOST_TEST(code_of(client.test_driver.create(driver::exclusive("k"))) == errc::access_denied);
+    BOOST_TEST(client.events->warned_of(" cannot be used: "));
 }
 
 namespace {
