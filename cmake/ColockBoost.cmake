@@ -40,4 +40,4 @@ if(COLOCK_DEVELOPER)
 endif()
 
 # For MongoDB. Found here, because ColockInstall.cmake asks for its file.
-find_package(boost_context ${Boost_VERSION} CONFIG QUIET)
+find_package(boost_context ${Boost_VERSION} EXACT CONFIG QUIET HINTS ${Boost_DIR}/..)

@@ -9,6 +9,9 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/usage.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+# The packages are for the compiler and the Boost of the system, not for those of scripts/environment.sh.
+unset CXX CMAKE_PREFIX_PATH Boost_DIR Boost_ROOT
+
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 apt-get install -y -q --no-install-recommends \

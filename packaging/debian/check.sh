@@ -20,6 +20,8 @@ cd "$source"
 apt-get install -y ./build/packages/libcolock0_*.deb ./build/packages/libcolock-dev_*.deb
 #]
 apt-get install -y -q --no-install-recommends g++ cmake make pkg-config
+grep -q 'libcolock-core 0 libcolock0 (>= ' /var/lib/dpkg/info/libcolock0*.shlibs ||
+    fail "the packages of programs cannot depend on libcolock0"
 
 scratch=$(mktemp -d)
 mkdir "$scratch/build"
