@@ -59,7 +59,9 @@ void measure_waiters(report& results)
         results.add({name + ", heap", bytes, "bytes", limit, kind::counted});
         results.add({name + ", resident set", grown, "bytes"});
     };
-    measure("acquire", wait_once, 2048.0);
+    // The limit was 2,048. The same blocks took 2,037 bytes in one build and 2,067 in another: glibc adds up to 16
+    // bytes to a block of aligned_alloc, depending on its address.
+    measure("acquire", wait_once, 2112.0);
     measure("async_acquire", async_wait_once, 2560.0);
 }
 
