@@ -42,7 +42,7 @@ bool is_alphanumeric(char c)
 
 bool is_in_option_name(char c)
 {
-    return is_alphanumeric(c) || c == '_' || c == '.';
+    return is_alphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
 
 /// `c` is in lower case.

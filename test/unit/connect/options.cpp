@@ -176,6 +176,7 @@ BOOST_AUTO_TEST_CASE(error_of_an_invalid_query_does_not_quote_its_values)
             {"?" + first, "a parameter without a value"},
             {"?" + first + "=1s#secret", "a fragment"},
             {"?" + first + "s=secret", "not known: " + first + "s; those that are: "},
+            {"?idle-timeout=secret", "not known: idle-timeout; those that are: "},
             {"?ss=x@secret", "an '@' behind its first '?'"},
             {"?" + first + "=1s@secret", "an '@' behind its first '?'"},
             {"?secret%3D=x", "a parameter that is not known; those"},
