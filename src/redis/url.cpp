@@ -101,7 +101,10 @@ location parse_url(std::string_view url)
     const bool sentinel = scheme == "redis+sentinel" || scheme == "rediss+sentinel";
     where.tls = scheme.starts_with("rediss");
     if (!sentinel && scheme != "redis" && scheme != "rediss")
-        from.refuse("the URL's scheme is none of redis, rediss, redis+unix, redis+sentinel, rediss+sentinel");
+        from.refuse(scheme == "redis+cluster" || scheme == "rediss+cluster"
+                        ? "Redis Cluster is not supported: name a single master, or use a quorum of masters"
+                        : "the URL's scheme is none of redis, rediss, redis+unix, redis+sentinel, rediss+sentinel; for "
+                          "redis+quorum, call redis::make_quorum or colock::make_adapter");
     from.refuse_parameters(option_names());
 
     auto [user, password] = from.credentials();

@@ -78,6 +78,13 @@ BOOST_AUTO_TEST_CASE(refusal_does_not_repeat_the_url)
     }
 }
 
+BOOST_AUTO_TEST_CASE(unknown_scheme_is_refused_with_the_remedy)
+{
+    const auto why = [](const char* url) { return refusal_of([&] { static_cast<void>(parse_url(url)); }); };
+    BOOST_TEST(why("redis+cluster://h").find("Cluster is not supported") != std::string::npos);
+    BOOST_TEST(why("redis+quorum://a,b,c").find("redis::make_quorum") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(options_are_checked)
 {
     asio::io_context io;
