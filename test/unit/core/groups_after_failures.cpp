@@ -131,6 +131,33 @@ BOOST_AUTO_TEST_CASE(attempt_after_an_unknown_outcome_is_not_counted_as_a_retry)
     }
 }
 
+BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
+{
+    virtual_fixture env(backend_kind::scripted);
+    disable_create_all(env);
+    colock::locker other_locker(env.memory);
+    auto a = env.run(other_locker.acquire("a", {.ttl = 1h}));
+    auto b = env.run(other_locker.acquire("b", {.ttl = 1h}));
+    std::vector<std::size_t> attempt_numbers;
+    const auto policy = retry_policy::custom([&](const retry_attempt& attempt) -> retry_decision {
+        attempt_numbers.push_back(attempt.number);
+        return 10s;
+    });
+    auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.retry = policy}));
+    env.advance_by_steps(25s, 1s);
+    BOOST_TEST(attempt_numbers.size() == 3U);
+    env.run(a.release());
+    env.ready();
+    // b is requested at once, and counts when the schedule's delay is over.
+    BOOST_TEST(attempt_numbers.size() == 3U);
+    env.advance_by_steps(10s, 1s);
+    BOOST_TEST(attempt_numbers == (std::vector<std::size_t>{0, 1, 2, 3}), boost::test_tools::per_element());
+    env.run(b.release());
+    env.run(waiting.get(env.io()).release());
+    env.wind_down();
+    env.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(total_time_ends_the_wait_for_a_renewal)
 {
     virtual_fixture env(backend_kind::scripted);

@@ -402,33 +402,6 @@ BOOST_AUTO_TEST_CASE(lease_that_is_lost_counts_as_a_failed_attempt)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(grant_neither_counts_nor_resets_the_schedule)
-{
-    virtual_fixture env(backend_kind::scripted);
-    disable_create_all(env);
-    colock::locker other_locker(env.memory);
-    auto a = env.run(other_locker.acquire("a", {.ttl = 1h}));
-    auto b = env.run(other_locker.acquire("b", {.ttl = 1h}));
-    std::vector<std::size_t> attempt_numbers;
-    const auto policy = retry_policy::custom([&](const retry_attempt& attempt) -> retry_decision {
-        attempt_numbers.push_back(attempt.number);
-        return 10s;
-    });
-    auto waiting = env.start(env.locker->acquire_all({"a", "b"}, {.retry = policy}));
-    env.advance_by_steps(25s, 1s);
-    BOOST_TEST(attempt_numbers.size() == 3U);
-    env.run(a.release());
-    env.ready();
-    // b is requested at once, and counts when the schedule's delay is over.
-    BOOST_TEST(attempt_numbers.size() == 3U);
-    env.advance_by_steps(10s, 1s);
-    BOOST_TEST(attempt_numbers == (std::vector<std::size_t>{0, 1, 2, 3}), boost::test_tools::per_element());
-    env.run(b.release());
-    env.run(waiting.get(env.io()).release());
-    env.wind_down();
-    env.check_clean();
-}
-
 /// A handle does not know of an extension by the group's id in another process.
 BOOST_AUTO_TEST_CASE(lock_extended_by_its_groups_id_is_released_by_its_handle)
 {
