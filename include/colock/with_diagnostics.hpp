@@ -232,8 +232,8 @@ struct wrap_output
 } // namespace detail
 } // namespace colock::inline v0
 
-// The return types of both functions are explicit. If they were deduced, a check of whether a token suits would compile
-// the bodies with a type that is no complete initiation.
+// The return types of both functions are explicit. If they were deduced, the concept completion_token_for would compile
+// the bodies with Asio's archetype of an initiation, which has no executor_type.
 
 template <class CompletionToken, class... Signatures>
 struct boost::asio::async_result<colock::with_diagnostics_t<CompletionToken>, Signatures...>

@@ -160,6 +160,18 @@ BOOST_AUTO_TEST_CASE(shutdown_is_reported_as_the_end_of_a_body)
     BOOST_TEST((thrown->reason() == lost_reason::shutting_down));
 }
 
+BOOST_AUTO_TEST_CASE(operation_after_a_shutdown_asks_for_no_longer_ttl)
+{
+    virtual_fixture env;
+    auto held = env.acquire("k");
+    env.run(env.locker->shutdown(1min));
+    const auto thrown = thrown_by<colock::error>([&] { static_cast<void>(env.run(held.detach())); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST((thrown->code() == errc::not_held));
+    BOOST_TEST(thrown->detail().find("the shutdown of the locker") != std::string::npos, thrown->detail());
+    BOOST_TEST(std::string(thrown->what()).find("longer ttl") == std::string::npos, thrown->what());
+}
+
 BOOST_AUTO_TEST_CASE(invalid_input_takes_no_time)
 {
     virtual_fixture env;

@@ -26,6 +26,21 @@ using namespace colock;
 using namespace colock::testing;
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Returns the exception with which the future ends; null if it has a value.
+std::exception_ptr exception_of(std::future<lock>& result)
+{
+    try {
+        static_cast<void>(result.get());
+    } catch (...) {
+        return std::current_exception();
+    }
+    return nullptr;
+}
+
+} // namespace
+
 BOOST_AUTO_TEST_SUITE(with_diagnostics_token)
 
 BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
@@ -61,14 +76,7 @@ BOOST_AUTO_TEST_CASE(cancel_after_may_be_inside_or_outside)
     busy_fixture env;
     const auto check_future = [&](std::future<lock> result) {
         env.ready();
-        check_diagnostics([&] {
-            try {
-                static_cast<void>(result.get());
-            } catch (...) {
-                return std::current_exception();
-            }
-            return std::exception_ptr();
-        }());
+        check_diagnostics(exception_of(result));
     };
     const auto acquire = [&](auto&& token) {
         return env.locker->async_acquire("k", single_attempt, std::forward<decltype(token)>(token));
@@ -96,14 +104,7 @@ BOOST_AUTO_TEST_CASE(a_future_throws_the_exception)
     auto plain = env.locker->async_acquire("k", single_attempt, asio::use_future);
     auto granted = env.locker->async_acquire("free", single_attempt, with_diagnostics(asio::use_future));
     env.ready();
-    check_diagnostics([&] {
-        try {
-            static_cast<void>(rich.get());
-        } catch (...) {
-            return std::current_exception();
-        }
-        return std::exception_ptr();
-    }());
+    check_diagnostics(exception_of(rich));
     COLOCK_THROWS(boost::system::system_error, errc::retry_exhausted, plain.get());
     BOOST_TEST(granted.get().held());
 }

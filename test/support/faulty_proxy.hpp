@@ -25,7 +25,7 @@ enum class loss : unsigned char
     delayed_reply,
 };
 
-/// What the proxy does with a new connection while the server does not listen.
+/// Selects what the proxy does with a new connection while the server does not listen.
 enum class if_unreachable : unsigned char
 {
     close,

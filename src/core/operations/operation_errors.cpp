@@ -62,7 +62,7 @@ void throw_refused(const core& self, const record& wanted)
 std::string lease_end_text(lost_reason reason)
 {
     if (reason == lost_reason::shutting_down)
-        return "the locker was shut down, which released the lock; make another locker to go on";
+        return "its lease ended with the shutdown of the locker; make another locker to go on";
     return std::string("its lease had ended: ") + to_string(reason);
 }
 

@@ -12,7 +12,8 @@ namespace colock::inline v0::detail {
 class core;
 class retry_schedule;
 
-/// The errors that end an operation. None of these functions takes the mutex.
+// The errors that end an operation. None of these functions takes the mutex.
+
 /// Returns the context of an acquire.
 [[nodiscard]] error_context context_of(const core& self, const record& wanted);
 /// Returns the context of an operation on a lock that was granted before.
@@ -58,7 +59,7 @@ inline void throw_if_refused(const core& self, const record& wanted)
 /// contexts was destroyed.
 [[nodiscard]] error_code code_of_destroyed(const core& self) noexcept;
 /// Counts an acquire that has ended without a lock, and reports it to the observer.
-/// \param why `operation_aborted` if the acquire was cancelled or destroyed
+/// \param why the error of the acquire, or `code_of_destroyed`
 void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept;
 
 // Errors of queries and changes of a lock.

@@ -304,7 +304,8 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
     auto context = context_of(self, held);
     context.reason = reason;
     context.detail = reason == lost_reason::shutting_down
-                         ? "the locker was shut down, so the body was cancelled; make another locker to go on"
+                         ? "the locker was shut down or its execution context is gone, so the body was cancelled; "
+                           "make another locker to go on"
                          : std::string("the lease ended before the body did: ") + to_string(reason);
     if (const auto why = renewal_failure(self, held, reason)) {
         context.cause = why->cause ? why->cause : why->code;

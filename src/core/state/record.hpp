@@ -54,7 +54,7 @@ enum class operation : unsigned char
     query,
 };
 
-/// What the observer has been told about an acquire, so that it is told only once.
+/// Records which events the observer has received for an acquire, because each is reported once.
 struct reported_events
 {
     bool waiting = false;

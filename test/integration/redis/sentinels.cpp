@@ -29,6 +29,17 @@ BOOST_AUTO_TEST_CASE(sentinel_failure_is_reported)
     const auto absent = nobody.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(absent) == errc::unavailable);
     BOOST_TEST(absent.error->detail.find("refused") != std::string::npos, absent.error->detail);
+    BOOST_TEST(absent.error->detail.find("127.0.0.1:") != std::string::npos, absent.error->detail);
+}
+
+BOOST_AUTO_TEST_CASE(server_that_is_no_sentinel_is_named)
+{
+    redis_server plain;
+    const auto address = "127.0.0.1:" + std::to_string(plain.port());
+    client_side client({.url = "redis+sentinel://" + address + "/main", .operation_timeout = 3s});
+    const auto failed = client.test_driver.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(failed) == errc::unavailable);
+    BOOST_TEST(failed.error->detail.find(address + " is no Sentinel") != std::string::npos, failed.error->detail);
 }
 
 BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)

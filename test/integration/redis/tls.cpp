@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(only_trusted_server_with_the_right_name_is_used, *boost::un
         check_failure(other_name, errc::misconfigured_backend, "not for elsewhere.example");
         auto no_file = options;
         no_file.ca_file = files.file("absent.pem");
-        check_failure(no_file, errc::invalid_options, "ca_file");
+        check_failure(no_file, errc::invalid_options, "ca_file cannot be used: \"" + no_file.ca_file);
     }
     tls_server server(files, "named");
     client_side by_address({.url = server.url(), .tls = options});
@@ -112,6 +112,17 @@ BOOST_AUTO_TEST_CASE(
     run_until(client.io, [&] { return client.events->suspensions == 1; });
     BOOST_TEST((client.test_driver.extend(claim, 60s).status == extend_status::extended));
     BOOST_TEST(client.events->warned_of("TLS files"));
+}
+
+BOOST_AUTO_TEST_CASE(server_without_tls_is_named_with_the_remedy)
+{
+    redis_server plain;
+    const auto address = "127.0.0.1:" + std::to_string(plain.port());
+    client_side client({.url = "rediss://" + address, .operation_timeout = 3s, .connect_timeout = 300ms});
+    const auto failed = client.test_driver.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(failed) == errc::unavailable);
+    BOOST_TEST(failed.error->detail.find(address) != std::string::npos, failed.error->detail);
+    BOOST_TEST(failed.error->detail.find("does the server speak TLS?") != std::string::npos, failed.error->detail);
 }
 
 BOOST_AUTO_TEST_CASE(encrypted_key_is_refused_without_asking_for_a_password)

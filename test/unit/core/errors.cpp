@@ -87,6 +87,15 @@ BOOST_AUTO_TEST_CASE(an_exception_carries_its_context)
     BOOST_TEST(bare.attempts() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(cause_that_the_detail_contains_is_not_repeated)
+{
+    const auto cause = make_error_code(boost::system::errc::connection_refused);
+    const create_error named(errc::unavailable, {.cause = cause, .detail = "127.0.0.1:1: " + cause.message()});
+    BOOST_TEST(std::string(named.what()).find("cause: ") == std::string::npos, named.what());
+    const create_error other(errc::unavailable, {.cause = cause, .detail = "not sent"});
+    BOOST_TEST(std::string(other.what()).find("(cause: " + cause.message() + ")") != std::string::npos, other.what());
+}
+
 BOOST_AUTO_TEST_CASE(complete_detail_is_not_followed_by_the_general_message)
 {
     struct row

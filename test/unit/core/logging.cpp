@@ -195,6 +195,13 @@ BOOST_FIXTURE_TEST_CASE(unusual_keys_are_escaped, log_fixture)
     BOOST_TEST(take_text() == "debug waiting key=\"" + long_key + "\"");
 }
 
+BOOST_FIXTURE_TEST_CASE(negative_duration_is_written, log_fixture)
+{
+    auto log = make({.level = log_level::debug});
+    log.renewed("k", -1500us);
+    BOOST_TEST(take_text() == "debug renewed key=\"k\" valid_ms=-1.500");
+}
+
 BOOST_FIXTURE_TEST_CASE(level_depends_on_event_and_cause, log_fixture)
 {
     const auto level_of = [this](const auto& report) {
