@@ -31,8 +31,8 @@ asio::awaitable<bool> run_once(colock::locker locker, std::string period, std::f
                 co_await job();
                 // Longer than the period, so that a process whose clock is behind does not find the key free again.
                 co_await held.extend(48h);
-                static_cast<void>(
-                    co_await held.detach()); // not released: the backend keeps the lock until its ttl ends
+                // Not released: the backend keeps the lock until its ttl ends.
+                static_cast<void>(co_await held.detach());
             });
         co_return true;
     } catch (const colock::retry_error&) {
@@ -185,6 +185,36 @@ BOOST_AUTO_TEST_CASE(job_runs_once_per_period)
     BOOST_TEST(!run(run_once(next, "2026-11-28", job)));
     virtual_clock::advance(io, 49h);
     BOOST_TEST(!run(next.is_locked("report:2026-11-28")));
+}
+
+BOOST_AUTO_TEST_CASE(job_is_repeated_after_a_shutdown_and_after_a_crash)
+{
+    const auto store = colock::memory::make_adapter(io.get_executor());
+    colock::locker first(store);
+    colock::locker next(store);
+    int completed = 0;
+    const auto job = [&]() -> asio::awaitable<void> {
+        colock::lease_timer work(co_await asio::this_coro::executor, 1h);
+        co_await work.async_wait(asio::deferred);
+        ++completed;
+    };
+    auto interrupted = colock::testing::start(io, run_once(first, "2026-11-27", job));
+    virtual_clock::advance_by_steps(io, 1min, 5s);
+    BOOST_TEST(run(first.shutdown()).clean());
+    BOOST_CHECK_THROW(interrupted.get(io), colock::lost_error);
+    auto repeated = colock::testing::start(io, run_once(next, "2026-11-27", job));
+    virtual_clock::advance_by_steps(io, 2h, 5s);
+    BOOST_TEST(repeated.get(io));
+    BOOST_TEST(completed == 1);
+
+    // The lease of a process that has crashed is not renewed.
+    const colock::lock crashed = run(next.acquire("report:2026-11-28"));
+    BOOST_TEST(!run(run_once(next, "2026-11-28", job)));
+    virtual_clock::advance(io, 31s);
+    auto after_crash = colock::testing::start(io, run_once(next, "2026-11-28", job));
+    virtual_clock::advance_by_steps(io, 2h, 5s);
+    BOOST_TEST(after_crash.get(io));
+    BOOST_TEST(completed == 2);
 }
 
 BOOST_AUTO_TEST_CASE(http_answers_distinguish_busy_and_down)
