@@ -32,25 +32,27 @@ using namespace std::chrono_literals;
 namespace {
 
 /// The leader's work. It is cancelled while it waits for its timer, a margin before another process can lead.
-asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds pace)
+asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds step_interval)
 {
     std::cout << "leads, fence " << held.fence() << std::endl;
     asio::steady_timer pause(co_await asio::this_coro::executor);
     for (int step = 1;; ++step) {
         std::cout << "step " << step << std::endl;
-        pause.expires_after(pace);
+        pause.expires_after(step_interval);
         co_await pause.async_wait(asio::deferred);
     }
 }
 
 //[ election
-// Runs until it is cancelled. Another process may lead after this coroutine has ended.
-asio::awaitable<void> stand_for_election(colock::locker locker, std::string office, std::chrono::milliseconds pace)
+// Runs until it is cancelled. Another process may lead after this coroutine has ended. The leader works in steps, one
+// for each `step_interval`.
+asio::awaitable<void> stand_for_election(
+    colock::locker locker, std::string office, std::chrono::milliseconds step_interval)
 {
     asio::steady_timer pause(co_await asio::this_coro::executor);
     for (;;) {
         try {
-            co_await locker.with_lock(office, [&](colock::lock& held) { return lead(held, pace); });
+            co_await locker.with_lock(office, [&](colock::lock& held) { return lead(held, step_interval); });
         } catch (const colock::error& failure) {
             std::cout << "does not lead: " << failure.what() << std::endl;
         }
@@ -68,12 +70,12 @@ try {
     std::string backend = "memory:";
     std::string office = "leader";
     unsigned ttl = 3000;
-    unsigned pace = 500;
+    unsigned step_interval = 500;
     if (const auto early = tools::arguments("leader_work: several processes elect a leader, which does the work")
             .value("backend", backend, "URL", "URL of the lock service; default: memory:")
             .value("office", office, "KEY", "key of the lock that makes a process the leader; default: leader")
             .value("ttl-ms", ttl, "N", "longest wait for a dead leader, in ms; default: 3000", 500, 3'600'000)
-            .value("pace-ms", pace, "N", "interval of the steps, in ms; default: 500", 1, 3'600'000)
+            .value("pace-ms", step_interval, "N", "interval of the steps, in ms; default: 500", 1, 3'600'000)
             .parse(count, words))
         return *early;
 
@@ -83,7 +85,7 @@ try {
     asio::cancellation_signal stop;
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&](auto...) { stop.emit(asio::cancellation_type::terminal); });
-    asio::co_spawn(io, stand_for_election(locker, office, std::chrono::milliseconds(pace)),
+    asio::co_spawn(io, stand_for_election(locker, office, std::chrono::milliseconds(step_interval)),
         asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr) {
             // The shutdown ends the session, so that other processes do not have to wait for its expiry.
             asio::co_spawn(io, locker.shutdown(), [](std::exception_ptr, const colock::shutdown_report& report) {
