@@ -12,8 +12,9 @@ namespace colock::testing {
 namespace {
 
 //[ mongo
-// Updates a document that exists, with a fence of its own: {_id: "cart", fence: 0}. With an upsert, a late writer would
-// try to create the document again, and fail because of its _id. If the answer has n = 0, a later holder has written.
+// Updates a document that exists and has a field for the fence, such as {_id: "cart", fence: 0}. With an upsert, a late
+// writer would try to create the document again, and fail because of its _id. If the answer has n = 0, a later holder
+// has written.
 std::string update_unless_older(const std::string& id, const std::string& value, std::uint64_t fence)
 {
     const auto number = R"({"$numberLong":")" + std::to_string(fence) + "\"}";
