@@ -93,11 +93,11 @@ public:
     /// Deadlocks: a caller that nests locks itself (it holds "b" and acquires "a") can deadlock with acquire_all, and
     /// so can lock_group::acquire. Give both retry policies a `total_time`, which ends the deadlock on both sides.
     ///
-    /// Leases: until the group is complete, its leases are renewed, whatever `renewal` says. `max_hold` and manual
-    /// leases count from the completion of the group. At that time, each lease with less than two thirds of its ttl
-    /// left is extended. If a lease is lost before the group is complete, all locks are released. This counts as a
-    /// failed attempt (`unavailable`), and the group starts again after the delay of the policy. If the process crashes
-    /// while it waits, the locks without a ttl that it held stay locked.
+    /// Leases: until the group is complete, its leases are renewed, whatever `renewal` says. When the last lock is
+    /// granted, each lease with less than two thirds of its ttl left is extended. A manual lease is not renewed after
+    /// that. `max_hold` counts from the completion of the group. If a lease is lost before the group is complete, all
+    /// locks are released. This counts as a failed attempt (`unavailable`), and the group starts again after the delay
+    /// of the policy. If the process crashes while it waits, the locks without a ttl that it held stay locked.
     ///
     /// Retry: one retry policy applies to all keys together. A grant neither counts as an attempt nor resets the
     /// policy, and `never()` ends with the first refusal. A cancellation, a failure or a shutdown releases all locks in

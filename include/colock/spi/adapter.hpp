@@ -136,8 +136,8 @@ public:
     /// Returns one page of the live holders that match. The cursor is empty for the first page, and the `next` of the
     /// previous page for each other page. A page may be empty. It must be small enough not to delay other operations.
     ///
-    /// Holders that are granted or end between two pages may be missing, and a key that moves may be returned twice. An
-    /// invalid cursor fails with `errc::invalid_options`.
+    /// Holders that are granted or end between two pages may be missing, and a key that the backend moves meanwhile may
+    /// be returned twice. An invalid cursor fails with `errc::invalid_options`.
     virtual void start_list(filter which, std::string cursor, completion<list_outcome> done);
     /// Removes expired locks and returns them, in steps that continue like the pages of a list. One step removes at
     /// most `limit` locks (0: the adapter decides), and never a live lock. A failed outcome contains the locks that

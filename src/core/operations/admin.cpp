@@ -74,7 +74,7 @@ public:
 
     void add(std::vector<lock_status>&& page, bool is_last)
     {
-        // A key that moves while the pages are read may appear again on another page.
+        // A key that the backend moves while the pages are read may appear again on another page.
         std::erase_if(page, [&](const lock_status& each) { return known_.contains(each.key); });
         for (auto& each : page) {
             const auto when = order_ == list_order::newest_first ? each.created : std::nullopt;
