@@ -159,9 +159,11 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
-    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken())
+    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current())
     {
-        return async_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
+        return async_acquire(
+            std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_report>)`
     template <asio::completion_token_for<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>

@@ -4,6 +4,7 @@
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/body.hpp>
 #include <colock/detail/export.hpp>
+#include <colock/detail/locker_operations.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -16,6 +17,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,9 +166,10 @@ public:
     }
     template <detail::single_key Key, class Body>
         requires detail::lock_body<Body>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(Key key, Body body) const
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
+        Key key, Body body, std::source_location where = std::source_location::current()) const
     {
-        return with_lock(std::move(key), acquire_options{}, std::move(body));
+        return with_lock(std::move(key), acquire_options{.where = where}, std::move(body));
     }
 
     /// Acquires all locks or none, as acquire_all does, runs `body`, and releases the locks.
@@ -184,9 +187,10 @@ public:
     }
     template <detail::key_list Keys = std::initializer_list<group_member>, class Body>
         requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(Keys keys, Body body) const
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
+        Keys keys, Body body, std::source_location where = std::source_location::current()) const
     {
-        return with_lock(group_members(std::move(keys)), acquire_options{}, std::move(body));
+        return with_lock(group_members(std::move(keys)), acquire_options{.where = where}, std::move(body));
     }
 
     /// Returns whether the key is held. Waiters do not count.
@@ -246,45 +250,48 @@ public:
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<lock>(get_executor(),
-            std::bind_front(&start_acquire, core(), std::move(key), std::move(options)),
+            std::bind_front(&detail::operations::start_acquire, core(), std::move(key), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
-    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
     {
-        return async_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
+        return async_acquire(
+            std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
-
     /// `void(error_code, std::optional<lock>)`
     template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
     auto async_try_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<std::optional<lock>>(get_executor(),
-            std::bind_front(&start_try_acquire, core(), std::move(key), std::move(options)),
+            std::bind_front(&detail::operations::start_try_acquire, core(), std::move(key), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
-    auto async_try_acquire(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_try_acquire(std::string key, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
     {
-        return async_try_acquire(std::move(key), acquire_options{}, std::forward<CompletionToken>(completion_token));
+        return async_try_acquire(
+            std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
-
     /// `void(error_code, lock_group)`
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_all(
         group_members keys, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<lock_group>(get_executor(),
-            std::bind_front(&acquire_all_verb, core(), std::move(keys), std::move(options)),
+            std::bind_front(&detail::operations::acquire_all, core(), std::move(keys), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
-    auto async_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
     {
-        return async_acquire_all(std::move(keys), acquire_options{}, std::forward<CompletionToken>(completion_token));
+        return async_acquire_all(
+            std::move(keys), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
-
     /// `void(error_code, lock_group)`
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_global(acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
@@ -292,11 +299,11 @@ public:
         return async_acquire_all({global_key}, std::move(options), std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
-    auto async_acquire_global(CompletionToken&& completion_token = CompletionToken()) const
+    auto async_acquire_global(CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
     {
-        return async_acquire_global(acquire_options{}, std::forward<CompletionToken>(completion_token));
+        return async_acquire_global(acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
-
     /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T. T must be
     /// default-constructible. An exception of the body is passed on unchanged.
     template <detail::single_key Key, class Body, class CompletionToken = default_token>
@@ -309,10 +316,11 @@ public:
     }
     template <detail::single_key Key, class Body, class CompletionToken = default_token>
         requires detail::async_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
-    auto async_with_lock(Key key, Body body, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_with_lock(Key key, Body body, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
     {
-        return async_with_lock(
-            std::move(key), acquire_options{}, std::move(body), std::forward<CompletionToken>(completion_token));
+        return async_with_lock(std::move(key), acquire_options{.where = where}, std::move(body),
+            std::forward<CompletionToken>(completion_token));
     }
     template <detail::key_list Keys = std::initializer_list<group_member>, class Body,
         class CompletionToken = default_token>
@@ -328,17 +336,18 @@ public:
         class CompletionToken = default_token>
         requires detail::async_body<Body, lock_group> &&
                  asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
-    auto async_with_lock(Keys keys, Body body, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_with_lock(Keys keys, Body body, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
     {
-        return async_with_lock(group_members(std::move(keys)), acquire_options{}, std::move(body),
+        return async_with_lock(group_members(std::move(keys)), acquire_options{.where = where}, std::move(body),
             std::forward<CompletionToken>(completion_token));
     }
-
     /// `void(error_code, bool)`
     template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>
     auto async_is_locked(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<bool>(get_executor(), std::bind_front(&is_locked_verb, core(), std::move(key)),
+        return detail::async_verb<bool>(get_executor(),
+            std::bind_front(&detail::operations::is_locked, core(), std::move(key)),
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock)`
@@ -347,20 +356,22 @@ public:
         std::string ticket, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<lock>(get_executor(),
-            std::bind_front(&adopt_verb, core(), std::move(ticket), std::move(options)),
+            std::bind_front(&detail::operations::adopt, core(), std::move(ticket), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
-    auto async_adopt(std::string ticket, CompletionToken&& completion_token = CompletionToken()) const
+    auto async_adopt(std::string ticket, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
     {
-        return async_adopt(std::move(ticket), acquire_options{}, std::forward<CompletionToken>(completion_token));
+        return async_adopt(
+            std::move(ticket), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(filter which, list_order order, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(get_executor(),
-            std::bind_front(&list_verb, core(), std::move(which), order),
+            std::bind_front(&detail::operations::list, core(), std::move(which), order),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
@@ -378,7 +389,7 @@ public:
     auto async_list_page(filter which, std::string cursor, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<lock_page>(get_executor(),
-            std::bind_front(&list_page_verb, core(), std::move(which), std::move(cursor)),
+            std::bind_front(&detail::operations::list_page, core(), std::move(which), std::move(cursor)),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
@@ -395,7 +406,8 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(get_executor(), std::bind_front(&purge_verb, core(), limit),
+        return detail::async_verb<std::vector<lock_status>>(get_executor(),
+            std::bind_front(&detail::operations::purge, core(), limit),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
@@ -408,14 +420,16 @@ public:
     auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_verb<std::vector<lock_status>>(get_executor(),
-            std::bind_front(&break_verb, core(), std::move(key)), std::forward<CompletionToken>(completion_token));
+            std::bind_front(&detail::operations::break_lock, core(), std::move(key)),
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, shutdown_report)`
     template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>
     auto async_shutdown(
         std::chrono::milliseconds deadline, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<shutdown_report>(get_executor(), std::bind_front(&shutdown_verb, core(), deadline),
+        return detail::async_verb<shutdown_report>(get_executor(),
+            std::bind_front(&detail::operations::shutdown, core(), deadline),
             std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>
@@ -425,23 +439,9 @@ public:
     }
 
 private:
-    using core_ptr = std::shared_ptr<detail::core>;
     struct handle;
 
-    [[nodiscard]] const core_ptr& core() const noexcept;
-    static void start_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
-        const asio::any_io_executor& executor, detail::verb_handler<lock> handler, const asio::any_io_executor& caller);
-    static void start_try_acquire(const core_ptr& core, std::string&& key, acquire_options&& options,
-        const asio::any_io_executor& executor, detail::verb_handler<std::optional<lock>> handler,
-        const asio::any_io_executor& caller);
-    static asio::awaitable<lock_group> acquire_all_verb(core_ptr core, group_members keys, acquire_options options);
-    static asio::awaitable<bool> is_locked_verb(core_ptr core, std::string key);
-    static asio::awaitable<lock> adopt_verb(core_ptr core, std::string ticket, acquire_options options);
-    static asio::awaitable<std::vector<lock_status>> list_verb(core_ptr core, filter which, list_order order);
-    static asio::awaitable<lock_page> list_page_verb(core_ptr core, filter which, std::string cursor);
-    static asio::awaitable<std::vector<lock_status>> purge_verb(core_ptr core, std::size_t limit);
-    static asio::awaitable<std::vector<lock_status>> break_verb(core_ptr core, std::string key);
-    static asio::awaitable<shutdown_report> shutdown_verb(core_ptr core, std::chrono::milliseconds deadline);
+    [[nodiscard]] const std::shared_ptr<detail::core>& core() const noexcept;
 
     /// Shared by all copies of this locker. Its destruction ends the locker.
     std::shared_ptr<handle> handle_;

@@ -86,7 +86,7 @@ public:
     void warning(std::string_view backend, std::string_view message) noexcept override;
     void waiting(std::string_view key) noexcept override;
     void possible_deadlock(std::string_view key, std::chrono::nanoseconds held_for,
-        const std::source_location& acquired_at) noexcept override;
+        const std::source_location& acquired_at, const std::source_location& waiting_at) noexcept override;
     void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept override;
     void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept override;
     void renewed(std::string_view key, std::chrono::nanoseconds valid_for) noexcept override;

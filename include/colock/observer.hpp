@@ -58,12 +58,14 @@ public:
     virtual void waiting(std::string_view key) noexcept { static_cast<void>(key); }
     /// With `locker_options::debug`: an acquire has waited at least one second for a key that this locker has held for
     /// at least one second. Possible causes: the caller holds the key itself (locks are not reentrant), two callers
-    /// wait for each other, or the holder is slow. Reported once per acquire. `held_for` is the time since the grant;
-    /// `acquired_at` is the source location of the granted acquire (acquire_options::where).
-    virtual void possible_deadlock(
-        std::string_view key, std::chrono::nanoseconds held_for, const std::source_location& acquired_at) noexcept
+    /// wait for each other, or the holder is slow. Reported once per acquire. `held_for` is the time since the grant.
+    /// `acquired_at` and `waiting_at` are the source locations of the granted and of the waiting acquire, see
+    /// acquire_options::where.
+    virtual void possible_deadlock(std::string_view key, std::chrono::nanoseconds held_for,
+        const std::source_location& acquired_at, const std::source_location& waiting_at) noexcept
     {
         static_cast<void>(key), static_cast<void>(held_for), static_cast<void>(acquired_at);
+        static_cast<void>(waiting_at);
     }
     /// The lock was granted. `waited` is the time from the call to the grant.
     virtual void granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <ostream>
+#include <source_location>
 #include <string>
 #include <utility>
 
@@ -38,6 +39,12 @@ std::string in_milliseconds(std::chrono::nanoseconds span)
     const std::string decimals = std::to_string(microseconds % 1000);
     return (span < std::chrono::microseconds(0) ? "-" : "") + std::to_string(microseconds / 1000) + '.' +
            std::string(3 - decimals.size(), '0') + decimals;
+}
+
+/// Returns "FILE:LINE".
+std::string file_and_line(const std::source_location& place)
+{
+    return place.file_name() + (':' + std::to_string(place.line()));
 }
 
 /// One line of the log, to which fields are added in their order.
@@ -180,12 +187,13 @@ void logging_observer::waiting(std::string_view key) noexcept
     write(log_level::debug, "waiting", [&](log_line& line) { line.add("key", key); });
 }
 
-void logging_observer::possible_deadlock(
-    std::string_view key, std::chrono::nanoseconds held_for, const std::source_location& acquired_at) noexcept
+void logging_observer::possible_deadlock(std::string_view key, std::chrono::nanoseconds held_for,
+    const std::source_location& acquired_at, const std::source_location& waiting_at) noexcept
 {
     write(log_level::warning, "possible_deadlock", [&](log_line& line) {
-        line.add("key", key).add("held_ms", held_for).add("file", std::string_view(acquired_at.file_name()));
-        line.add("line", acquired_at.line()).add("function", std::string_view(acquired_at.function_name()));
+        line.add("key", key).add("held_ms", held_for);
+        line.add("acquired_at", file_and_line(acquired_at)).add("acquired_in", acquired_at.function_name());
+        line.add("waiting_at", file_and_line(waiting_at)).add("waiting_in", waiting_at.function_name());
     });
 }
 

@@ -50,11 +50,11 @@ void observer_list::waiting(std::string_view key) noexcept
         each->waiting(key);
 }
 
-void observer_list::possible_deadlock(
-    std::string_view key, std::chrono::nanoseconds held_for, const std::source_location& acquired_at) noexcept
+void observer_list::possible_deadlock(std::string_view key, std::chrono::nanoseconds held_for,
+    const std::source_location& acquired_at, const std::source_location& waiting_at) noexcept
 {
     for (const auto& each : observers_)
-        each->possible_deadlock(key, held_for, acquired_at);
+        each->possible_deadlock(key, held_for, acquired_at, waiting_at);
 }
 
 void observer_list::granted(std::string_view key, std::uint64_t fence, std::chrono::nanoseconds waited) noexcept

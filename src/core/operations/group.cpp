@@ -292,7 +292,7 @@ void lock_group::start_acquire(std::string&& key, acquire_options&& options, con
     detail::verb_handler<void> handler, const asio::any_io_executor& caller)
 {
     auto wanted = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
-    detail::operations::start_acquire(
+    detail::operations::start_prepared_acquire(
         executor, member_completion{std::move(handler), &locks_}, caller, core_, std::move(wanted));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/detail/async_functions.hpp>
+#include <colock/detail/locker_operations.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -18,7 +19,8 @@
 #include <string_view>
 #include <vector>
 
-/// The operations of lockers, locks and groups. Each coroutine owns what it needs, so the handle it was called on may
+/// The operations of lockers, locks and groups; those that colock/locker.hpp uses are declared in
+/// colock/detail/locker_operations.hpp. Each coroutine owns what it needs, so the handle it was called on may
 /// be destroyed. The `start_` functions do the same for a completion handler; see run_operation.hpp.
 namespace colock::inline v0::detail::operations {
 
@@ -31,15 +33,9 @@ namespace colock::inline v0::detail::operations {
 
 // acquire.cpp
 [[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
-void start_acquire(const asio::any_io_executor& executor, verb_handler<lock> handler,
+void start_prepared_acquire(const asio::any_io_executor& executor, verb_handler<lock> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
 [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
-void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::optional<lock>> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
-
-// acquire_all.cpp
-[[nodiscard]] asio::awaitable<lock_group> acquire_all(
-    std::shared_ptr<core> self, group_members keys, acquire_options options);
 
 // group.cpp
 /// \param id if empty, an id is generated
@@ -47,7 +43,6 @@ void start_try_acquire(const asio::any_io_executor& executor, verb_handler<std::
 
 // transfer.cpp
 [[nodiscard]] asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held);
-[[nodiscard]] asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acquire_options options);
 
 // release.cpp
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
@@ -84,21 +79,14 @@ void start_first_lost(const asio::any_io_executor& executor, verb_handler<lost_l
     const asio::any_io_executor& caller, std::shared_ptr<core> self, std::vector<record::ptr> held);
 
 // admin.cpp
-[[nodiscard]] asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);
-[[nodiscard]] asio::awaitable<std::vector<lock_status>> list(
-    std::shared_ptr<core> self, filter which, list_order order);
-[[nodiscard]] asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor);
-[[nodiscard]] asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit);
 /// \returns the cursor of the next step; empty after the last one
 [[nodiscard]] asio::awaitable<std::string> purge_step(
     std::shared_ptr<core> self, std::size_t limit, std::string cursor);
-[[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self, std::string key);
 [[nodiscard]] std::vector<held_lock> held_locks(core& self);
 [[nodiscard]] locker_stats stats(core& self);
 [[nodiscard]] locker_options defaults(const core& self);
 
 // shutdown.cpp
-[[nodiscard]] asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chrono::milliseconds deadline);
 /// Called when the last locker handle is destroyed. Ends the waiters; held locks stay.
 void on_last_handle_destroyed(core& self) noexcept;
 

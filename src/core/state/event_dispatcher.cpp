@@ -22,7 +22,7 @@ void report(observer& listener, const lock_event& event)
     case kind::waiting:
         return listener.waiting(key);
     case kind::possible_deadlock:
-        return listener.possible_deadlock(key, event.span, place_of(*subject));
+        return listener.possible_deadlock(key, event.span, place_of(*subject), event.waiting_at);
     case kind::granted:
         return listener.granted(key, subject->fence, event.span);
     case kind::not_granted:

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <new>
+#include <source_location>
 #include <utility>
 
 namespace colock::inline v0 {
@@ -23,7 +24,7 @@ struct lock_event
     enum class kind : unsigned char
     {
         waiting,
-        /// The subject is the holder.
+        /// The subject is the holder, and `waiting_at` belongs to the acquire that waits.
         possible_deadlock,
         granted,
         not_granted,
@@ -40,6 +41,7 @@ struct lock_event
     bool proven = true;
     std::chrono::nanoseconds span{0};
     error_code why{};
+    std::source_location waiting_at{};
 };
 
 /// Reports events to the observer in the order in which they were added, one at a time. If another thread is reporting,

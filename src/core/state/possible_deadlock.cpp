@@ -39,7 +39,8 @@ lease_clock::time_point report_possible_deadlock(core& self, record& wanted, lea
     wanted.place.reported.possible_deadlock = true;
     self.events.add({.what = lock_event::kind::possible_deadlock,
         .subject = holder,
-        .span = holder->release_state().held.elapsed(now)});
+        .span = holder->release_state().held.elapsed(now),
+        .waiting_at = place_of(wanted)});
     return lease_clock::time_point::max();
 }
 

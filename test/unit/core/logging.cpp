@@ -103,7 +103,7 @@ void report_everything(observer& to)
     to.reconnected("redis");
     to.warning("redis", "no right to use \"CONFIG\"");
     to.waiting("a:b");
-    to.possible_deadlock("a:b", 3s, std::source_location::current());
+    to.possible_deadlock("a:b", 3s, std::source_location::current(), std::source_location::current());
     to.granted("a:b", 18'446'744'073'709'551'615U, 12'345'678ns);
     to.not_granted("a:b", errc::retry_exhausted, 2s);
     to.renewed("a:b", 30s);
@@ -126,11 +126,14 @@ BOOST_FIXTURE_TEST_CASE(text_line_has_time_level_event_and_fields, log_fixture)
     BOOST_TEST(take_text() == "warning settled key=\"a:b\" proven=false");
     log.released("a:b", 5us);
     BOOST_TEST(take_text() == "debug released key=\"a:b\" held_ms=0.005");
-    const auto place = std::source_location::current();
-    log.possible_deadlock("a:b", 1500ms, place);
-    BOOST_TEST(take_text() == "warning possible_deadlock key=\"a:b\" held_ms=1500.000 file=\"" +
-                                  std::string(place.file_name()) + "\" line=" + std::to_string(place.line()) +
-                                  " function=\"" + place.function_name() + "\"");
+    const auto acquired_at = std::source_location::current();
+    const auto waiting_at = std::source_location::current();
+    log.possible_deadlock("a:b", 1500ms, acquired_at, waiting_at);
+    const std::string file = acquired_at.file_name(), function = acquired_at.function_name();
+    BOOST_TEST(take_text() == "warning possible_deadlock key=\"a:b\" held_ms=1500.000 acquired_at=\"" + file + ':' +
+                                  std::to_string(acquired_at.line()) + "\" acquired_in=\"" + function +
+                                  "\" waiting_at=\"" + file + ':' + std::to_string(waiting_at.line()) +
+                                  "\" waiting_in=\"" + function + "\"");
     log.not_granted("a:b", errc::invalid_ttl, 0ns);
     BOOST_TEST(take_text() == "warning not_granted key=\"a:b\" waited_ms=0.000 code=\"colock:7\" error=\"" +
                                   error_code(errc::invalid_ttl).message() + "\"");
