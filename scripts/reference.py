@@ -307,7 +307,9 @@ def table(widths: str, rows: list[list[str]]) -> list[str]:
 
 
 def reference_to(name: str) -> str:
-    return f":c:macro:`{name}`" if name.isupper() else f":cpp:any:`{name} <colock::{name}>`"
+    # A title must not contain an unescaped "<".
+    title_text = name.replace("<", "\\<")
+    return f":c:macro:`{name}`" if name.isupper() else f":cpp:any:`{title_text} <colock::{name}>`"
 
 
 def file_of(topic: str) -> str:

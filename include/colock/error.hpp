@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 
 namespace colock::inline v0 {
@@ -60,6 +61,12 @@ COLOCK_EXPORT [[nodiscard]] const boost::system::error_category& colock_category
 [[nodiscard]] inline error_code make_error_code(errc value) noexcept
 {
     return {static_cast<int>(value), colock_category()};
+}
+
+/// Prints the code as `error_code` does: "colock:3".
+inline std::ostream& operator<<(std::ostream& out, errc value)
+{
+    return out << make_error_code(value);
 }
 
 /// The details that an exception of colock contains in addition to its error code.

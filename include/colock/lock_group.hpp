@@ -108,6 +108,10 @@ public:
     ///     locker::acquire.
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
 
+    /// Returns the lock of this handle with this key, for example for its fence. The reference is valid until the group
+    /// is changed or moved.
+    /// \throws validation_error `invalid_options`: the handle has no lock with this key
+    [[nodiscard]] const lock& at(std::string_view key) const;
     /// Moves one lock out of this handle, so that it can be released, extended or detached separately. The lock keeps
     /// the group id: a handle that acts by id still acts on it.
     /// \throws validation_error `invalid_options`: the handle has no lock with this key

@@ -4,6 +4,7 @@
 #include <colock/detail/export.hpp>
 
 #include <cstddef>
+#include <ostream>
 
 namespace colock::inline v0 {
 
@@ -30,5 +31,11 @@ inline constexpr std::size_t lost_reason_count = static_cast<std::size_t>(lost_r
 
 /// Returns a word for each reason: "released", "expired", ...
 COLOCK_EXPORT [[nodiscard]] const char* to_string(lost_reason reason) noexcept;
+
+/// Prints the word of to_string().
+inline std::ostream& operator<<(std::ostream& out, lost_reason reason)
+{
+    return out << to_string(reason);
+}
 
 } // namespace colock::inline v0

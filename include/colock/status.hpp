@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ enum class lock_mode : unsigned char
 
 /// Returns "exclusive" or "shared".
 COLOCK_EXPORT [[nodiscard]] const char* to_string(lock_mode mode) noexcept;
+
+/// Prints the word of to_string().
+inline std::ostream& operator<<(std::ostream& out, lock_mode mode)
+{
+    return out << to_string(mode);
+}
 
 /// Describes who requested a lock. Stored with the lock for people and tools; not a credential.
 struct owner_data

@@ -11,7 +11,9 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -114,6 +116,68 @@ asio::awaitable<void> add_interest(colock::locker locker, sqlite3* database, std
 }
 //]
 
+/// Rolls back in the destructor, unless commit() was called.
+class transaction
+{
+public:
+    explicit transaction(sqlite3* of) : database_(of) { run("BEGIN IMMEDIATE"); }
+    transaction(const transaction&) = delete;
+    transaction& operator=(const transaction&) = delete;
+    ~transaction()
+    {
+        if (!is_committed_)
+            sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+    void commit()
+    {
+        run("COMMIT");
+        is_committed_ = true;
+    }
+
+private:
+    void run(const char* statement) const
+    {
+        if (sqlite3_exec(database_, statement, nullptr, nullptr, nullptr) != SQLITE_OK)
+            throw std::runtime_error(sqlite3_errmsg(database_));
+    }
+
+    sqlite3* database_;
+    bool is_committed_ = false;
+};
+
+/// Takes time, like a call of another service.
+asio::awaitable<bool> is_permitted(std::int64_t amount)
+{
+    if (meanwhile)
+        co_await std::exchange(meanwhile, nullptr)();
+    co_return amount < 1000;
+}
+
+//[ transfer
+// A transfer in the other direction acquires the same two keys in the same order, so the two cannot deadlock.
+asio::awaitable<void> transfer(
+    colock::locker locker, sqlite3* database, std::string from, std::string to, std::int64_t amount)
+{
+    if (from == to || amount < 0)
+        throw std::invalid_argument("not a transfer from one account to another");
+    const std::string source = "account:" + from, target = "account:" + to;
+    co_await locker.with_lock({source, target}, [&](colock::lock_group& both) -> asio::awaitable<void> {
+        const auto source_fence = both.at(source).fence(), target_fence = both.at(target).fence();
+        const auto source_balance = read_balance(database, from, source_fence);
+        const auto target_balance = read_balance(database, to, target_fence);
+        if (!source_balance || !target_balance)
+            throw std::runtime_error("no such account, or a lock was lost before the read");
+        if (*source_balance < amount || !co_await is_permitted(amount))
+            throw std::runtime_error("the transfer is not possible");
+        transaction both_or_none(database); // rolls back, unless it is committed
+        if (!write_balance(database, from, *source_balance - amount, source_fence) ||
+            !write_balance(database, to, *target_balance + amount, target_fence))
+            throw std::runtime_error("a lock was lost before the write");
+        both_or_none.commit();
+    });
+}
+//]
+
 asio::awaitable<colock::lock> take_over(colock::locker locker, std::string key)
 {
     static_cast<void>(co_await locker.break_lock(key));
@@ -209,6 +273,43 @@ BOOST_AUTO_TEST_CASE(sql_update_under_a_lock_fails_if_the_lock_was_lost)
     BOOST_TEST(database.balances() == "110 100 ");
     BOOST_TEST(write_balance(database.handle, "me", seen + 1, next.fence()));
     BOOST_TEST(database.balances() == "111 100 ");
+}
+
+BOOST_AUTO_TEST_CASE(transfer_changes_both_accounts_or_none)
+{
+    asio::io_context io;
+    const auto store = colock::memory::make_adapter(io.get_executor());
+    const colock::locker locker(store);
+    const colock::locker other(store);
+    const accounts database;
+    database.run("UPDATE account SET balance = 100");
+    run_coro(io, transfer(locker, database.handle, "me", "you", 30));
+    BOOST_TEST(database.balances() == "70 130 ");
+    BOOST_CHECK_THROW(run_coro(io, transfer(locker, database.handle, "me", "you", 71)), std::runtime_error);
+    BOOST_CHECK_THROW(run_coro(io, transfer(locker, database.handle, "me", "nobody", 1)), std::runtime_error);
+    BOOST_CHECK_THROW(run_coro(io, transfer(locker, database.handle, "me", "me", 1)), std::invalid_argument);
+    BOOST_TEST(database.balances() == "70 130 ");
+
+    // One of the two locks is taken before the writes. The transfer is not notified of it, as a process that is paused.
+    meanwhile = [&]() -> asio::awaitable<void> {
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        const auto next = co_await take_over(other, "account:you");
+        static_cast<void>(read_balance(database.handle, "you", next.fence()));
+    };
+    BOOST_CHECK_THROW(run_coro(io, transfer(locker, database.handle, "me", "you", 1)), colock::lost_error);
+    BOOST_TEST(database.balances() == "70 130 ");
+}
+
+BOOST_AUTO_TEST_CASE(opposite_transfers_do_not_deadlock)
+{
+    asio::io_context io;
+    const colock::locker locker(colock::memory::make_adapter(io.get_executor()));
+    const accounts database;
+    database.run("UPDATE account SET balance = 100");
+    for (const auto& [from, to] : {std::pair("me", "you"), std::pair("you", "me")})
+        asio::co_spawn(io, transfer(locker, database.handle, from, to, 5), asio::detached);
+    io.run();
+    BOOST_TEST(database.balances() == "100 100 ");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

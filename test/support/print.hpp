@@ -27,21 +27,6 @@ inline std::ostream& operator<<(std::ostream& out, extend_status status)
     return out << names[static_cast<unsigned>(status)];
 }
 
-inline std::ostream& operator<<(std::ostream& out, lost_reason reason)
-{
-    return out << to_string(reason);
-}
-
-inline std::ostream& operator<<(std::ostream& out, lock_mode mode)
-{
-    return out << to_string(mode);
-}
-
-inline std::ostream& operator<<(std::ostream& out, errc code)
-{
-    return out << make_error_code(code).message();
-}
-
 } // namespace colock::inline v0
 
 namespace boost::test_tools::tt_detail {

@@ -347,14 +347,20 @@ void lock_group::start_lost(const std::vector<claim_ptr>& claims, const core_ptr
     detail::operations::start_first_lost(executor, std::move(handler), caller, core, records_of(claims));
 }
 
-lock lock_group::take(std::string_view key)
+const lock& lock_group::at(std::string_view key) const
 {
     const auto found = std::ranges::find(locks_, key, &lock::key);
     if (found == locks_.end()) {
         throw validation_error(errc::invalid_options,
             {.key = std::string(key),
-                .detail = "this handle of the group has no lock of that key; take one that it has"});
+                .detail = "this handle of the group has no lock with this key; use one of the keys in locks()"});
     }
+    return *found;
+}
+
+lock lock_group::take(std::string_view key)
+{
+    const auto found = locks_.begin() + (&at(key) - locks_.data());
     lock taken = std::move(*found);
     locks_.erase(found);
     return taken;

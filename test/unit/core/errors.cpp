@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <set>
+#include <sstream>
 #include <string>
 #include <type_traits>
 
@@ -26,6 +27,13 @@ using colock::detail::local_deadline;
 using colock::detail::retry_schedule;
 
 BOOST_AUTO_TEST_SUITE(errors)
+
+BOOST_AUTO_TEST_CASE(codes_reasons_and_modes_can_be_printed)
+{
+    std::ostringstream out;
+    out << errc::lost << ' ' << error_code(errc::lost) << ' ' << lost_reason::broken << ' ' << lock_mode::shared;
+    BOOST_TEST(out.str() == "colock:3 colock:3 broken shared");
+}
 
 BOOST_AUTO_TEST_CASE(every_message_has_a_cause_and_a_remedy)
 {

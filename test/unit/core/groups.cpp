@@ -11,6 +11,21 @@ using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(groups)
 
+BOOST_AUTO_TEST_CASE(lock_of_a_group_is_found_by_its_key)
+{
+    virtual_fixture env(backend_kind::memory);
+    auto group = env.run(env.locker->acquire_all({"b", "a"}));
+    for (const auto& each : group.locks())
+        BOOST_TEST(&group.at(each.key()) == &each);
+    BOOST_CHECK_EXCEPTION(static_cast<void>(group.at("c")), validation_error, [](const validation_error& refused) {
+        return refused.code() == errc::invalid_options && refused.key() == "c";
+    });
+    BOOST_CHECK_THROW(static_cast<void>(lock_group().at("a")), validation_error);
+    const auto taken = group.take("a");
+    BOOST_CHECK_THROW(static_cast<void>(group.at("a")), validation_error);
+    BOOST_TEST(group.at("b").held());
+}
+
 BOOST_AUTO_TEST_CASE(all_or_none_in_one_canonical_order)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
