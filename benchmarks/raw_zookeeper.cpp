@@ -31,7 +31,7 @@ class ignored_events final : public zk::session_events
 {
     void on_connected() noexcept override {}
     void on_suspended() noexcept override {}
-    void on_unreachable(const colock::zookeeper::detail::trouble&) noexcept override {}
+    void on_unreachable(const colock::zookeeper::detail::connection_failure&) noexcept override {}
     void on_bound_ended() noexcept override {}
     void on_expired() noexcept override {}
     void on_denied() noexcept override {}

@@ -16,7 +16,7 @@
 
 namespace tools {
 
-/// The command line of the demo and the benchmark: `--name value`, `--name=value` and `--flag`.
+/// The command line of the examples and the benchmark: `--name value`, `--name=value` and `--flag`.
 class arguments
 {
 public:

@@ -17,7 +17,7 @@
 namespace colock::inline v0 {
 
 namespace detail {
-class metrics_table;
+class counter_store;
 } // namespace detail
 
 /// Options of metrics.
@@ -104,7 +104,7 @@ public:
     void settled(std::string_view key, bool proven) noexcept override;
 
 private:
-    std::unique_ptr<detail::metrics_table> table_;
+    std::unique_ptr<detail::counter_store> table_;
 };
 
 } // namespace colock::inline v0

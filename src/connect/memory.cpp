@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "connect/backends.hpp"
-#include "net/url_options.hpp"
+#include "net/url_option_parser.hpp"
 
 #include <colock/memory/adapter.hpp>
 

@@ -2,8 +2,8 @@
 #include <colock/metrics.hpp>
 #include <colock/stats.hpp>
 
-#include "metrics/exposition.hpp"
-#include "metrics/metrics_table.hpp"
+#include "metrics/counters.hpp"
+#include "metrics/text_format.hpp"
 
 #include <boost/asio/error.hpp>
 
@@ -34,7 +34,7 @@ std::uint64_t& acquires_of(key_counters& counters, acquire_end end) noexcept
 class snapshot_writer
 {
 public:
-    snapshot_writer(exposition& to, const metrics_snapshot& counted) : to_(to), counted_(counted) {}
+    snapshot_writer(text_writer& to, const metrics_snapshot& counted) : to_(to), counted_(counted) {}
 
     void write_acquires()
     {
@@ -100,17 +100,17 @@ public:
     }
 
 private:
-    exposition& to_;
+    text_writer& to_;
     const metrics_snapshot& counted_;
 };
 
-void write_gauge(exposition& to, std::string_view name, std::string_view help, std::uint64_t value)
+void write_gauge(text_writer& to, std::string_view name, std::string_view help, std::uint64_t value)
 {
     to.begin_family(name, "gauge", help);
     to.add({}, value);
 }
 
-void write_locks(exposition& to, const std::vector<locker>& lockers)
+void write_locks(text_writer& to, const std::vector<locker>& lockers)
 {
     if (lockers.empty())
         return;
@@ -126,13 +126,13 @@ void write_locks(exposition& to, const std::vector<locker>& lockers)
     write_gauge(to, "colock_settling", "Releases and cleanups that are in progress.", sum.settling);
 }
 
-void write_backends(exposition& to, const std::vector<std::shared_ptr<adapter>>& backends)
+void write_backends(text_writer& to, const std::vector<std::shared_ptr<adapter>>& backends)
 {
     std::map<std::string_view, bool> is_up;
     for (const auto& each : backends) {
         if (each) {
             bool& all = is_up.try_emplace(each->name(), true).first->second;
-            all = all && !each->trouble();
+            all = all && !each->connection_failure();
         }
     }
     if (is_up.empty())
@@ -144,14 +144,14 @@ void write_backends(exposition& to, const std::vector<std::shared_ptr<adapter>>&
 
 } // namespace
 
-metrics::metrics(metrics_options options) : table_(std::make_unique<metrics_table>(std::move(options))) {}
+metrics::metrics(metrics_options options) : table_(std::make_unique<counter_store>(std::move(options))) {}
 metrics::~metrics() = default;
 
 std::string metrics::text(
     const std::vector<locker>& lockers, const std::vector<std::shared_ptr<adapter>>& backends) const
 {
     const metrics_snapshot counted = table_->snapshot();
-    exposition to;
+    text_writer to;
     snapshot_writer writer(to, counted);
     writer.write_acquires();
     writer.write_of_prefix("colock_waits_total", "Acquires that had to wait.", &key_counters::waits);

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/url.hpp"
 
-#include "net/url_options.hpp"
+#include "net/url_option_parser.hpp"
 
 #include <boost/algorithm/string/predicate.hpp>
 

@@ -123,12 +123,12 @@ public:
 
     /// Returns the problem of the first unreachable node if too few nodes are left for a majority, because no operation
     /// can succeed then. Otherwise null.
-    [[nodiscard]] failure_ptr trouble() const override
+    [[nodiscard]] failure_ptr connection_failure() const override
     {
         failure_ptr first;
         std::size_t missing = 0;
         for (const auto& each : nodes_) {
-            auto one = each->backend().trouble();
+            auto one = each->backend().connection_failure();
             if (one && ++missing == 1)
                 first = std::move(one);
         }
@@ -296,7 +296,7 @@ private:
             const auto to = target_.lock();
             if (!to)
                 return;
-            if (!to->trouble())
+            if (!to->connection_failure())
                 is_suspended_ = false;
             to->notify_reconnected();
         }
@@ -311,7 +311,7 @@ private:
         void report_loss(const error_code& why) noexcept
         {
             const auto to = target_.lock();
-            if (to && missing_for_majority_ <= 0 && to->trouble() && !is_suspended_.exchange(true))
+            if (to && missing_for_majority_ <= 0 && to->connection_failure() && !is_suspended_.exchange(true))
                 to->notify_suspended(why);
         }
 

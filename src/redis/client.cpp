@@ -162,10 +162,10 @@ void client::end_dropped()
 void client::give_up_all()
 {
     auto& all = active_parts();
-    const auto& trouble = all.commands.problem();
+    const auto& connection_failure = all.commands.problem();
     all.dropped_operations.add(
         send_queue_.take_all(), make_failure(errc::unavailable, "the adapter was closed before this could be sent",
-                                    trouble ? trouble->cause : error_code()));
+                                    connection_failure ? connection_failure->cause : error_code()));
     end_dropped();
     if (!all.commands.plan().open() || !all.sender.awaits_answers())
         return;

@@ -2,7 +2,7 @@
 #include "redis/settings.hpp"
 
 #include "net/tls.hpp"
-#include "net/url_options.hpp"
+#include "net/url_option_parser.hpp"
 #include "util/option_errors.hpp"
 
 namespace colock::inline v0::redis::detail {

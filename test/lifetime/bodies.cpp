@@ -136,8 +136,8 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
     {
         const char* name;
         step renewal;
-        /// The trouble of the backend when the lease ends.
-        failure_ptr trouble;
+        /// The connection failure of the backend when the lease ends.
+        failure_ptr connection_failure;
         error_code cause;
     } const cases[] = {
         {"refused", step::fail(errc::unavailable, "nobody listens", refused), nullptr, refused},
@@ -158,8 +158,8 @@ BOOST_AUTO_TEST_CASE(loss_reports_why_the_lease_could_not_be_renewed)
                     co_await sleep_for(1h);
                 } catch (const boost::system::system_error&) {
                 }
-                if (each.trouble)
-                    env.script->notify_unreachable(each.trouble, "here:1");
+                if (each.connection_failure)
+                    env.script->notify_unreachable(each.connection_failure, "here:1");
                 co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
                 co_await sleep_for(2s);
             }));

@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
     {
         const char* name;
         std::vector<step> creates;
-        failure_ptr trouble;
+        failure_ptr connection_failure;
         const char* expected;
     } const cases[] = {
         {"busy", {step::busy()}, nullptr, "busy"},
@@ -282,8 +282,8 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
                     "k", {.retry = how == end::by_time ? retry_policy::forever().total_time(50s)
                                                        : retry_policy::fixed(15s).jitter(0).times(3)}));
                 env.ready();
-                if (each.trouble)
-                    env.script->notify_unreachable(each.trouble, "here:1");
+                if (each.connection_failure)
+                    env.script->notify_unreachable(each.connection_failure, "here:1");
                 env.advance_by_steps(70s, 1s);
                 BOOST_TEST_REQUIRE(behind_it.done());
                 BOOST_TEST(result_of(env, behind_it) == each.expected);

@@ -202,7 +202,7 @@ public:
     /// While the result is not null, an operation in flight has not been sent or can no longer take effect: operations
     /// that were sent have ended with their connection. The result is also not null while a connection is being
     /// established.
-    [[nodiscard]] virtual failure_ptr trouble() const;
+    [[nodiscard]] virtual failure_ptr connection_failure() const;
 
     /// Awaitable form of start_create. This function and the next ones are for direct use, for example in tests. If the
     /// lease matters, call `set_sent` on the claim before. Cancellation: not supported; the functions return when the
@@ -233,27 +233,29 @@ public:
 
 protected:
     /// Reports that a connection to `address` is being established and that no other connection exists, so that no
-    /// operation in flight has been sent. This is the `trouble()` until `end_connecting`, `notify_ready` or
-    /// `notify_reconnected` is called, unless there is another trouble. Observers are not notified.
+    /// operation in flight has been sent. This is the `connection_failure()` until `end_connecting`, `notify_ready` or
+    /// `notify_reconnected` is called, unless another failure is known. Observers are not notified.
     void notify_connecting(std::string_view address) noexcept;
     /// Reports that the connection exists, or is no longer being established. Observers are not notified. Call this if
     /// neither `notify_ready` nor `notify_reconnected` is called, for example for a connection that was closed because
     /// it was unused.
     void end_connecting() noexcept;
-    /// Reports that the backend can be used, and ends the `trouble()`. Call this once; an adapter that needs no
-    /// connection calls it when it is made.
+    /// Reports that the backend can be used, and ends the `connection_failure()`. Call this once; an adapter that needs
+    /// no connection calls it when it is made.
     /// \param connected_at the time at which the first connection was established; nothing can have been carried out
     ///     before. See `connected_at()`. Default: unknown, so that operations may have been sent before.
     void notify_ready(lease_clock::time_point connected_at = {}) noexcept;
-    /// Reports a failed attempt to connect; call this after each failure. `why` is the new `trouble()`. An observer is
-    /// notified once per address and cause (or code, if there is no cause) until the backend can be reached again.
+    /// Reports a failed attempt to connect; call this after each failure. `why` is the new `connection_failure()`. An
+    /// observer is notified once per address and cause (or code, if there is no cause) until the backend can be reached
+    /// again.
     void notify_unreachable(failure_ptr why, std::string_view address) noexcept;
-    /// Notifies observers that one of several servers cannot be reached, without changing the `trouble()` of the whole.
-    /// The adapter itself must avoid repeated notifications.
+    /// Notifies observers that one of several servers cannot be reached, without changing the `connection_failure()` of
+    /// the whole. The adapter itself must avoid repeated notifications.
     void report_unreachable(const error_code& why, std::string_view address) noexcept;
-    /// Reports that the connection was lost, which is the new `trouble()`.
+    /// Reports that the connection was lost, which is the new `connection_failure()`.
     void notify_suspended(const error_code& why) noexcept;
-    /// Reports that the connection was established again. Ends the `trouble()`, and increments `reconnects()`.
+    /// Reports that the connection was established again. Ends the `connection_failure()`, and increments
+    /// `reconnects()`.
     void notify_reconnected() noexcept;
     /// Reports a message for the operator. The adapter itself must avoid repeated messages.
     void notify_warning(std::string_view message) noexcept;

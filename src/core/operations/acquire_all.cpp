@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_step.hpp"
-#include "core/operations/group_candidates.hpp"
-#include "core/operations/multi_acquire.hpp"
+#include "core/operations/group_at_once.hpp"
+#include "core/operations/incomplete_group.hpp"
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/state/core.hpp"
@@ -125,11 +125,11 @@ public:
     }
 
 private:
-    void prepare_candidates();
+    void prepare_locks();
     // Each step returns false if the group has to start again, because a lease has ended or a grant arrived too late.
     [[nodiscard]] asio::awaitable<bool> attempt_in_one_step();
     [[nodiscard]] asio::awaitable<bool> acquire_in_order();
-    [[nodiscard]] asio::awaitable<bool> acquire_next(group_candidate& next);
+    [[nodiscard]] asio::awaitable<bool> acquire_next(requested_lock& next);
     [[nodiscard]] asio::awaitable<bool> renew_short_leases();
     [[nodiscard]] asio::awaitable<void> start_again();
 
@@ -161,32 +161,32 @@ private:
     /// The error with which the acquire ends; no error once the group is complete. Empty if the coroutine is destroyed
     /// before it ends.
     std::optional<error_code> end_{};
-    /// One candidate for each member, in order.
-    group_candidates candidates_{core_};
+    /// One requested lock for each member, in order.
+    incomplete_group incomplete_{core_};
 };
 
 asio::awaitable<lock_group> group_acquire::run()
 {
     for (;;) {
-        prepare_candidates();
+        prepare_locks();
         // Separate statements, because GCC 14 drops an exception of the first co_await in `co_await a && co_await b`.
         bool is_held = co_await attempt_in_one_step();
         if (is_held)
             is_held = co_await acquire_in_order();
         if (is_held)
             is_held = co_await renew_short_leases();
-        if (is_held && candidates_.complete(waits_, schedule_.start()))
+        if (is_held && incomplete_.complete(waits_, schedule_.start()))
             break;
         co_await start_again();
     }
     end_.emplace();
-    auto group = core::handles::make_group(core_, group_, candidates_.take_locks());
+    auto group = core::handles::make_group(core_, group_, incomplete_.take_locks());
     if (core_->can.immediate && must_yield(*core_, group.size()))
         co_await asio::post(asio::deferred);
     co_return group;
 }
 
-void group_acquire::prepare_candidates()
+void group_acquire::prepare_locks()
 {
     const bool all_exclusive = std::ranges::all_of(members_, &is_exclusive);
     for (const auto& member : members_) {
@@ -202,12 +202,12 @@ void group_acquire::prepare_candidates()
         prepare_token(*core_, *wanted);
         wanted->started = schedule_.start();
         if (!reported_.empty())
-            wanted->place.reported = reported_[candidates_.all().size()];
-        candidates_.add(std::move(wanted));
+            wanted->place.reported = reported_[incomplete_.all().size()];
+        incomplete_.add(std::move(wanted));
     }
     is_accepted_ = true;
     if (core_->closed_to_new)
-        throw_shutting_down(*core_, *candidates_.first().wanted);
+        throw_shutting_down(*core_, *incomplete_.first().wanted);
 }
 
 asio::awaitable<bool> group_acquire::attempt_in_one_step()
@@ -217,7 +217,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
     const bool counts = lease_clock::now() >= schedule_.next_at();
     std::vector<record::ptr> asked;
-    for (const auto& each : candidates_.all())
+    for (const auto& each : incomplete_.all())
         asked.push_back(each.wanted);
     if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
         co_return true;
@@ -253,7 +253,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     } else {
         // The same claims continue: if they were granted after all, they find their own grants.
         const bool is_unknown = answer.error->code == errc::outcome_unknown;
-        for (auto& each : candidates_.all()) {
+        for (auto& each : incomplete_.all()) {
             if (each.wanted->spent())
                 each.wanted = take_over_from(*core_, each.wanted);
             if (is_unknown)
@@ -262,7 +262,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         const auto check = is_unknown ? saturating_add(lease_clock::now(), acquire_plan::check_delay(0))
                                       : lease_clock::time_point::max();
         co_await pause_until(
-            *candidates_.all()[refused->which].wanted, std::min(check, schedule_.next_at()), answer.error);
+            *incomplete_.all()[refused->which].wanted, std::min(check, schedule_.next_at()), answer.error);
     }
     co_return true;
 }
@@ -270,7 +270,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
 asio::awaitable<bool> group_acquire::acquire_in_order()
 {
     std::size_t acquired = 0;
-    for (auto& next : candidates_.all()) {
+    for (auto& next : incomplete_.all()) {
         if (next.wanted->current_phase() == phase::held)
             continue;
         if (!co_await acquire_next(next))
@@ -278,13 +278,13 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
         if (core_->can.immediate && ++acquired % max_immediate_grants == 0)
             co_await asio::post(asio::deferred);
     }
-    co_return !candidates_.has_lost();
+    co_return !incomplete_.has_lost();
 }
 
-asio::awaitable<bool> group_acquire::acquire_next(group_candidate& next)
+asio::awaitable<bool> group_acquire::acquire_next(requested_lock& next)
 {
-    candidates_.set_awaited_claim(next.wanted.get());
-    const bool is_first_attempt = &next == &candidates_.first() && schedule_.attempts() == 0;
+    incomplete_.set_awaited_claim(next.wanted.get());
+    const bool is_first_attempt = &next == &incomplete_.first() && schedule_.attempts() == 0;
     if (!is_first_attempt && next.wanted->current_phase() == phase::acquiring &&
         lease_clock::now() >= schedule_.deadline())
         throw_retries_ended(*core_, *next.wanted, schedule_, {.is_answered = true});
@@ -293,7 +293,7 @@ asio::awaitable<bool> group_acquire::acquire_next(group_candidate& next)
     for (;;) {
         std::uint32_t seen = 0;
         const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
-        if (candidates_.has_lost())
+        if (incomplete_.has_lost())
             co_return false;
         if (reached == step::granted)
             co_return true;
@@ -312,12 +312,12 @@ asio::awaitable<bool> group_acquire::acquire_next(group_candidate& next)
 /// granted. A renewal that fails is repeated like any other renewal.
 asio::awaitable<bool> group_acquire::renew_short_leases()
 {
-    const timer_guard on_exit{*core_, candidates_.progress()};
-    candidates_.set_awaited_claim(nullptr);
+    const timer_guard on_exit{*core_, incomplete_.progress()};
+    incomplete_.set_awaited_claim(nullptr);
     wait_state suspension;
     suspension.ends_when_closed = true;
-    for (std::uint32_t seen = 0; candidates_.begin_renewals(schedule_.deadline(), seen);) {
-        const record& first = *candidates_.first().wanted;
+    for (std::uint32_t seen = 0; incomplete_.begin_renewals(schedule_.deadline(), seen);) {
+        const record& first = *incomplete_.first().wanted;
         throw_if_from_parent(*core_, first);
         if (core_->closed_to_new)
             throw_shutting_down(*core_, first);
@@ -326,21 +326,21 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
             throw_retries_ended(*core_, first, schedule_, {.is_answered = true, .error = std::move(why)});
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->async_wait(candidates_.progress(), suspension, seen);
+        co_await core_->async_wait(incomplete_.progress(), suspension, seen);
     }
-    co_return !candidates_.has_lost();
+    co_return !incomplete_.has_lost();
 }
 
 /// Releases all locks, counts a failed attempt, and waits until the next attempt is due.
 asio::awaitable<void> group_acquire::start_again()
 {
-    const auto failed = candidates_.first().wanted;
-    const auto requests_for = [](const group_candidate& each) { return each.wanted->attempts_made.load(); };
-    const std::size_t max_requests = std::ranges::max(candidates_.all() | std::views::transform(requests_for));
+    const auto failed = incomplete_.first().wanted;
+    const auto requests_for = [](const requested_lock& each) { return each.wanted->attempts_made.load(); };
+    const std::size_t max_requests = std::ranges::max(incomplete_.all() | std::views::transform(requests_for));
     reported_.clear();
-    for (const auto& each : candidates_.all())
+    for (const auto& each : incomplete_.all())
         reported_.push_back(each.wanted->place.reported);
-    candidates_.release_all();
+    incomplete_.release_all();
     throw_if_from_parent(*core_, *failed);
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
@@ -357,7 +357,7 @@ asio::awaitable<void> group_acquire::start_again()
 
 group_acquire::~group_acquire()
 {
-    candidates_.release_all();
+    incomplete_.release_all();
     if (waits_) {
         const std::lock_guard guard(core_->mutex);
         --core_->stats.waiting;

@@ -99,8 +99,8 @@ failure_ptr why_not_busy(const core& self, const last_answer& last, const char* 
 {
     if (last.is_answered)
         return last.error;
-    if (auto trouble = self.backend->trouble())
-        return trouble;
+    if (auto connection_failure = self.backend->connection_failure())
+        return connection_failure;
     if (last.error || last.is_behind)
         return last.error;
     return make_failure(last.is_in_flight ? errc::outcome_unknown : errc::unavailable, silence);
@@ -161,9 +161,9 @@ failure_ptr unanswered(const core& self)
 {
     if (self.is_backend_gone())
         return make_failure(errc::shutting_down, "the locker's execution context is gone");
-    const auto trouble = self.backend->trouble();
-    return trouble
-               ? trouble
+    const auto connection_failure = self.backend->connection_failure();
+    return connection_failure
+               ? connection_failure
                : make_failure(errc::outcome_unknown, "no answer within the operation timeout", asio::error::timed_out);
 }
 

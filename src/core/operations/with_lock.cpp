@@ -293,7 +293,7 @@ failure_ptr renewal_failure(core& self, record& held, lost_reason reason)
         is_unanswered = held.in_flight == operation::extend;
     }
     if (!known)
-        known = self.backend->trouble();
+        known = self.backend->connection_failure();
     if (!known && is_unanswered)
         known = make_failure(errc::outcome_unknown, "the request was not answered", asio::error::timed_out);
     return known;

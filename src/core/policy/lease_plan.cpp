@@ -53,7 +53,7 @@ lease_plan::time_point lease_plan::on_granted(lease_request request, time_point 
 lease_plan::time_point lease_plan::on_extended(lease_request request, milliseconds ttl) noexcept
 {
     if (renews_ && ttl > 0ms)
-        renew_at_ = saturating_add(request.sent, ttl / 3);
+        renew_at_ = saturating_add(request.sent, renewal_delay(ttl));
     return set_request(request);
 }
 

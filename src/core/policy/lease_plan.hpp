@@ -28,6 +28,12 @@ struct lease_request
     return clock_lead > ttl / 4;
 }
 
+/// Returns the time from a request for a lease to its first renewal.
+[[nodiscard]] constexpr std::chrono::milliseconds renewal_delay(std::chrono::milliseconds ttl) noexcept
+{
+    return ttl / 3;
+}
+
 /// Returns the time at which the holder ends the lease. It is never later than the backend's expiry, under the
 /// assumptions below.
 ///

@@ -50,19 +50,19 @@ struct adapter::listeners
     mutable std::mutex mutex;
     std::vector<listener> known;
     std::vector<std::weak_ptr<contact_watcher>> watchers;
-    failure_ptr trouble;
+    failure_ptr connection_failure;
     /// Why nothing has been sent yet. Null if a connection exists, or none was requested.
     failure_ptr no_connection;
     /// The backend has been reachable at least once.
     bool ready = false;
-    /// Clears the trouble and the reported failures. Returns whether there was a trouble.
-    bool end_trouble() noexcept
+    /// Clears the connection failure and the reported failures. Returns whether there was a connection failure.
+    bool end_connection_failure() noexcept
     {
         no_connection = nullptr;
-        const bool was_in_trouble = std::exchange(trouble, nullptr) != nullptr;
+        const bool had_failed = std::exchange(connection_failure, nullptr) != nullptr;
         for (auto& each : known)
             each.reported.clear();
-        return was_in_trouble;
+        return had_failed;
     }
 
     std::atomic<std::uint64_t> reconnects{0};
@@ -160,7 +160,7 @@ void adapter::attach(const std::shared_ptr<observer>& listener)
         std::erase_if(known, [](const auto& each) { return each.who.expired(); });
         if (std::ranges::any_of(known, [&](const auto& each) { return each.who.lock() == listener; }))
             return;
-        is_ready = listeners_->ready && !listeners_->trouble;
+        is_ready = listeners_->ready && !listeners_->connection_failure;
         known.push_back({.who = listener, .knows_ready = is_ready});
     }
     if (is_ready)
@@ -210,10 +210,10 @@ std::chrono::milliseconds adapter::max_clock_lead(std::chrono::milliseconds) con
     return std::chrono::milliseconds(0);
 }
 
-failure_ptr adapter::trouble() const
+failure_ptr adapter::connection_failure() const
 {
     const std::lock_guard guard(listeners_->mutex);
-    return listeners_->trouble ? listeners_->trouble : listeners_->no_connection;
+    return listeners_->connection_failure ? listeners_->connection_failure : listeners_->no_connection;
 }
 
 template <class Event>
@@ -258,7 +258,7 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
         const std::lock_guard guard(listeners_->mutex);
         if (!std::exchange(listeners_->ready, true))
             listeners_->connected_at.store(connected_at.time_since_epoch().count(), std::memory_order_release);
-        is_regained = listeners_->end_trouble();
+        is_regained = listeners_->end_connection_failure();
         for (auto& known : listeners_->known) {
             known.knows_ready = true;
             if (auto listener = known.who.lock())
@@ -278,8 +278,8 @@ void adapter::notify_unreachable(failure_ptr why, std::string_view address) noex
     bool is_lost = false;
     {
         const std::lock_guard guard(listeners_->mutex);
-        is_lost = listeners_->ready && !listeners_->trouble;
-        listeners_->trouble = std::move(why);
+        is_lost = listeners_->ready && !listeners_->connection_failure;
+        listeners_->connection_failure = std::move(why);
         for (auto& known : listeners_->known) {
             auto listener = known.who.lock();
             if (!listener || std::ranges::find(known.reported, failure_id) != known.reported.end())
@@ -304,8 +304,8 @@ void adapter::notify_suspended(const error_code& why) noexcept
     bool is_lost = false;
     {
         const std::lock_guard guard(listeners_->mutex);
-        is_lost = !listeners_->trouble;
-        listeners_->trouble = make_failure(errc::unavailable, "the connection was lost", why);
+        is_lost = !listeners_->connection_failure;
+        listeners_->connection_failure = make_failure(errc::unavailable, "the connection was lost", why);
     }
     notify([&](observer& listener) { listener.suspended(name(), why); });
     if (is_lost)
@@ -319,7 +319,7 @@ void adapter::notify_reconnected() noexcept
     bool is_regained = false;
     {
         const std::lock_guard guard(listeners_->mutex);
-        is_regained = listeners_->end_trouble();
+        is_regained = listeners_->end_connection_failure();
         for (auto& known : listeners_->known) {
             // An observer that was attached while the backend was unreachable has not received `ready` yet, and
             // receives it now.

@@ -16,7 +16,7 @@ constinit thread_local spare_blocks spares;
 
 } // namespace
 
-void incomplete_group::lease_ended(wake_list& wakes)
+void group_progress::lease_ended(wake_list& wakes)
 {
     has_lost = true;
     if (waits_for)

@@ -75,7 +75,7 @@ struct place_in_queue
 /// An `acquire_all` that does not hold all of its locks yet. The object lives in the frame of its coroutine.
 ///
 /// Thread safety: guarded by the shard's mutex.
-struct incomplete_group : plain_condition
+struct group_progress : plain_condition
 {
     /// The claim that the coroutine waits for; null while it waits for the group itself.
     record* waits_for = nullptr;
@@ -252,7 +252,7 @@ public:
     std::unique_ptr<const retry_policy> own_policy;
     place_in_queue place;
     /// The group that the record belongs to, until the group is complete or has released the record.
-    incomplete_group* incomplete = nullptr;
+    group_progress* incomplete = nullptr;
     time_point started{};
     acquire_plan acquire;
 

@@ -26,12 +26,14 @@ lease_clock::duration deadlines::stall_time(lease_clock::time_point due, lease_c
     return now - due > max_lateness ? now - due : lease_clock::duration::zero();
 }
 
-failure_ptr deadlines::overdue_failure(delivery how, const failure_ptr& trouble)
+failure_ptr deadlines::overdue_failure(delivery how, const failure_ptr& connection_failure)
 {
     if (how == delivery::unanswered)
         return make_failure(errc::outcome_unknown, "no answer within the operation timeout");
-    auto detail = "not sent within the operation timeout" + (trouble ? ": " + trouble->detail : std::string());
-    return make_failure(errc::unavailable, std::move(detail), trouble ? trouble->cause : error_code());
+    auto detail = "not sent within the operation timeout" +
+                  (connection_failure ? ": " + connection_failure->detail : std::string());
+    return make_failure(
+        errc::unavailable, std::move(detail), connection_failure ? connection_failure->cause : error_code());
 }
 
 } // namespace colock::inline v0::remote

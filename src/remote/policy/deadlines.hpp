@@ -47,9 +47,9 @@ public:
     {
         return deadline <= now;
     }
-    /// Returns the error of an overdue operation: `unavailable` if it was certainly not sent, with `trouble` as the
-    /// cause if it is not null; otherwise `outcome_unknown`.
-    [[nodiscard]] static failure_ptr overdue_failure(delivery how, const failure_ptr& trouble);
+    /// Returns the error of an overdue operation: `unavailable` if it was certainly not sent, with `connection_failure`
+    /// as the cause if it is not null; otherwise `outcome_unknown`.
+    [[nodiscard]] static failure_ptr overdue_failure(delivery how, const failure_ptr& connection_failure);
 
 private:
     lease_clock::duration timeout_;

@@ -145,12 +145,12 @@ void operation_queue::give_up_running(const failure_ptr& why)
     ++generation_;
 }
 
-bool operation_queue::end_some(lease_clock::time_point now, const failure_ptr& trouble)
+bool operation_queue::end_some(lease_clock::time_point now, const failure_ptr& connection_failure)
 {
     budget left;
     end_given_up(left);
-    end_overdue_running(left, now, trouble);
-    end_overdue_waiting(left, now, trouble);
+    end_overdue_running(left, now, connection_failure);
+    end_overdue_waiting(left, now, connection_failure);
     return left.spent() || has_unreported_failures();
 }
 
@@ -171,17 +171,20 @@ void operation_queue::end_given_up(budget& left)
     }
 }
 
-void operation_queue::end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
+void operation_queue::end_overdue_running(
+    budget& left, lease_clock::time_point now, const failure_ptr& connection_failure)
 {
     // Operations that were put back and started again are behind operations with later deadlines, so they end slightly
     // late.
     while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
         --running_count_;
-        pop_front(running_)->fail(delivery::unanswered, deadlines::overdue_failure(delivery::unanswered, trouble));
+        pop_front(running_)->fail(
+            delivery::unanswered, deadlines::overdue_failure(delivery::unanswered, connection_failure));
     }
 }
 
-void operation_queue::end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble)
+void operation_queue::end_overdue_waiting(
+    budget& left, lease_clock::time_point now, const failure_ptr& connection_failure)
 {
     std::vector<operation_ptr> over;
     {
@@ -199,7 +202,7 @@ void operation_queue::end_overdue_waiting(budget& left, lease_clock::time_point 
         is_scanning_ = left.spent();
     }
     for (const auto& each : over)
-        each->fail(delivery::unsent, deadlines::overdue_failure(delivery::unsent, trouble));
+        each->fail(delivery::unsent, deadlines::overdue_failure(delivery::unsent, connection_failure));
 }
 
 void operation_queue::drop_all() noexcept

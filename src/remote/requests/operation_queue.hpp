@@ -58,7 +58,7 @@ public:
     /// Ends some operations: those that were given up, those whose deadline has passed, and waiting operations that are
     /// not wanted any more. Returns whether there may be more; the caller must then call the function again soon. After
     /// `false`, the next call checks all waiting operations again.
-    [[nodiscard]] bool end_some(lease_clock::time_point now, const failure_ptr& trouble);
+    [[nodiscard]] bool end_some(lease_clock::time_point now, const failure_ptr& connection_failure);
     /// Destroys all operations without calling their completions. Operations that are added later are destroyed too.
     void drop_all() noexcept;
 
@@ -75,8 +75,8 @@ private:
 
     void give_up(list& all, delivery how, const failure_ptr& why);
     void end_given_up(budget& left);
-    void end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& trouble);
-    void end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& trouble);
+    void end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure);
+    void end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure);
 
     mutable colock::detail::light_mutex mutex_;
     list waiting_;

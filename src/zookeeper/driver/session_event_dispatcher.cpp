@@ -41,16 +41,16 @@ void session_event_dispatcher::drop() noexcept
 void session_event_dispatcher::note_foreign_server()
 {
     is_foreign_server_ = true;
-    trouble_ = {"the peer is not a ZooKeeper server", make_error_code(boost::system::errc::protocol_error)};
+    connection_failure_ = {"the peer is not a ZooKeeper server", make_error_code(boost::system::errc::protocol_error)};
 }
 
 void session_event_dispatcher::report_log(zk_client& driver, session_events& to)
 {
     for (const auto& line : driver.take_log()) {
-        if (auto found = read_trouble(line, was_shut_down_)) {
+        if (auto found = read_connection_failure(line, was_shut_down_)) {
             was_shut_down_ = false;
             if (!is_foreign_server_)
-                trouble_ = *std::move(found);
+                connection_failure_ = *std::move(found);
         }
         to.on_log(line);
     }
@@ -69,7 +69,7 @@ void session_event_dispatcher::deliver_events(session_events& to)
             to.on_suspended();
             break;
         case event::unreachable:
-            to.on_unreachable(trouble_);
+            to.on_unreachable(connection_failure_);
             break;
         case event::bound_ended:
             to.on_bound_ended();

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/trouble.hpp"
+#include "zookeeper/driver/connection_failure.hpp"
 #include "zookeeper/driver/zk_client.hpp"
 #include "zookeeper/session/session_events.hpp"
 
@@ -38,7 +38,7 @@ public:
     /// Discards all items that were not delivered.
     void drop() noexcept;
 
-    void set_trouble(trouble why) { trouble_ = std::move(why); }
+    void set_connection_failure(connection_failure why) { connection_failure_ = std::move(why); }
     /// Notes that this client has shut down a silent connection. The driver's log does not contain this reason.
     void note_shut_down() noexcept { was_shut_down_ = true; }
     /// Notes that the peer is not a ZooKeeper server. This reason replaces those of the driver until a ZooKeeper server
@@ -57,7 +57,7 @@ private:
     std::vector<event> events_;
     driver_report_list reports_;
     /// Reason why there is no connection: the last one that the driver or this client has given.
-    trouble trouble_;
+    connection_failure connection_failure_;
     bool is_foreign_server_ = false;
     bool was_shut_down_ = false;
 };

@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/driver/transaction.hpp"
 
-#include "zookeeper/driver/conversions.hpp"
+#include "zookeeper/driver/node_conversions.hpp"
+#include "zookeeper/driver/status.hpp"
 
 #include <cstddef>
 #include <utility>

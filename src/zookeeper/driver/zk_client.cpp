@@ -2,7 +2,8 @@
 #include "zookeeper/driver/zk_client.hpp"
 
 #include "zookeeper/driver/access_rights.hpp"
-#include "zookeeper/driver/conversions.hpp"
+#include "zookeeper/driver/node_conversions.hpp"
+#include "zookeeper/driver/status.hpp"
 #include "zookeeper/driver/transaction.hpp"
 
 #include <mutex>

@@ -4,6 +4,7 @@
 #include "remote/requests/operation.hpp"
 #include "zookeeper/client.hpp"
 #include "zookeeper/driver/reply.hpp"
+#include "zookeeper/operations/failures.hpp"
 
 #include <memory>
 #include <utility>
@@ -12,9 +13,6 @@ namespace colock::inline v0::zookeeper::detail {
 
 using remote::delivery;
 using remote::operation_ptr;
-
-/// Returns why a request has failed.
-[[nodiscard]] failure_ptr failure_of(const reply& answer);
 
 /// An operation whose replies are passed to its member functions, until it has ended. An operation with a sequence of
 /// requests is a `coroutine_operation`.

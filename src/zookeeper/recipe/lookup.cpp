@@ -25,7 +25,7 @@ struct search
     void add(const std::string& host, const boost::system::error_code& failed, const remote::addresses& found)
     {
         if (failed)
-            known.trouble = {host + ": " + failed.message(), failed};
+            known.connection_failure = {host + ": " + failed.message(), failed};
         else
             std::ranges::transform(
                 found, std::back_inserter(known.servers), [](const auto& each) { return each.endpoint(); });

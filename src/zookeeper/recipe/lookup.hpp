@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/trouble.hpp"
+#include "zookeeper/driver/connection_failure.hpp"
 #include "zookeeper/url.hpp"
 
 #include <colock/spi/completion.hpp>
@@ -29,7 +29,7 @@ public:
     {
         std::vector<asio::ip::tcp::endpoint> servers{};
         /// Why a name could not be resolved.
-        detail::trouble trouble{};
+        detail::connection_failure connection_failure{};
     };
 
     explicit lookup(const asio::any_io_executor& executor);

@@ -38,7 +38,7 @@ public:
     void on_connected() noexcept override;
     void on_suspended() noexcept override { report(0); }
     /// The session continues to try.
-    void on_unreachable(const trouble&) noexcept override {}
+    void on_unreachable(const connection_failure&) noexcept override {}
     void on_bound_ended() noexcept override {}
     void on_expired() noexcept override { report(0); }
     void on_denied() noexcept override { report(0); }

@@ -59,7 +59,7 @@ void session::start()
             self->open(server_list(found.servers));
             return;
         }
-        self->dispatcher_.set_trouble(std::move(found.trouble));
+        self->dispatcher_.set_connection_failure(std::move(found.connection_failure));
         self->dispatcher_.add(session_event_dispatcher::event::unreachable);
         self->retry_in(self->runtime_->back_off.next());
         self->deliver();

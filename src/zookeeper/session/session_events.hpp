@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/trouble.hpp"
+#include "zookeeper/driver/connection_failure.hpp"
 
 #include <string_view>
 
@@ -16,7 +16,7 @@ public:
     /// The connection was lost. The session continues, and tries to connect again.
     virtual void on_suspended() noexcept = 0;
     /// All servers were tried without success.
-    virtual void on_unreachable(const trouble& why) noexcept = 0;
+    virtual void on_unreachable(const connection_failure& why) noexcept = 0;
     /// The session was disconnected for so long that all of its locks count as lost, but the server still knows the
     /// session. Later grants are tied to another bound.
     virtual void on_bound_ended() noexcept = 0;

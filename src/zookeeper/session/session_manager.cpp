@@ -62,7 +62,7 @@ public:
                 all.probe_history_in(first_probe_delay(all.session_->life()));
         });
     }
-    void on_unreachable(const trouble& why) noexcept override
+    void on_unreachable(const connection_failure& why) noexcept override
     {
         forward([&why](session_manager& all) {
             all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause));

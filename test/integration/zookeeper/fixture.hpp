@@ -34,7 +34,7 @@ class session_event_log final : public session_events
 public:
     void on_connected() noexcept override { ++connections; }
     void on_suspended() noexcept override { ++suspensions; }
-    void on_unreachable(const trouble& why) noexcept override
+    void on_unreachable(const connection_failure& why) noexcept override
     {
         unreachable.push_back(why.text);
         causes.push_back(why.cause);

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
     BOOST_TEST(listener->risks == 1);
     nodes[b]->notify_reconnected();
     nodes[c]->notify_reconnected();
-    BOOST_TEST(!env->backend().trouble());
+    BOOST_TEST(!env->backend().connection_failure());
     nodes[b]->notify_suspended(errc::unavailable);
     BOOST_TEST(listener->suspensions == 2);
     BOOST_TEST(listener->risks == 2);

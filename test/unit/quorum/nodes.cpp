@@ -51,22 +51,22 @@ BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
     BOOST_TEST(log->events.size() == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(quorum_is_in_trouble_when_a_majority_is)
+BOOST_AUTO_TEST_CASE(quorum_reports_a_connection_failure_if_a_majority_has_one)
 {
     const auto report_unreachable = [&](std::size_t node, const char* why) {
         nodes[node]->notify_unreachable(make_failure(errc::unavailable, why), "there");
     };
-    BOOST_TEST(!env->backend().trouble());
+    BOOST_TEST(!env->backend().connection_failure());
     report_unreachable(b, "the second");
-    BOOST_TEST(!env->backend().trouble());
+    BOOST_TEST(!env->backend().connection_failure());
     report_unreachable(c, "the third");
-    BOOST_TEST_REQUIRE(env->backend().trouble());
-    BOOST_TEST(env->backend().trouble()->detail == "the second");
+    BOOST_TEST_REQUIRE(env->backend().connection_failure());
+    BOOST_TEST(env->backend().connection_failure()->detail == "the second");
     report_unreachable(a, "the first");
-    BOOST_TEST(env->backend().trouble()->detail == "the first");
+    BOOST_TEST(env->backend().connection_failure()->detail == "the first");
     nodes[a]->notify_reconnected();
     nodes[b]->notify_ready();
-    BOOST_TEST(!env->backend().trouble());
+    BOOST_TEST(!env->backend().connection_failure());
 }
 
 BOOST_AUTO_TEST_CASE(busy_reports_retry_time_and_holder)

@@ -46,15 +46,15 @@ BOOST_AUTO_TEST_CASE(time_without_a_running_event_loop_is_not_counted)
 
 BOOST_AUTO_TEST_CASE(overdue_unsent_is_unavailable_and_sent_is_outcome_unknown)
 {
-    const auto trouble = make_failure(errc::unavailable, "nobody is there", asio::error::connection_refused);
+    const auto connection_failure = make_failure(errc::unavailable, "nobody is there", asio::error::connection_refused);
     BOOST_TEST(deadlines::overdue_failure(delivery::unsent, nullptr)->code == errc::unavailable);
     BOOST_TEST(
         deadlines::overdue_failure(delivery::unsent, nullptr)->detail == "not sent within the operation timeout");
-    const auto unsent = deadlines::overdue_failure(delivery::unsent, trouble);
+    const auto unsent = deadlines::overdue_failure(delivery::unsent, connection_failure);
     BOOST_TEST(unsent->code == errc::unavailable);
     BOOST_TEST(unsent->detail == "not sent within the operation timeout: nobody is there");
     BOOST_TEST((unsent->cause == asio::error::connection_refused));
-    const auto unanswered = deadlines::overdue_failure(delivery::unanswered, trouble);
+    const auto unanswered = deadlines::overdue_failure(delivery::unanswered, connection_failure);
     BOOST_TEST(unanswered->code == errc::outcome_unknown);
     BOOST_TEST(unanswered->detail == "no answer within the operation timeout");
 }

@@ -11,7 +11,7 @@
 namespace colock::inline v0::zookeeper::detail {
 
 /// Reason why there is no connection.
-struct trouble
+struct connection_failure
 {
     std::string text = "no server was reached";
     boost::system::error_code cause = boost::asio::error::host_unreachable;
@@ -20,6 +20,7 @@ struct trouble
 /// Reads the reason from a line of the driver's log, because the driver reports it nowhere else. Returns nullopt if the
 /// line contains none.
 /// \param was_shut_down whether this client has shut down a silent connection, which the driver does not know
-[[nodiscard]] std::optional<trouble> read_trouble(std::string_view log_line, bool was_shut_down = false);
+[[nodiscard]] std::optional<connection_failure> read_connection_failure(
+    std::string_view log_line, bool was_shut_down = false);
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -17,14 +17,14 @@
 namespace colock::inline v0::detail::operations {
 
 /// One lock of a group, from the first attempt until the group is complete or given up.
-struct group_candidate
+struct requested_lock
 {
     record::ptr wanted;
     acquire_guard on_exit;
     /// The expiry of the lease before it was renewed for completion; zero if it was not renewed.
     lease_clock::time_point renewed_from{};
 
-    explicit group_candidate(record::ptr subject) : wanted(std::move(subject)), on_exit(wanted)
+    explicit requested_lock(record::ptr subject) : wanted(std::move(subject)), on_exit(wanted)
     {
         on_exit.reports = false;
         on_exit.enter_slow_path();
@@ -35,17 +35,17 @@ struct group_candidate
 /// release of all of them.
 ///
 /// Thread safety: none; belongs to one coroutine.
-class group_candidates
+class incomplete_group
 {
 public:
-    explicit group_candidates(std::shared_ptr<core> owner) : core_(std::move(owner)) {}
-    group_candidates(const group_candidates&) = delete;
-    group_candidates& operator=(const group_candidates&) = delete;
+    explicit incomplete_group(std::shared_ptr<core> owner) : core_(std::move(owner)) {}
+    incomplete_group(const incomplete_group&) = delete;
+    incomplete_group& operator=(const incomplete_group&) = delete;
 
     void add(record::ptr wanted);
-    /// Returns the candidates in the order in which they were added. They do not move in memory.
-    [[nodiscard]] std::deque<group_candidate>& all() noexcept { return all_; }
-    [[nodiscard]] group_candidate& first() noexcept { return all_.front(); }
+    /// Returns the locks in the order in which they were added. They do not move in memory.
+    [[nodiscard]] std::deque<requested_lock>& all() noexcept { return all_; }
+    [[nodiscard]] requested_lock& first() noexcept { return all_.front(); }
 
     /// Returns the condition that is notified when a lease has ended or a renewal was answered.
     [[nodiscard]] condition& progress() noexcept { return progress_; }
@@ -71,16 +71,16 @@ public:
 
 private:
     /// Whether less time is left than two thirds of the TTL, or than the locker's `minimum_validity`.
-    [[nodiscard]] bool needs_renewal(const group_candidate& candidate, lease_clock::time_point now) const;
+    [[nodiscard]] bool needs_renewal(const requested_lock& of, lease_clock::time_point now) const;
     /// Applies the same requirement as to a grant that arrives from a backend whose answers take time.
-    [[nodiscard]] bool is_long_enough(const group_candidate& candidate, lease_clock::time_point now) const;
+    [[nodiscard]] bool is_long_enough(const requested_lock& of, lease_clock::time_point now) const;
 
     const std::shared_ptr<core> core_;
     /// Renewal and `max_hold` that apply to the locks when the group is complete.
     bool renews_ = false;
     std::chrono::milliseconds max_hold_{0};
-    incomplete_group progress_;
-    std::deque<group_candidate> all_;
+    group_progress progress_;
+    std::deque<requested_lock> all_;
 };
 
 } // namespace colock::inline v0::detail::operations

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "net/url_options.hpp"
+#include "net/url_option_parser.hpp"
 
 #include <colock/error.hpp>
 

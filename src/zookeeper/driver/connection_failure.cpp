@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/driver/trouble.hpp"
+#include "zookeeper/driver/connection_failure.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -17,7 +17,7 @@ std::string_view text_after(std::string_view text, std::string_view mark)
 
 } // namespace
 
-std::optional<trouble> read_trouble(std::string_view log_line, bool was_shut_down)
+std::optional<connection_failure> read_connection_failure(std::string_view log_line, bool was_shut_down)
 {
     auto server = text_after(log_line, "Socket ");
     server = server.substr(0, server.find(" zk retcode="));
@@ -29,7 +29,7 @@ std::optional<trouble> read_trouble(std::string_view log_line, bool was_shut_dow
     if (server.empty() || code == 0)
         return std::nullopt;
     const auto found = [&](std::string_view what, const boost::system::error_code& cause) {
-        return trouble{std::string(server).append(": ").append(what), cause};
+        return connection_failure{std::string(server).append(": ").append(what), cause};
     };
     const boost::system::error_code cause(code, boost::system::system_category());
     // The driver reports the end of a stream with this code.

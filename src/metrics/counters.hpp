@@ -78,14 +78,14 @@ struct metrics_snapshot
 
 /// All counters of a metrics object, under one mutex. The mutex is held for a look-up and a few additions, or for a
 /// copy of the counters.
-class metrics_table
+class counter_store
 {
 public:
     /// Prefix under which all keys are counted that have no counters of their own.
     static constexpr std::string_view other_prefix = "other";
 
     /// \throws validation_error if an option is outside of its range
-    explicit metrics_table(metrics_options&& options);
+    explicit counter_store(metrics_options&& options);
 
     /// Calls `change(key_counters&)` with the counters of the key.
     template <class Change>

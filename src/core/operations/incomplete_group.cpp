@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/operations/group_candidates.hpp"
+#include "core/operations/incomplete_group.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -8,7 +8,7 @@ namespace colock::inline v0::detail::operations {
 
 using namespace std::chrono_literals;
 
-void group_candidates::add(record::ptr wanted)
+void incomplete_group::add(record::ptr wanted)
 {
     renews_ = wanted->plan.renews();
     max_hold_ = wanted->plan.max_hold();
@@ -17,19 +17,19 @@ void group_candidates::add(record::ptr wanted)
     all_.emplace_back(std::move(wanted));
 }
 
-void group_candidates::set_awaited_claim(record* next)
+void incomplete_group::set_awaited_claim(record* next)
 {
     const std::lock_guard guard(core_->mutex);
     progress_.waits_for = next;
 }
 
-bool group_candidates::has_lost() const
+bool incomplete_group::has_lost() const
 {
     const std::lock_guard guard(core_->mutex);
     return progress_.has_lost;
 }
 
-bool group_candidates::begin_renewals(lease_clock::time_point until, std::uint32_t& seen)
+bool incomplete_group::begin_renewals(lease_clock::time_point until, std::uint32_t& seen)
 {
     deferred_actions actions;
     bool is_unanswered = false;
@@ -58,14 +58,14 @@ bool group_candidates::begin_renewals(lease_clock::time_point until, std::uint32
     return is_unanswered;
 }
 
-bool group_candidates::complete(bool& waits, lease_clock::time_point started)
+bool incomplete_group::complete(bool& waits, lease_clock::time_point started)
 {
     deferred_actions actions;
     {
         const std::lock_guard guard(core_->mutex);
         const auto now = lease_clock::now();
         if (core_->closed_to_new || progress_.has_lost ||
-            !std::ranges::all_of(all_, [&](const group_candidate& each) { return is_long_enough(each, now); }))
+            !std::ranges::all_of(all_, [&](const requested_lock& each) { return is_long_enough(each, now); }))
             return false;
         for (auto& each : all_)
             core_->leases.hand_out(*each.wanted, renews_, max_hold_, now);
@@ -76,7 +76,7 @@ bool group_candidates::complete(bool& waits, lease_clock::time_point started)
     return true;
 }
 
-std::vector<lock> group_candidates::take_locks()
+std::vector<lock> incomplete_group::take_locks()
 {
     std::vector<lock> locks;
     locks.reserve(all_.size());
@@ -87,7 +87,7 @@ std::vector<lock> group_candidates::take_locks()
     return locks;
 }
 
-void group_candidates::release_all() noexcept
+void incomplete_group::release_all() noexcept
 {
     set_awaited_claim(nullptr);
     while (!all_.empty())
@@ -96,20 +96,21 @@ void group_candidates::release_all() noexcept
     progress_.has_lost = false;
 }
 
-bool group_candidates::needs_renewal(const group_candidate& candidate, lease_clock::time_point now) const
+bool incomplete_group::needs_renewal(const requested_lock& of, lease_clock::time_point now) const
 {
-    const auto ends = candidate.wanted->lease().ttl_bound();
+    const auto ends = of.wanted->lease().ttl_bound();
+    const auto ttl = of.wanted->ttl();
     const auto min_left = std::max<lease_clock::duration>(
-        candidate.wanted->ttl() * 2 / 3, core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
+        ttl - renewal_delay(ttl), core_->options.minimum_validity.value_or(std::chrono::milliseconds(0)));
     return ends != lease_clock::time_point::max() && ends - now < min_left;
 }
 
-bool group_candidates::is_long_enough(const group_candidate& candidate, lease_clock::time_point now) const
+bool incomplete_group::is_long_enough(const requested_lock& of, lease_clock::time_point now) const
 {
-    if (candidate.wanted->lease().has_ended(now))
+    if (of.wanted->lease().has_ended(now))
         return false;
-    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, candidate.wanted->ttl() / 10));
-    const auto ends = candidate.wanted->lease().ttl_bound();
+    const auto min_left = core_->options.minimum_validity.value_or(std::max(10ms, of.wanted->ttl() / 10));
+    const auto ends = of.wanted->lease().ttl_bound();
     return core_->can.immediate || ends == lease_clock::time_point::max() || ends - now >= min_left;
 }
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/operations/request_operation.hpp"
+#include "zookeeper/operations/failures.hpp"
 
 #include <string>
 

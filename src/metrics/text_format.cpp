@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "metrics/exposition.hpp"
+#include "metrics/text_format.hpp"
 
 #include <charconv>
 
@@ -22,19 +22,19 @@ void append_escaped(std::string& to, std::string_view value)
 
 } // namespace
 
-void exposition::begin_family(std::string_view name, std::string_view type, std::string_view help)
+void text_writer::begin_family(std::string_view name, std::string_view type, std::string_view help)
 {
     family_ = name;
     text_.append("# HELP ").append(name).append(" ").append(help).append("\n");
     text_.append("# TYPE ").append(name).append(" ").append(type).append("\n");
 }
 
-void exposition::add(std::initializer_list<metric_label> labels, std::uint64_t value)
+void text_writer::add(std::initializer_list<metric_label> labels, std::uint64_t value)
 {
     add_part({}, labels, std::to_string(value));
 }
 
-void exposition::add_part(std::string_view suffix, std::initializer_list<metric_label> labels, std::string_view value)
+void text_writer::add_part(std::string_view suffix, std::initializer_list<metric_label> labels, std::string_view value)
 {
     text_.append(family_).append(suffix);
     char before = '{';

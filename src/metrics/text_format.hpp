@@ -14,7 +14,7 @@ namespace colock::inline v0::detail {
 using metric_label = std::pair<std::string_view, std::string_view>;
 
 /// Writes metrics in the text format of Prometheus, version 0.0.4. The samples of a family follow its header.
-class exposition
+class text_writer
 {
 public:
     /// Writes the header of a family.

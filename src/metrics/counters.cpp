@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "metrics/metrics_table.hpp"
+#include "metrics/counters.hpp"
 
 #include "util/option_errors.hpp"
 #include "util/printable.hpp"
@@ -42,7 +42,7 @@ metrics_options checked(metrics_options&& options)
 /// prefixes are not escaped.
 bool can_be_label(std::string_view prefix)
 {
-    return !prefix.empty() && prefix.size() <= max_prefix_size && prefix != metrics_table::other_prefix &&
+    return !prefix.empty() && prefix.size() <= max_prefix_size && prefix != counter_store::other_prefix &&
            printable(prefix) == prefix;
 }
 
@@ -54,9 +54,9 @@ void duration_histogram::add(std::chrono::nanoseconds span, const bucket_bounds&
     sum_in_seconds += std::chrono::duration<double>(span).count();
 }
 
-metrics_table::metrics_table(metrics_options&& options) : options_(checked(std::move(options))), other_(options_) {}
+counter_store::counter_store(metrics_options&& options) : options_(checked(std::move(options))), other_(options_) {}
 
-key_counters& metrics_table::counters_of(std::string_view key) noexcept
+key_counters& counter_store::counters_of(std::string_view key) noexcept
 {
     const auto prefix = key.substr(0, key.find(options_.delimiter));
     auto& known = counted_.prefixes;
@@ -71,7 +71,7 @@ key_counters& metrics_table::counters_of(std::string_view key) noexcept
     return other_;
 }
 
-metrics_snapshot metrics_table::snapshot() const
+metrics_snapshot counter_store::snapshot() const
 {
     const std::lock_guard guard(mutex_);
     metrics_snapshot copy = counted_;

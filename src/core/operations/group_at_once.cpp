@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "core/operations/multi_acquire.hpp"
+#include "core/operations/group_at_once.hpp"
 
 #include "core/operations/operation_errors.hpp"
 #include "core/state/core.hpp"

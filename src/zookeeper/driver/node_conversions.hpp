@@ -7,8 +7,7 @@ struct Stat;
 
 namespace colock::inline v0::zookeeper::detail {
 
-/// Returns what one of the driver's error codes means for a request.
-[[nodiscard]] status status_of(int code) noexcept;
+/// Copies the fields of the driver's structure.
 [[nodiscard]] node_stat stat_of(const Stat& from) noexcept;
 /// Returns the driver's code for the lifetime of a node.
 [[nodiscard]] int mode_of(node_kind lifetime) noexcept;
