@@ -62,14 +62,15 @@ public:
 
     colock::capabilities capabilities() const noexcept override { return {.no_ttl = true, .expires = false}; }
 
-    // Called when a session is open. A new session has a new bound, so that locks of the old session stay lost.
+    // Called when a session is open. A new session has a new lease, so that locks of the old session stay lost.
     void on_connected(colock::lease_clock::time_point asked)
     {
-        session_ = std::make_shared<colock::session_bound>(asked + session_timeout);
+        session_ = std::make_shared<colock::session_lease>(asked + session_timeout);
     }
     // Called when the server has answered a heartbeat that was sent at `asked`, the earliest time from which the
-    // heartbeat can count. Returns false if the bound had passed already and the locks were reported as lost.
-    bool on_heartbeat(colock::lease_clock::time_point asked) { return session_->raise(asked + session_timeout); }
+    // heartbeat can count. Returns false if the lease of the session had ended already and the locks were reported as
+    // lost.
+    bool on_heartbeat(colock::lease_clock::time_point asked) { return session_->extend(asked + session_timeout); }
     // Called when the server does not answer. The session may survive: observers are notified that each held lock is at
     // risk.
     void on_silence() { notify_suspended(boost::asio::error::timed_out); }
@@ -88,7 +89,7 @@ protected:
 
 private:
     static constexpr auto session_timeout = std::chrono::seconds(10);
-    std::shared_ptr<colock::session_bound> session_;
+    std::shared_ptr<colock::session_lease> session_;
 };
 //]
 

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(extended_session_delays_the_loss)
     auto lost = env.start(held.lost());
     env.ready();
     for (int beat = 1; beat <= 5; ++beat) {
-        BOOST_TEST(env.script->raise_session(lease_clock::now() + 10s));
+        BOOST_TEST(env.script->extend_session(lease_clock::now() + 10s));
         env.advance(5s);
         BOOST_TEST(held.held());
         BOOST_TEST(!lost.done());
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
     env.clock.skip(11s);
     // Only `early` is checked before the session is extended too late.
     BOOST_TEST(!early.held());
-    BOOST_TEST(!env.script->raise_session(lease_clock::now() + 10s));
+    BOOST_TEST(!env.script->extend_session(lease_clock::now() + 10s));
     BOOST_TEST(!early.held());
     BOOST_TEST(!unchecked.held());
     env.advance(0s);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(ended_session_stays_ended)
     env.script->open_session(lease_clock::now() + 10s);
     BOOST_TEST(!early.held());
     auto later = env.acquire("m", {.ttl = 1h});
-    BOOST_TEST(env.script->raise_session(lease_clock::now() + 20s));
+    BOOST_TEST(env.script->extend_session(lease_clock::now() + 20s));
     env.advance(15s);
     BOOST_TEST(later.held());
     BOOST_TEST(!early.held());

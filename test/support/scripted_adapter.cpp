@@ -170,12 +170,12 @@ void scripted_adapter::set_capabilities(colock::capabilities given)
 void scripted_adapter::open_session(lease_clock::time_point until)
 {
     const std::lock_guard guard(state_->mutex);
-    state_->session = std::make_shared<session_bound>(until);
+    state_->session = std::make_shared<session_lease>(until);
 }
 
-bool scripted_adapter::raise_session(lease_clock::time_point until)
+bool scripted_adapter::extend_session(lease_clock::time_point until)
 {
-    return state_->current_session()->raise(until);
+    return state_->current_session()->extend(until);
 }
 
 void scripted_adapter::end_session()

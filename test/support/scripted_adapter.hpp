@@ -176,7 +176,7 @@ public:
     /// valid until `until` at most.
     void open_session(lease_clock::time_point until);
     /// Extends the session until `until`. Returns false if the session had expired already.
-    [[nodiscard]] bool raise_session(lease_clock::time_point until);
+    [[nodiscard]] bool extend_session(lease_clock::time_point until);
     /// Ends the session. Later grants are not tied to a session.
     void end_session();
 

@@ -106,9 +106,9 @@ struct scripted_adapter::state : context_member
     std::map<const colock::claim*, operation> under_way;
     std::map<const colock::claim*, claim_ptr> waiting;
     std::vector<std::string> breaches;
-    std::shared_ptr<session_bound> session;
+    std::shared_ptr<session_lease> session;
 
-    [[nodiscard]] std::shared_ptr<session_bound> current_session() const
+    [[nodiscard]] std::shared_ptr<session_lease> current_session() const
     {
         const std::lock_guard guard(mutex);
         return session;

@@ -161,7 +161,7 @@ public:
     /// operation until it has ended or was cancelled; then the slot belongs to the next operation.
     std::shared_ptr<void> slot;
 
-    /// Called by the adapter when the grant has ended. If a session has ended, its session_bound reports this to all
+    /// Called by the adapter when the grant has ended. If a session has ended, its session_lease reports this to all
     /// its leases instead.
     ///
     /// Only the first call has an effect. An adapter may call this at any time after the backend has granted. A call

@@ -13,13 +13,13 @@
 namespace colock::inline v0 {
 
 /// The time until which a session of the backend certainly lives. There is one object per session, shared by all leases
-/// that are tied to the session. The adapter raises the time with each proof that the session is alive.
+/// that are tied to the session. The adapter extends the time with each proof that the session is alive.
 ///
 /// Once the time has passed, the session counts as ended forever. A lease that was seen to end is therefore never seen
 /// to be valid again. If the adapter resumes the session, it makes a new object for later grants.
 ///
 /// Thread safety: all members may be called from any thread.
-class COLOCK_EXPORT session_bound
+class COLOCK_EXPORT session_lease
 {
 public:
     /// Time point of lease_clock.
@@ -31,16 +31,16 @@ public:
     {
     public:
         /// Called once, after the session has ended, on the thread that has detected the end.
-        virtual void on_session_ended(const session_bound& session) noexcept = 0;
+        virtual void on_session_ended(const session_lease& session) noexcept = 0;
 
     protected:
         ~watcher() = default;
     };
 
-    /// Makes the bound of a session that is known to be alive until this time.
-    explicit session_bound(time_point until) noexcept : until_(until.time_since_epoch().count()) {}
-    session_bound(const session_bound&) = delete;
-    session_bound& operator=(const session_bound&) = delete;
+    /// Makes the lease of a session that is known to be alive until this time.
+    explicit session_lease(time_point until) noexcept : until_(until.time_since_epoch().count()) {}
+    session_lease(const session_lease&) = delete;
+    session_lease& operator=(const session_lease&) = delete;
 
     /// Returns the time until which the session lives, or time_point::min() after it has ended.
     [[nodiscard]] time_point valid_until() const noexcept
@@ -53,7 +53,7 @@ public:
     /// Called by the adapter when the session certainly lives until the given time. An earlier time than the known one
     /// has no effect. Returns false if the session had ended before; all its leases are lost, and the watchers have
     /// been notified.
-    [[nodiscard]] bool raise(time_point until) noexcept;
+    [[nodiscard]] bool extend(time_point until) noexcept;
     /// Called by the adapter when the session has ended, whatever time was known.
     void end() noexcept;
 
@@ -71,7 +71,7 @@ private:
 };
 
 /// The time until which a grant is valid: the earlier of two bounds. The core sets the ttl bound after grants and
-/// extensions. An adapter whose backend ties locks to a session sets the session bound (default: never).
+/// extensions. An adapter whose backend ties locks to a session ties the lease to the session's (default: to none).
 ///
 /// Thread safety: all members may be called from any thread, but `tie` only before the claim is granted.
 class COLOCK_EXPORT lease
@@ -87,7 +87,8 @@ public:
         const auto session = session_until();
         return ttl < session ? ttl : session;
     }
-    /// Returns the session bound; `time_point::max()` without a session, `time_point::min()` after it has ended.
+    /// Returns the time until which the session lives; `time_point::max()` without a session, `time_point::min()` after
+    /// it has ended.
     [[nodiscard]] time_point session_until() const noexcept
     {
         return session_ ? session_->valid_until() : time_point::max();
@@ -110,14 +111,14 @@ public:
     }
 
     /// Called by the adapter before it reports the grant: sets the session to which the grant belongs.
-    void tie(std::shared_ptr<session_bound> session) noexcept { session_ = std::move(session); }
+    void tie(std::shared_ptr<session_lease> session) noexcept { session_ = std::move(session); }
     /// Returns the session to which the grant belongs, or null.
-    [[nodiscard]] const std::shared_ptr<session_bound>& session() const noexcept { return session_; }
+    [[nodiscard]] const std::shared_ptr<session_lease>& session() const noexcept { return session_; }
 
 private:
     static constexpr lease_clock::rep never = time_point::max().time_since_epoch().count();
     std::atomic<lease_clock::rep> ttl_{never};
-    std::shared_ptr<session_bound> session_;
+    std::shared_ptr<session_lease> session_;
 };
 
 } // namespace colock::inline v0

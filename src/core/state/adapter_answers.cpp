@@ -215,7 +215,7 @@ void core::on_contact_regained() noexcept
         [this](deferred_actions& actions) { return queues.wake_after_contact(actions.wakes); });
 }
 
-void core::on_session_ended(const session_bound& session) noexcept
+void core::on_session_ended(const session_lease& session) noexcept
 {
     const std::lock_guard guard(mutex);
     leases.on_session_ended(session);

@@ -43,7 +43,7 @@ namespace colock::inline v0::detail {
 /// called with the mutex held says so.
 class core final : public shard,
                    public context_member,
-                   public session_bound::watcher,
+                   public session_lease::watcher,
                    public contact_watcher,
                    public std::enable_shared_from_this<core>
 {
@@ -75,7 +75,7 @@ public:
     void on_woken(const record::ptr& waiting, std::uint32_t wait_number);
     void declare_lost(const record::ptr& held, lost_reason reason);
 
-    void on_session_ended(const session_bound& session) noexcept override;
+    void on_session_ended(const session_lease& session) noexcept override;
     void on_contact_lost() noexcept override;
     void on_contact_regained() noexcept override;
     void context_shutdown() noexcept override;

@@ -362,7 +362,7 @@ void lease_table::on_contact_lost(time_point now)
 }
 
 /// The locks become due now, so the timer ends them in batches.
-void lease_table::on_session_ended(const session_bound& session)
+void lease_table::on_session_ended(const session_lease& session)
 {
     const auto now = lease_clock::now();
     for (record& held : held_) {

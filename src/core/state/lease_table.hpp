@@ -25,7 +25,7 @@ public:
     lease_table& operator=(const lease_table&) = delete;
 
     /// Sets the object that is notified when a session that carries leases ends.
-    void set_owner(std::weak_ptr<session_bound::watcher> owner) { owner_ = std::move(owner); }
+    void set_owner(std::weak_ptr<session_lease::watcher> owner) { owner_ = std::move(owner); }
 
     /// Grants the lock to `wanted`, and removes it from the queue of its key.
     void grant(record& wanted, std::uint64_t fence, deferred_actions& actions);
@@ -73,7 +73,7 @@ public:
     /// Reports to the observer that every lease may end soon, because the backend cannot be reached. Leases that are
     /// renewed become due for renewal now: the timer starts the renewals in batches.
     void on_contact_lost(time_point now);
-    void on_session_ended(const session_bound& session);
+    void on_session_ended(const session_lease& session);
 
     /// Returns the parameters that determine the lease of `claim`, whose last request asked for `ttl`.
     [[nodiscard]] lease_request request_of(const record& claim, std::chrono::milliseconds ttl) const noexcept;
@@ -95,9 +95,9 @@ private:
 
     shard& shard_;
     cleanup_queue& cleanup_;
-    std::weak_ptr<session_bound::watcher> owner_;
+    std::weak_ptr<session_lease::watcher> owner_;
     /// The session that was watched last, so that it is not watched again for each of its leases.
-    std::weak_ptr<session_bound> session_;
+    std::weak_ptr<session_lease> session_;
     record_list held_;
     plain_condition group_losses_;
 };

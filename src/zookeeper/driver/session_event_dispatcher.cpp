@@ -71,8 +71,8 @@ void session_event_dispatcher::deliver_events(session_events& to)
         case event::unreachable:
             to.on_unreachable(connection_failure_);
             break;
-        case event::bound_ended:
-            to.on_bound_ended();
+        case event::lease_ended:
+            to.on_lease_ended();
             break;
         case event::expired:
             to.on_expired();

@@ -22,7 +22,7 @@ public:
         connected,
         suspended,
         unreachable,
-        bound_ended,
+        lease_ended,
         expired,
         denied,
     };

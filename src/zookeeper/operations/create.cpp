@@ -93,11 +93,11 @@ private:
         }
         if (is_grouped(config(), *claim_))
             co_await ensure_index_node(indexed);
-        auto bound = sessions().bound();
-        // The session gets another bound when it is connected again. Until then the claim keeps its place in the queue.
-        if (!bound || bound->has_ended(lease_clock::now()))
+        auto lease = sessions().lease();
+        // The session gets another lease when it is connected again. Until then the claim keeps its place in the queue.
+        if (!lease || lease->has_ended(lease_clock::now()))
             co_await wait_for(watches::of_node(state.node));
-        grant(std::move(bound));
+        grant(std::move(lease));
     }
 
     // The node.
@@ -314,12 +314,12 @@ private:
         (co_await connected()).remove(folder_, reply_handler());
     }
 
-    void grant(std::shared_ptr<session_bound> bound)
+    void grant(std::shared_ptr<session_lease> lease)
     {
         auto& state = state_of(*claim_);
-        // A claim that is granted again is already tied to the bound, and another thread may be reading its lease.
-        if (claim_->lease().session() != bound)
-            claim_->lease().tie(std::move(bound));
+        // A claim that is granted again is already tied to the session, and another thread may be reading its lease.
+        if (claim_->lease().session() != lease)
+            claim_->lease().tie(std::move(lease));
         state.granted = true;
         sessions().users().note_granted(state.node);
         state.stop_waiting();
@@ -360,7 +360,7 @@ private:
     }
 
     /// Whether the claim is in the queue and its watch of another node is active. A watch of its own node does not
-    /// count: with this watch the claim waits for the session's bound.
+    /// count: with this watch the claim waits for the session's lease.
     [[nodiscard]] bool is_watch_active() const
     {
         const auto& state = state_of(*claim_);

@@ -39,7 +39,7 @@ public:
     void on_suspended() noexcept override { report(0); }
     /// The session continues to try.
     void on_unreachable(const connection_failure&) noexcept override {}
-    void on_bound_ended() noexcept override {}
+    void on_lease_ended() noexcept override {}
     void on_expired() noexcept override { report(0); }
     void on_denied() noexcept override { report(0); }
     void on_changed(std::string_view) noexcept override {}

@@ -253,7 +253,7 @@ void session::note_phase(lease_clock::time_point before)
     runtime_->back_off.reset();
     dispatcher_.note_valid_server();
     if (!life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout()))
-        dispatcher_.add(session_event_dispatcher::event::bound_ended);
+        dispatcher_.add(session_event_dispatcher::event::lease_ended);
     dispatcher_.add(session_event_dispatcher::event::connected);
     // The proof that the session lives, and that it may write, should not wait for the next check.
     if (life_.get_heartbeat().check(lease_clock::now()) == heartbeat::action::beat)
@@ -328,7 +328,7 @@ void session::collect_reports()
 {
     auto fresh = zk_client_->take_reports();
     if (!life_.note_reports(fresh, lease_clock::now()))
-        dispatcher_.add(session_event_dispatcher::event::bound_ended);
+        dispatcher_.add(session_event_dispatcher::event::lease_ended);
     dispatcher_.add(fresh);
 }
 

@@ -18,8 +18,8 @@ public:
     /// All servers were tried without success.
     virtual void on_unreachable(const connection_failure& why) noexcept = 0;
     /// The session was disconnected for so long that all of its locks count as lost, but the server still knows the
-    /// session. Later grants are tied to another bound.
-    virtual void on_bound_ended() noexcept = 0;
+    /// session. Later grants are tied to another session_lease.
+    virtual void on_lease_ended() noexcept = 0;
     /// The server reports that the session has ended.
     virtual void on_expired() noexcept = 0;
     /// The server does not accept the user's password, or does not let the user write below the chroot. In the second

@@ -68,9 +68,9 @@ bool session_life::note_greeting(std::int64_t id, std::chrono::milliseconds time
     smallest_timeout_ = counted_timeout();
     id_ = id;
     heartbeat_.on_connected(greeting_sent_, terms());
-    if (bound_ && is_shorter)
-        bound_->end();
-    return extend_bound();
+    if (lease_ && is_shorter)
+        lease_->end();
+    return extend_lease();
 }
 
 bool session_life::note_reports(const driver_report_list& fresh, time_point now)
@@ -88,25 +88,25 @@ bool session_life::note_reports(const driver_report_list& fresh, time_point now)
             newest_transaction_ = std::max(newest_transaction_, transaction_of(sent.answer));
         is_proven = true;
     }
-    return !is_proven || !connected() || extend_bound();
+    return !is_proven || !connected() || extend_lease();
 }
 
-bool session_life::extend_bound()
+bool session_life::extend_lease()
 {
     const auto until = heartbeat_.valid_until();
-    const bool is_extended = bound_ && bound_->raise(until);
-    const bool has_bound_ended = bound_ && !is_extended;
+    const bool is_extended = lease_ && lease_->extend(until);
+    const bool has_lease_ended = lease_ && !is_extended;
     if (!is_extended)
-        bound_ = std::make_shared<session_bound>(until);
-    return !has_bound_ended;
+        lease_ = std::make_shared<session_lease>(until);
+    return !has_lease_ended;
 }
 
 void session_life::end() noexcept
 {
     phase_ = zk_client::phase::disconnected;
     heartbeat_.on_disconnected();
-    if (bound_)
-        bound_->end();
+    if (lease_)
+        lease_->end();
 }
 
 } // namespace colock::inline v0::zookeeper::detail

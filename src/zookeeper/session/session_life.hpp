@@ -14,7 +14,7 @@
 
 namespace colock::inline v0::zookeeper::detail {
 
-/// State of one session: its id, the state of its connection, and the bound that its leases are tied to.
+/// State of one session: its id, the state of its connection, and the session_lease that its grants are tied to.
 /// `session_validity` computes until when the session certainly lives. Performs no I/O and reads no clock.
 ///
 /// Thread safety: none.
@@ -45,8 +45,8 @@ public:
     [[nodiscard]] std::int64_t newest_transaction() const noexcept { return newest_transaction_; }
     /// Whether the timeout has so few ticks of the server that leases are much shorter than the timeout.
     [[nodiscard]] bool has_few_ticks() const noexcept;
-    /// The bound of new grants; null before the first connection.
-    [[nodiscard]] const std::shared_ptr<session_bound>& bound() const noexcept { return bound_; }
+    /// The session_lease of new grants; null before the first connection.
+    [[nodiscard]] const std::shared_ptr<session_lease>& lease() const noexcept { return lease_; }
     [[nodiscard]] zk_client::phase phase() const noexcept { return phase_; }
     [[nodiscard]] bool connected() const noexcept { return phase_ == zk_client::phase::connected; }
 
@@ -56,7 +56,7 @@ public:
     /// \param before a time before the driver was called
     [[nodiscard]] change note_phase(zk_client::phase current, time_point before) noexcept;
     /// Returns false if the session was disconnected for too long, or if leases counted on more time than is granted
-    /// now. In both cases the old bound has ended, and a new one has replaced it.
+    /// now. In both cases the old session_lease has ended, and a new one has replaced it.
     [[nodiscard]] bool note_greeting(std::int64_t id, std::chrono::milliseconds timeout);
     /// Returns false in the cases of `note_greeting`.
     [[nodiscard]] bool note_reports(const driver_report_list& fresh, time_point now);
@@ -64,7 +64,7 @@ public:
 
 private:
     [[nodiscard]] session_terms terms() const noexcept;
-    [[nodiscard]] bool extend_bound();
+    [[nodiscard]] bool extend_lease();
 
     const std::optional<std::chrono::milliseconds> server_tick_;
     std::chrono::milliseconds timeout_;
@@ -75,7 +75,7 @@ private:
     /// Time at which the handshake was sent.
     time_point greeting_sent_{};
     heartbeat heartbeat_;
-    std::shared_ptr<session_bound> bound_;
+    std::shared_ptr<session_lease> lease_;
 };
 
 } // namespace colock::inline v0::zookeeper::detail

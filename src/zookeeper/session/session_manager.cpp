@@ -68,12 +68,12 @@ public:
             all.fail_to_connect(make_failure(errc::unavailable, why.text, why.cause));
         });
     }
-    void on_bound_ended() noexcept override
+    void on_lease_ended() noexcept override
     {
         forward([](session_manager& all) {
             all.users_.mark_lost();
             all.remove_lost_nodes();
-            // A claim that became the first while the bound had ended waits for an event of the session.
+            // A claim that became the first while the session_lease had ended waits for an event of the session.
             static_cast<void>(all.watches_.changed({}));
         });
     }
@@ -137,9 +137,9 @@ std::int64_t session_manager::id() const noexcept
     return session_ ? session_->life().id() : 0;
 }
 
-std::shared_ptr<session_bound> session_manager::bound() const noexcept
+std::shared_ptr<session_lease> session_manager::lease() const noexcept
 {
-    return session_ ? session_->life().bound() : nullptr;
+    return session_ ? session_->life().lease() : nullptr;
 }
 
 bool session_manager::in_use() const noexcept
@@ -147,8 +147,8 @@ bool session_manager::in_use() const noexcept
     if (!users_.is_used() || plan().retired())
         return false;
     // Lock objects may outlive a shutdown, although their locks are lost. Nothing is released after the shutdown.
-    const auto current_bound = bound();
-    return !plan().closes() || !current_bound || !current_bound->has_ended(lease_clock::now());
+    const auto current_lease = lease();
+    return !plan().closes() || !current_lease || !current_lease->has_ended(lease_clock::now());
 }
 
 void session_manager::connect()

@@ -42,8 +42,8 @@ public:
     [[nodiscard]] remote::connection_number number() const noexcept { return number_; }
     /// The server's id of the session.
     [[nodiscard]] std::int64_t id() const noexcept;
-    /// The bound of new grants; null while there is none.
-    [[nodiscard]] std::shared_ptr<session_bound> bound() const noexcept;
+    /// The session_lease of new grants; null while there is none.
+    [[nodiscard]] std::shared_ptr<session_lease> lease() const noexcept;
     /// Users of the current session.
     [[nodiscard]] session_users& users() noexcept { return users_; }
     [[nodiscard]] folder_cache& folders() noexcept { return folders_; }

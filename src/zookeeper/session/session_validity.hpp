@@ -12,7 +12,7 @@ struct session_terms
 {
     /// The smallest timeout that any server may grant. The current server may have granted more.
     lease_clock::duration timeout;
-    /// The server's tickTime. A value below the actual tickTime would make the session's bound too late.
+    /// The server's tickTime. A value below the actual tickTime would make the session's lease too long.
     lease_clock::duration server_tick;
 };
 

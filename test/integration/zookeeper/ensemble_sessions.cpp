@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_session_outlives_the_leader)
     BOOST_TEST((lease_clock::now() - answering < max_timeout / 8));
     BOOST_TEST(one.zk_session->life().id() == id);
     BOOST_TEST(one.read("kept").stat.ephemeral_owner == id);
-    BOOST_TEST(!one.zk_session->life().bound()->has_ended(lease_clock::now()));
+    BOOST_TEST(!one.zk_session->life().lease()->has_ended(lease_clock::now()));
 }
 
 BOOST_AUTO_TEST_CASE(a_session_outlives_the_follower_that_it_is_connected_to)
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_session_outlives_the_follower_that_it_is_connected_to)
     BOOST_TEST(one.events->expired == 0);
 }
 
-BOOST_AUTO_TEST_CASE(replies_of_a_follower_cut_off_from_its_leader_do_not_extend_the_bound)
+BOOST_AUTO_TEST_CASE(replies_of_a_follower_cut_off_from_its_leader_do_not_extend_the_lease)
 {
     const auto follower = servers.follower();
     auto other = make_client(servers.leader(), 10s);
@@ -79,18 +79,18 @@ BOOST_AUTO_TEST_CASE(replies_of_a_follower_cut_off_from_its_leader_do_not_extend
     auto one = make_client(follower, 2s);
     one.connect();
     BOOST_TEST(one.make("held", node_kind::ephemeral).ok());
-    const auto bound = one.zk_session->life().bound();
+    const auto lease = one.zk_session->life().lease();
     BOOST_TEST(other.exists("held").ok());
     servers.cut_off(follower);
     // The leader ends the session after its timeout, while the follower still answers.
-    one.until([&] { return bound->has_ended(lease_clock::now()); });
+    one.until([&] { return lease->has_ended(lease_clock::now()); });
     BOOST_TEST(!other.is_gone("held"));
     other.until([&] { return other.is_gone("held"); });
     servers.cut_off(follower, false);
     one.until([&] { return one.events->expired == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(replies_of_a_leader_cut_off_from_all_followers_do_not_extend_the_bound)
+BOOST_AUTO_TEST_CASE(replies_of_a_leader_cut_off_from_all_followers_do_not_extend_the_lease)
 {
     const auto leader = servers.leader();
     auto other = make_client((leader + 1) % servers.size, 10s);
@@ -98,9 +98,9 @@ BOOST_AUTO_TEST_CASE(replies_of_a_leader_cut_off_from_all_followers_do_not_exten
     auto one = make_client(leader, 2s);
     one.connect();
     BOOST_TEST(one.make("held", node_kind::ephemeral).ok());
-    const auto bound = one.zk_session->life().bound();
+    const auto lease = one.zk_session->life().lease();
     servers.cut_off(leader);
-    one.until([&] { return bound->has_ended(lease_clock::now()); });
+    one.until([&] { return lease->has_ended(lease_clock::now()); });
     // The others elect a leader, which ends the session.
     other.until([&] { return other.events->connections > 1 && other.zk_session->connected(); });
     other.until([&] { return other.is_gone("held"); });
@@ -118,9 +118,9 @@ BOOST_AUTO_TEST_CASE(wrong_clock_of_the_leader_has_no_effect)
     const auto made = one.make("kept", node_kind::ephemeral).stat.created_ms;
     BOOST_TEST((std::chrono::system_clock::time_point(std::chrono::milliseconds(made)) >
                 std::chrono::system_clock::now() + 48h));
-    const auto bound = one.zk_session->life().bound();
-    const auto first = bound->valid_until();
-    one.until([&] { return bound->valid_until() > first + 4s; });
+    const auto lease = one.zk_session->life().lease();
+    const auto first = lease->valid_until();
+    one.until([&] { return lease->valid_until() > first + 4s; });
     BOOST_TEST(!one.is_gone("kept"));
     BOOST_TEST(one.events->expired == 0);
 }

@@ -39,7 +39,7 @@ public:
         unreachable.push_back(why.text);
         causes.push_back(why.cause);
     }
-    void on_bound_ended() noexcept override { ++ended_bounds; }
+    void on_lease_ended() noexcept override { ++ended_leases; }
     void on_expired() noexcept override { ++expired; }
     void on_denied() noexcept override { ++denied; }
     void on_changed(std::string_view path) noexcept override { changed.emplace_back(path); }
@@ -47,7 +47,7 @@ public:
 
     int connections = 0;
     int suspensions = 0;
-    int ended_bounds = 0;
+    int ended_leases = 0;
     int expired = 0;
     int denied = 0;
     std::vector<std::string> unreachable;

@@ -163,8 +163,9 @@ BOOST_AUTO_TEST_CASE(server_is_found_after_its_name_gets_another_address)
     BOOST_TEST(at.run(by.acquire("k")).held());
 }
 
-/// The event loop stalls for longer than the bound of the session lasts, but not for as long as the session lives.
-BOOST_AUTO_TEST_CASE(first_claim_is_granted_once_the_bound_is_renewed)
+/// The event loop stalls for longer than the lease of the session lasts, but not for as long as the server keeps the
+/// session.
+BOOST_AUTO_TEST_CASE(first_claim_is_granted_once_the_session_lease_is_extended)
 {
     server_fixture at;
     auto held = at.run(at.add(20s).acquire("k", {.ttl = 0ms}));

@@ -21,18 +21,18 @@ BOOST_AUTO_TEST_CASE(session_connects_and_sends_heartbeats)
 {
     client one(shared_zookeeper());
     BOOST_TEST(!one.zk_session->connected());
-    BOOST_TEST(!one.zk_session->life().bound());
+    BOOST_TEST(!one.zk_session->life().lease());
     const auto begun = lease_clock::now();
     one.connect();
     BOOST_TEST(one.events->connections == 1);
     BOOST_TEST(one.zk_session->life().id() != 0);
     BOOST_TEST((one.zk_session->life().timeout() == 6s));
-    BOOST_TEST_REQUIRE(one.zk_session->life().bound());
-    const auto first = one.zk_session->life().bound()->valid_until();
+    BOOST_TEST_REQUIRE(one.zk_session->life().lease());
+    const auto first = one.zk_session->life().lease()->valid_until();
     BOOST_TEST((first > begun));
     BOOST_TEST((first < lease_clock::now() + 6s));
     // Heartbeats are sent without further calls.
-    one.until([&] { return one.zk_session->life().bound()->valid_until() > first + 1s; });
+    one.until([&] { return one.zk_session->life().lease()->valid_until() > first + 1s; });
     BOOST_TEST(one.events->suspensions == 0);
 }
 
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
     BOOST_TEST(other.make("watched").ok());
     BOOST_TEST(one.read_and_watch("watched").ok());
     const auto id = one.zk_session->life().id();
-    const auto bound = one.zk_session->life().bound();
+    const auto lease = one.zk_session->life().lease();
 
     link.refuse(true);
     one.until([&] { return one.events->suspensions == 1; });
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_session_goes_on_after_its_connection_was_cut)
     link.refuse(false);
     one.connect();
     BOOST_TEST(one.zk_session->life().id() == id);
-    BOOST_TEST(one.zk_session->life().bound() == bound);
+    BOOST_TEST(one.zk_session->life().lease() == lease);
     BOOST_TEST(one.read("cut").stat.ephemeral_owner == id);
     // Changes that were made meanwhile are reported.
     one.until([&] { return !one.events->changed.empty(); });
@@ -239,10 +239,10 @@ BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
     client one(shared_zookeeper());
     one.connect();
     one.make("expired", node_kind::ephemeral);
-    const auto bound = one.zk_session->life().bound();
+    const auto lease = one.zk_session->life().lease();
     end_session(shared_zookeeper(), one.zk_session->life().id());
     one.until([&] { return one.events->expired == 1; });
-    BOOST_TEST(bound->has_ended(lease_clock::now()));
+    BOOST_TEST(lease->has_ended(lease_clock::now()));
     BOOST_TEST((one.make("expired").what == status::unsent));
     BOOST_TEST(one.close(1s));
     client other(shared_zookeeper());
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
     BOOST_TEST(other.is_gone("expired"));
 }
 
-BOOST_AUTO_TEST_CASE(silent_link_ends_the_bound_before_the_server_ends_the_session)
+BOOST_AUTO_TEST_CASE(silent_link_ends_the_lease_before_the_server_ends_the_session)
 {
     faulty_proxy link(shared_zookeeper());
     client one(link.port(), 2s);
@@ -258,10 +258,10 @@ BOOST_AUTO_TEST_CASE(silent_link_ends_the_bound_before_the_server_ends_the_sessi
     one.make("held", node_kind::ephemeral);
     client other(shared_zookeeper());
     other.connect();
-    const auto bound = one.zk_session->life().bound();
+    const auto lease = one.zk_session->life().lease();
     link.silence(true);
     const auto silent = lease_clock::now();
-    one.until([&] { return bound->has_ended(lease_clock::now()); });
+    one.until([&] { return lease->has_ended(lease_clock::now()); });
     BOOST_TEST((lease_clock::now() < silent + 2s));
     BOOST_TEST(!other.is_gone("held"));
     // The session gives the connection up before the driver would. The order of these two events depends on the delay
@@ -274,20 +274,20 @@ BOOST_AUTO_TEST_CASE(silent_link_ends_the_bound_before_the_server_ends_the_sessi
     one.until([&] { return one.events->expired == 1; });
 }
 
-BOOST_AUTO_TEST_CASE(resumed_session_whose_bound_has_ended_gets_another_bound)
+BOOST_AUTO_TEST_CASE(resumed_session_whose_lease_has_ended_gets_another_lease)
 {
     faulty_proxy link(shared_zookeeper());
     client one(link.port());
     one.connect();
-    const auto bound = one.zk_session->life().bound();
-    bound->end();
+    const auto lease = one.zk_session->life().lease();
+    lease->end();
     link.refuse(true);
     one.until([&] { return one.events->suspensions == 1; });
     link.refuse(false);
     one.connect();
-    BOOST_TEST(one.events->ended_bounds == 1);
-    BOOST_TEST(one.zk_session->life().bound() != bound);
-    BOOST_TEST(!one.zk_session->life().bound()->has_ended(lease_clock::now()));
+    BOOST_TEST(one.events->ended_leases == 1);
+    BOOST_TEST(one.zk_session->life().lease() != lease);
+    BOOST_TEST(!one.zk_session->life().lease()->has_ended(lease_clock::now()));
 }
 
 BOOST_AUTO_TEST_CASE(no_call_blocks_while_the_server_is_away)

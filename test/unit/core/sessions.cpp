@@ -13,9 +13,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct counting_watcher final : session_bound::watcher
+struct counting_watcher final : session_lease::watcher
 {
-    void on_session_ended(const session_bound&) noexcept override { ++ends; }
+    void on_session_ended(const session_lease&) noexcept override { ++ends; }
 
     int ends = 0;
 };
@@ -24,7 +24,7 @@ struct watched_session
 {
     virtual_clock clock;
     const lease_clock::time_point start = lease_clock::now();
-    std::shared_ptr<session_bound> session = std::make_shared<session_bound>(start + 10s);
+    std::shared_ptr<session_lease> session = std::make_shared<session_lease>(start + 10s);
     std::shared_ptr<counting_watcher> watcher = std::make_shared<counting_watcher>();
 
     watched_session() { session->watch(watcher); }
@@ -32,28 +32,28 @@ struct watched_session
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(session_bounds, watched_session)
+BOOST_FIXTURE_TEST_SUITE(session_leases, watched_session)
 
 BOOST_AUTO_TEST_CASE(lease_ends_at_the_earlier_bound)
 {
-    lease bounds;
-    BOOST_TEST((bounds.valid_until() == lease_clock::time_point::max()));
-    bounds.set_ttl_bound(start + 15s);
-    BOOST_TEST((bounds.valid_until() == start + 15s));
-    bounds.tie(session);
-    BOOST_TEST((bounds.valid_until() == start + 10s));
-    BOOST_TEST((bounds.ttl_bound() == start + 15s));
-    BOOST_TEST(!bounds.has_ended(start + 10s - 1ns));
-    BOOST_TEST(session->raise(start + 20s));
-    BOOST_TEST((bounds.valid_until() == start + 15s));
-    BOOST_TEST(bounds.has_ended(start + 15s));
+    lease tested;
+    BOOST_TEST((tested.valid_until() == lease_clock::time_point::max()));
+    tested.set_ttl_bound(start + 15s);
+    BOOST_TEST((tested.valid_until() == start + 15s));
+    tested.tie(session);
+    BOOST_TEST((tested.valid_until() == start + 10s));
+    BOOST_TEST((tested.ttl_bound() == start + 15s));
+    BOOST_TEST(!tested.has_ended(start + 10s - 1ns));
+    BOOST_TEST(session->extend(start + 20s));
+    BOOST_TEST((tested.valid_until() == start + 15s));
+    BOOST_TEST(tested.has_ended(start + 15s));
     BOOST_TEST((session->valid_until() == start + 20s));
 }
 
 BOOST_AUTO_TEST_CASE(session_deadline_is_extended_and_never_shortened)
 {
-    BOOST_TEST(session->raise(start + 20s));
-    BOOST_TEST(session->raise(start + 15s));
+    BOOST_TEST(session->extend(start + 20s));
+    BOOST_TEST(session->extend(start + 15s));
     BOOST_TEST((session->valid_until() == start + 20s));
     BOOST_TEST(watcher->ends == 0);
 }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(session_that_was_seen_as_ended_stays_ended)
 {
     // As if another thread, whose time is slightly later, had detected the end first.
     BOOST_TEST(session->has_ended(start + 10s));
-    BOOST_TEST(!session->raise(start + 20s));
+    BOOST_TEST(!session->extend(start + 20s));
     BOOST_TEST(session->has_ended(start));
     BOOST_TEST((session->valid_until() == lease_clock::time_point::min()));
     BOOST_TEST(watcher->ends == 1);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(session_that_was_seen_as_ended_stays_ended)
 BOOST_AUTO_TEST_CASE(session_that_ended_unnoticed_cannot_be_extended)
 {
     clock.skip(10s);
-    BOOST_TEST(!session->raise(start + 30s));
+    BOOST_TEST(!session->extend(start + 30s));
     BOOST_TEST(session->has_ended(start));
     BOOST_TEST(watcher->ends == 1);
 }

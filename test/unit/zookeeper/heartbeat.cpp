@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(writes_of_an_earlier_connection_prove_nothing_on_the_nex
     BOOST_TEST((proven() == 3s));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_bound_does_not_go_back, open_session)
+BOOST_FIXTURE_TEST_CASE(a_lease_does_not_go_back, open_session)
 {
     answer(6s, 6s);
     answer(8s, 8s);

@@ -53,15 +53,15 @@ struct session_fixture_with_limit : session_fixture
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_session_life, session_fixture)
 
-BOOST_AUTO_TEST_CASE(bound_counts_from_the_handshake_with_the_granted_timeout)
+BOOST_AUTO_TEST_CASE(lease_counts_from_the_handshake_with_the_granted_timeout)
 {
-    BOOST_TEST(!life.bound());
+    BOOST_TEST(!life.lease());
     BOOST_TEST((life.timeout() == 10s));
     BOOST_TEST(connect(now));
     BOOST_TEST(life.connected());
     BOOST_TEST(life.id() == 7);
     BOOST_TEST((life.timeout() == 6s));
-    BOOST_TEST((life.bound()->valid_until() == now + 6s - 250ms - 62ms));
+    BOOST_TEST((life.lease()->valid_until() == now + 6s - 250ms - 62ms));
     BOOST_TEST((life.note_phase(phase::connected, now + 1s) == phase_change::none));
 }
 
@@ -78,48 +78,48 @@ BOOST_AUTO_TEST_CASE(timeout_of_few_ticks_is_detected)
     BOOST_TEST(life.has_few_ticks());
 }
 
-BOOST_AUTO_TEST_CASE(session_resumed_in_time_keeps_its_bound)
+BOOST_AUTO_TEST_CASE(session_resumed_in_time_keeps_its_lease)
 {
     BOOST_TEST(connect(now));
-    const auto bound = life.bound();
+    const auto lease = life.lease();
     BOOST_TEST((life.note_phase(phase::disconnected, now + 1s) == phase_change::suspended));
     BOOST_TEST(!life.connected());
     BOOST_TEST((life.note_phase(phase::connecting, now + 1s) == phase_change::none));
     BOOST_TEST(connect(now + 2s));
-    BOOST_TEST((life.bound() == bound));
-    BOOST_TEST((bound->valid_until() > now + 7s));
+    BOOST_TEST((life.lease() == lease));
+    BOOST_TEST((lease->valid_until() > now + 7s));
 }
 
-BOOST_AUTO_TEST_CASE(session_resumed_too_late_gets_another_bound)
+BOOST_AUTO_TEST_CASE(session_resumed_too_late_gets_another_lease)
 {
     BOOST_TEST(connect(now - 10s));
-    const auto old = life.bound();
+    const auto old = life.lease();
     BOOST_TEST((life.note_phase(phase::disconnected, now - 9s) == phase_change::suspended));
     BOOST_TEST(!connect(now));
-    BOOST_TEST((life.bound() != old));
+    BOOST_TEST((life.lease() != old));
     BOOST_TEST(old->has_ended(now));
-    BOOST_TEST(!life.bound()->has_ended(now));
+    BOOST_TEST(!life.lease()->has_ended(now));
 }
 
-BOOST_AUTO_TEST_CASE(session_with_a_shorter_timeout_gets_another_bound)
+BOOST_AUTO_TEST_CASE(session_with_a_shorter_timeout_gets_another_lease)
 {
     BOOST_TEST(connect(now));
-    const auto before = life.bound();
+    const auto before = life.lease();
     BOOST_TEST((life.note_phase(phase::connecting, now + 1s) == phase_change::suspended));
     BOOST_TEST((life.note_phase(phase::greeting, now + 1s) == phase_change::none));
     BOOST_TEST((life.note_phase(phase::connected, now + 1s) == phase_change::connected));
     BOOST_TEST(!life.note_greeting(7, 2s));
     BOOST_TEST(before->has_ended(now));
-    BOOST_TEST((life.bound()->valid_until() == now + 1s + 2s - 250ms - 22ms));
+    BOOST_TEST((life.lease()->valid_until() == now + 1s + 2s - 250ms - 22ms));
 }
 
 BOOST_AUTO_TEST_CASE(shorter_grant_ends_leases_though_it_lasts_longer_than_they_did)
 {
     BOOST_TEST(connect(now));
-    const auto before = life.bound();
+    const auto before = life.lease();
     BOOST_TEST(!reconnect(now + 5s, 5s));
     BOOST_TEST(before->has_ended(now));
-    BOOST_TEST((life.bound()->valid_until() == now + 10s - 250ms - 52ms));
+    BOOST_TEST((life.lease()->valid_until() == now + 10s - 250ms - 52ms));
 }
 
 BOOST_FIXTURE_TEST_CASE(leases_count_on_the_smallest_timeout_that_a_server_may_grant, session_fixture_with_limit)
@@ -128,16 +128,16 @@ BOOST_FIXTURE_TEST_CASE(leases_count_on_the_smallest_timeout_that_a_server_may_g
     BOOST_TEST(connect(now));
     BOOST_TEST((life.timeout() == 6s));
     BOOST_TEST((life.counted_timeout() == 2s));
-    const auto bound = life.bound();
-    BOOST_TEST((bound->valid_until() == now + 2s - 250ms - 22ms));
+    const auto lease = life.lease();
+    BOOST_TEST((lease->valid_until() == now + 2s - 250ms - 22ms));
     // A server that grants exactly the limit ends no lease.
     BOOST_TEST(reconnect(now + 1s, 2s));
-    BOOST_TEST((life.bound() == bound));
-    BOOST_TEST((bound->valid_until() == now + 3s - 250ms - 22ms));
+    BOOST_TEST((life.lease() == lease));
+    BOOST_TEST((lease->valid_until() == now + 3s - 250ms - 22ms));
     // A server that grants less ends the leases.
     BOOST_TEST(!reconnect(now + 2s, 1s));
     BOOST_TEST((life.counted_timeout() == 1s));
-    BOOST_TEST(bound->has_ended(now));
+    BOOST_TEST(lease->has_ended(now));
 }
 
 BOOST_AUTO_TEST_CASE(leases_count_on_the_smallest_timeout_that_was_granted_so_far)
@@ -145,22 +145,22 @@ BOOST_AUTO_TEST_CASE(leases_count_on_the_smallest_timeout_that_was_granted_so_fa
     BOOST_TEST(connect(now));
     BOOST_TEST((life.counted_timeout() == 6s));
     BOOST_TEST(!reconnect(now + 1s, 2s));
-    const auto bound = life.bound();
+    const auto lease = life.lease();
     // The session may move to the server with the shorter timeout again at any time.
     BOOST_TEST(reconnect(now + 2s, 6s));
     BOOST_TEST((life.timeout() == 6s));
     BOOST_TEST((life.counted_timeout() == 2s));
-    BOOST_TEST((life.bound() == bound));
-    BOOST_TEST((bound->valid_until() == now + 4s - 250ms - 22ms));
+    BOOST_TEST((life.lease() == lease));
+    BOOST_TEST((lease->valid_until() == now + 4s - 250ms - 22ms));
 }
 
 BOOST_AUTO_TEST_CASE(longer_grant_than_the_first_changes_nothing)
 {
     BOOST_TEST(connect(now));
-    const auto bound = life.bound();
+    const auto lease = life.lease();
     BOOST_TEST(reconnect(now + 1s, 40s));
-    BOOST_TEST((life.bound() == bound));
-    BOOST_TEST((bound->valid_until() == now + 7s - 250ms - 62ms));
+    BOOST_TEST((life.lease() == lease));
+    BOOST_TEST((lease->valid_until() == now + 7s - 250ms - 62ms));
 }
 
 BOOST_AUTO_TEST_CASE(an_attempt_that_fails_suspends_nothing)
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(an_attempt_that_fails_suspends_nothing)
     BOOST_TEST((life.note_phase(phase::connecting, now) == phase_change::none));
     BOOST_TEST((life.note_phase(phase::greeting, now) == phase_change::none));
     BOOST_TEST((life.note_phase(phase::disconnected, now) == phase_change::none));
-    BOOST_TEST(!life.bound());
+    BOOST_TEST(!life.lease());
 }
 
 BOOST_AUTO_TEST_CASE(newest_transaction_is_the_highest_that_an_answered_write_was_carried_out_in)
@@ -195,12 +195,12 @@ BOOST_AUTO_TEST_CASE(newest_transaction_is_the_highest_that_an_answered_write_wa
     BOOST_TEST(life.newest_transaction() == 11);
 }
 
-BOOST_AUTO_TEST_CASE(end_of_the_session_ends_its_bound)
+BOOST_AUTO_TEST_CASE(end_of_the_session_ends_its_lease)
 {
     BOOST_TEST(connect(now));
     life.end();
     BOOST_TEST(!life.connected());
-    BOOST_TEST(life.bound()->has_ended(now));
+    BOOST_TEST(life.lease()->has_ended(now));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,7 +5,7 @@
 
 namespace colock::inline v0 {
 
-bool session_bound::has_ended(time_point now) noexcept
+bool session_lease::has_ended(time_point now) noexcept
 {
     auto known = until_.load(std::memory_order_acquire);
     while (known != over) {
@@ -17,7 +17,7 @@ bool session_bound::has_ended(time_point now) noexcept
     return true;
 }
 
-bool session_bound::raise(time_point until) noexcept
+bool session_lease::extend(time_point until) noexcept
 {
     const auto wanted = until.time_since_epoch().count();
     auto known = until_.load(std::memory_order_acquire);
@@ -29,13 +29,13 @@ bool session_bound::raise(time_point until) noexcept
     return false;
 }
 
-void session_bound::end() noexcept
+void session_lease::end() noexcept
 {
     until_.store(over, std::memory_order_release);
     notify_ended();
 }
 
-void session_bound::watch(const std::shared_ptr<watcher>& who)
+void session_lease::watch(const std::shared_ptr<watcher>& who)
 {
     const std::lock_guard guard(mutex_);
     std::erase_if(watchers_, [](const auto& each) { return each.expired(); });
@@ -44,7 +44,7 @@ void session_bound::watch(const std::shared_ptr<watcher>& who)
         watchers_.push_back(who);
 }
 
-std::vector<std::shared_ptr<session_bound::watcher>> session_bound::watchers()
+std::vector<std::shared_ptr<session_lease::watcher>> session_lease::watchers()
 {
     std::vector<std::shared_ptr<watcher>> alive;
     const std::lock_guard guard(mutex_);
@@ -55,7 +55,7 @@ std::vector<std::shared_ptr<session_bound::watcher>> session_bound::watchers()
     return alive;
 }
 
-void session_bound::notify_ended() noexcept
+void session_lease::notify_ended() noexcept
 {
     for (const auto& each : watchers())
         each->on_session_ended(*this);
