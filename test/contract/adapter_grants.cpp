@@ -18,9 +18,9 @@ COLOCK_CONTRACT_CASE(adapter, a_held_lock_is_busy)
 {
     const auto holder = env.exclusive("k"), other = env.exclusive("k");
     env.grant(holder);
-    env.refuse(other);
+    env.check_refused(other);
     env.check_not_held(other);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     env.check_held(holder);
     env.release_held(holder);
     env.grant(other);
@@ -54,7 +54,7 @@ COLOCK_CONTRACT_CASE(adapter, a_release_touches_only_its_own_grant)
 {
     const auto holder = env.exclusive("k"), stranger = env.one_attempt("k");
     env.grant(holder);
-    env.refuse(stranger);
+    env.check_refused(stranger);
     BOOST_TEST(env.release(stranger).status == release_status::not_held);
     env.check_held(holder);
     BOOST_TEST(env.abandon(stranger).status == release_status::not_held);
@@ -80,7 +80,7 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_create_finds_its_own_grant)
     const auto holder = env.exclusive("k"), other = env.one_attempt("k");
     const auto fence = env.grant(holder);
     BOOST_TEST(env.grant(holder) >= fence);
-    env.refuse(other);
+    env.check_refused(other);
     env.release_held(holder);
     // There is one grant, however often it was requested.
     env.check_not_held(holder);
@@ -115,7 +115,7 @@ COLOCK_CONTRACT_CASE(adapter, a_queued_claim_is_granted_after_the_holders_expiry
 {
     const auto expired = env.exclusive("k", env.short_ttl()), next = env.exclusive("k");
     env.grant(expired);
-    env.refuse(next);
+    env.check_refused(next);
     env.pass_time(env.short_ttl());
     env.grant(next);
     env.release_held(next);
@@ -137,7 +137,7 @@ COLOCK_CONTRACT_CASE(adapter, retry_after_never_passes_the_holders_expiry)
 {
     const auto holder = env.exclusive("k", env.short_ttl()), other = env.exclusive("k");
     env.grant(holder);
-    const auto hint = env.refuse(other).retry_after;
+    const auto hint = env.check_refused(other).retry_after;
     BOOST_TEST((hint >= hint.zero() && hint <= env.short_ttl()));
     env.release_held(holder);
     env.abandon(other);
@@ -152,7 +152,7 @@ COLOCK_CONTRACT_CASE(adapter, extend_lengthens)
     BOOST_TEST(env.extend(claim, env.long_ttl).status == extend_status::extended);
     env.pass_time(env.short_ttl() * 11 / 10);
     env.check_held(claim);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     env.release_held(claim);
 }
 
@@ -205,7 +205,7 @@ COLOCK_CONTRACT_CASE(adapter, extending_a_queued_claim_grants_nothing)
 {
     const auto holder = env.exclusive("k"), queued = env.exclusive("k");
     env.grant(holder);
-    env.refuse(queued);
+    env.check_refused(queued);
     BOOST_TEST(env.extend(queued, env.long_ttl).status == extend_status::not_held);
     env.check_held(holder);
     env.release_held(holder);
@@ -239,8 +239,8 @@ COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
 {
     const auto holder = env.exclusive("k"), gone = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
-    env.refuse(gone);
-    env.refuse(next);
+    env.check_refused(gone);
+    env.check_refused(next);
     BOOST_TEST(env.abandon(gone).status == release_status::not_held);
     env.release_held(holder);
     env.check_not_held(gone);
@@ -252,8 +252,8 @@ COLOCK_CONTRACT_CASE(adapter, an_abandoned_head_makes_way)
 {
     const auto holder = env.exclusive("k"), head = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
-    env.refuse(head);
-    env.refuse(next);
+    env.check_refused(head);
+    env.check_refused(next);
     env.release_held(holder);
     // The claim is first in the queue. Whether it already holds the lock depends on the backend.
     env.abandon(head);
@@ -291,7 +291,7 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_over_every_end_of_a_grant, &capabiliti
         env.purge();
     }
     const auto queued = env.exclusive("k"), holder = grant_next(env.long_ttl);
-    env.refuse(queued);
+    env.check_refused(queued);
     env.release_held(holder);
     BOOST_TEST(env.grant(queued) > last);
     env.release_held(queued);
@@ -330,10 +330,10 @@ COLOCK_CONTRACT_CASE(adapter, processes_exclude_each_other)
     const auto other = env.another();
     const auto mine = env.exclusive("k"), others = env.exclusive("k");
     env.grant(mine);
-    other.refuse(others);
+    other.check_refused(others);
     env.release_held(mine);
     other.grant(others);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     other.release_held(others);
 }
 

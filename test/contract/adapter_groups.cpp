@@ -170,7 +170,7 @@ COLOCK_CONTRACT_CASE(adapter, lock_granted_by_a_hand_over_belongs_to_its_group, 
     const auto first = member("k", "g"), second = member("k", "h"), third = member("k", ""), last = member("k", "g");
     env.grant(first);
     for (const auto& [held, next] : {std::pair(first, second), std::pair(second, third), std::pair(third, last)}) {
-        env.refuse(next);
+        env.check_refused(next);
         const auto outcome = env.hand_over(held, next);
         BOOST_TEST((outcome.created.status == create_status::granted));
         CHECK_KEYS(env.release_group(held->owner().group.empty() ? "nobody" : held->owner().group), {});

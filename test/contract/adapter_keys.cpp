@@ -19,7 +19,7 @@ COLOCK_CONTRACT_CASE(adapter, unusual_key_is_used_literally)
         {
             claims.push_back(env.exclusive(key));
             env.grant(claims.back());
-            env.refuse(env.one_attempt(key));
+            env.check_refused(env.one_attempt(key));
         }
     }
     if (env.able().list) {
@@ -47,7 +47,7 @@ COLOCK_CONTRACT_CASE(adapter, any_key_can_be_shared, &capabilities::shared)
             const auto first = env.shared(key), second = env.shared(key);
             env.grant(first);
             env.grant(second);
-            env.refuse(env.one_attempt(key));
+            env.check_refused(env.one_attempt(key));
             env.release_held(first);
             env.release_held(second);
         }

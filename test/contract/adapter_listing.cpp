@@ -94,7 +94,7 @@ COLOCK_CONTRACT_CASE(adapter, inspect_shows_the_live_holders_of_one_key, &capabi
     const auto expired = env.exclusive("k", env.short_ttl()), other = env.exclusive("kk"), queued = env.exclusive("kk");
     env.grant(expired);
     env.grant(other);
-    env.refuse(queued);
+    env.check_refused(queued);
     CHECK_KEYS(env.inspect("k"), {"k"});
     BOOST_TEST(env.inspect("kk").size() == 1U);
     env.pass_time(env.short_ttl());

@@ -12,12 +12,12 @@ COLOCK_CONTRACT_CASE(adapter, shared_holders_share_and_exclude_exclusive_ones, &
     const auto first = env.shared("k"), second = env.shared("k"), writer = env.one_attempt("k");
     env.grant(first);
     env.grant(second);
-    env.refuse(writer);
+    env.check_refused(writer);
     env.release_held(first);
-    env.refuse(writer);
+    env.check_refused(writer);
     env.release_held(second);
     env.grant(writer);
-    env.refuse(env.one_attempt("k", lock_mode::shared));
+    env.check_refused(env.one_attempt("k", lock_mode::shared));
     env.release_held(writer);
     const auto third = env.shared("k");
     env.grant(third);
@@ -46,7 +46,7 @@ COLOCK_CONTRACT_CASE(adapter, each_shared_holder_has_its_own_expiry, &capabiliti
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
     env.check_held(lasting);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     BOOST_TEST(env.extend(brief, env.long_ttl).status == extend_status::not_held);
     BOOST_TEST(env.release(brief).status == release_status::not_held);
     env.release_held(lasting);
@@ -72,7 +72,7 @@ COLOCK_CONTRACT_CASE(
 {
     const auto crashed = env.shared("k", 0, env.short_ttl()), writer = env.exclusive("k");
     env.grant(crashed);
-    env.refuse(writer);
+    env.check_refused(writer);
     env.pass_time(env.short_ttl());
     env.grant(writer);
     env.release_held(writer);
@@ -82,12 +82,12 @@ COLOCK_CONTRACT_CASE(adapter, readers_queue_behind_a_waiting_writer, &capabiliti
 {
     const auto reader = env.shared("k"), writer = env.exclusive("k"), late = env.shared("k");
     env.grant(reader);
-    env.refuse(writer);
-    env.refuse(late);
-    env.refuse(env.one_attempt("k", lock_mode::shared));
+    env.check_refused(writer);
+    env.check_refused(late);
+    env.check_refused(env.one_attempt("k", lock_mode::shared));
     env.release_held(reader);
     env.grant(writer);
-    env.refuse(late);
+    env.check_refused(late);
     env.release_held(writer);
     env.grant(late);
     env.release_held(late);
@@ -97,7 +97,7 @@ COLOCK_CONTRACT_CASE(adapter, a_single_attempt_of_a_writer_stops_no_readers, &ca
 {
     const auto reader = env.shared("k"), late = env.shared("k");
     env.grant(reader);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     env.grant(late);
     env.release_held(reader);
     env.release_held(late);
@@ -107,8 +107,8 @@ COLOCK_CONTRACT_CASE(adapter, a_writer_that_gave_up_stops_no_readers, &capabilit
 {
     const auto reader = env.shared("k"), writer = env.exclusive("k"), late = env.shared("k");
     env.grant(reader);
-    env.refuse(writer);
-    env.refuse(late);
+    env.check_refused(writer);
+    env.check_refused(late);
     env.abandon(writer);
     env.grant(late);
     env.release_held(reader);
@@ -124,16 +124,16 @@ COLOCK_CONTRACT_CASE(adapter, a_semaphore_admits_up_to_each_claims_own_limit, &c
     };
     env.grant(first);
     env.grant(second);
-    env.refuse(single(1));
-    env.refuse(single(2));
+    env.check_refused(single(1));
+    env.check_refused(single(2));
     env.grant(third);
-    env.refuse(single(3));
+    env.check_refused(single(3));
     env.grant(unlimited);
     env.release_held(first);
     env.release_held(second);
     const auto again = single(3);
     env.grant(again);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     env.release_held(again);
     env.release_held(third);
     env.release_held(unlimited);
@@ -145,7 +145,7 @@ COLOCK_CONTRACT_CASE(
     const auto brief = env.shared("k", 2, env.short_ttl()), lasting = env.shared("k", 2), next = env.shared("k", 2);
     env.grant(brief);
     env.grant(lasting);
-    env.refuse(next);
+    env.check_refused(next);
     env.pass_time(env.short_ttl());
     env.grant(next);
     env.release_held(lasting);
@@ -160,7 +160,7 @@ COLOCK_CONTRACT_CASE(adapter, grant_without_ttl_is_kept_until_released, &capabil
     env.grant(claim);
     env.pass_time(env.short_ttl());
     env.check_held(claim);
-    const auto refused = env.refuse(env.one_attempt("k"));
+    const auto refused = env.check_refused(env.one_attempt("k"));
     // Without events the backend may ask to check again after a while.
     BOOST_TEST((refused.retry_after.count() == 0 || !env.able().events));
     env.release_held(claim);
@@ -175,7 +175,7 @@ COLOCK_CONTRACT_CASE(adapter, shared_holder_without_ttl_is_kept_until_released, 
     env.pass_time(env.short_ttl());
     env.check_held(eternal);
     env.check_not_held(brief);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     env.release_held(eternal);
 }
 
@@ -212,7 +212,7 @@ COLOCK_CONTRACT_CASE(adapter, a_release_between_create_and_wait_is_not_missed, &
 {
     const auto holder = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
-    env.refuse(next);
+    env.check_refused(next);
     env.release_held(holder);
     run_coro(env.io(), env.backend().wait(next, lease_clock::time_point::max()));
     env.grant(next);
@@ -262,7 +262,7 @@ COLOCK_CONTRACT_CASE(adapter, cancelled_wait_releases_its_completion, &capabilit
 {
     const auto holder = env.exclusive("k"), gone = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
-    env.refuse(gone);
+    env.check_refused(gone);
     env.backend().start_wait(gone, lease_clock::time_point::max(), [gone](woken) {});
     testing::run_ready(env.io());
     env.backend().cancel_wait(*gone);
@@ -283,13 +283,13 @@ COLOCK_CONTRACT_CASE(adapter, arrival_order_is_kept, &capabilities::fifo)
     const std::vector queue{env.exclusive("k"), env.exclusive("k"), env.exclusive("k")};
     env.grant(holder);
     for (const auto& claim : queue)
-        env.refuse(claim);
+        env.check_refused(claim);
     env.release_held(holder);
     for (std::size_t front = 0; front < queue.size(); ++front) {
         // The order and the number of the requests do not matter.
         for (std::size_t behind = queue.size() - 1; behind > front; --behind)
-            env.refuse(queue[behind]);
-        env.refuse(env.one_attempt("k"));
+            env.check_refused(queue[behind]);
+        env.check_refused(env.one_attempt("k"));
         env.grant(queue[front]);
         env.release_held(queue[front]);
     }
@@ -299,10 +299,10 @@ COLOCK_CONTRACT_CASE(adapter, a_single_attempt_does_not_stay_in_the_queue, &capa
 {
     const auto holder = env.exclusive("k"), hasty = env.one_attempt("k"), next = env.exclusive("k");
     env.grant(holder);
-    env.refuse(hasty);
-    env.refuse(next);
+    env.check_refused(hasty);
+    env.check_refused(next);
     env.release_held(holder);
-    env.refuse(hasty);
+    env.check_refused(hasty);
     env.grant(next);
     env.release_held(next);
 }
@@ -312,18 +312,18 @@ COLOCK_CONTRACT_CASE(adapter, readers_in_front_are_granted_together, &capabiliti
     const auto holder = env.exclusive("k"), writer = env.exclusive("k");
     const auto first = env.shared("k"), second = env.shared("k"), last = env.shared("k");
     env.grant(holder);
-    env.refuse(first);
-    env.refuse(second);
-    env.refuse(writer);
-    env.refuse(last);
+    env.check_refused(first);
+    env.check_refused(second);
+    env.check_refused(writer);
+    env.check_refused(last);
     env.release_held(holder);
-    env.refuse(last);
-    env.refuse(writer);
+    env.check_refused(last);
+    env.check_refused(writer);
     env.grant(second);
     env.grant(first);
     env.release_held(first);
     env.release_held(second);
-    env.refuse(last);
+    env.check_refused(last);
     env.grant(writer);
     env.release_held(writer);
     env.grant(last);
@@ -334,7 +334,7 @@ COLOCK_CONTRACT_CASE(adapter, semaphore_claim_is_not_blocked_by_a_waiter_at_its_
 {
     const auto first = env.shared("k", 1), small = env.shared("k", 1), larger = env.shared("k", 4);
     env.grant(first);
-    env.refuse(small);
+    env.check_refused(small);
     env.grant(larger);
     env.release_held(first);
     env.release_held(larger);
@@ -354,7 +354,7 @@ COLOCK_CONTRACT_CASE(adapter, a_hand_over_releases_and_grants)
     BOOST_TEST((outcome.created.fence > fence || !env.able().fence));
     env.check_not_held(holder);
     env.check_held(next);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     env.release_held(next);
 }
 
@@ -380,7 +380,7 @@ COLOCK_CONTRACT_CASE(adapter, a_hand_over_does_not_overtake_the_queue, &capabili
 {
     const auto holder = env.exclusive("k"), queued = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
-    env.refuse(queued);
+    env.check_refused(queued);
     BOOST_TEST(env.hand_over(holder, next).created.status == create_status::busy);
     env.grant(queued);
     env.release_held(queued);

@@ -112,7 +112,7 @@ COLOCK_CONTRACT_CASE(
     env.pass_time(env.short_ttl());
     BOOST_TEST(env.purge().size() <= 1U);
     env.check_held(live);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     env.release_held(live);
 }
 

@@ -38,7 +38,7 @@ COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabili
         BOOST_TEST((fence > 0) == env.able().fence);
     for (const auto& each : all) {
         env.check_held(each);
-        env.refuse(env.one_attempt(each->key()));
+        env.check_refused(env.one_attempt(each->key()));
         env.release_held(each);
         env.check_not_held(each);
     }
@@ -55,7 +55,7 @@ COLOCK_CONTRACT_CASE(adapter, one_busy_lock_of_several_prevents_all_grants, &cap
         const auto holder = env.exclusive(keys[taken], env.short_ttl() * 100);
         env.grant(holder);
         const auto all = make_exclusive_claims(keys);
-        const auto outcome = env.refuse_all(all);
+        const auto outcome = env.check_all_refused(all);
         BOOST_TEST(outcome.which == taken);
         BOOST_TEST((outcome.why.status == create_status::busy));
         BOOST_TEST((outcome.why.retry_after <= env.short_ttl() * 100));
@@ -81,7 +81,7 @@ COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder
         .owner = std::make_shared<const owner_data>(owner_data{.owner = "someone"})});
     env.grant(holder);
     const auto all = make_exclusive_claims({"a", "b"});
-    const auto why = env.refuse_all(all).why;
+    const auto why = env.check_all_refused(all).why;
     BOOST_TEST(why.holder == "someone");
     BOOST_TEST((why.retry_after > driver::long_ttl / 2));
     env.release_held(holder);
@@ -136,7 +136,7 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_keep_their_earlier_grants, 
     const auto holder = env.exclusive("b");
     env.grant(holder);
     env.grant(all[0]);
-    BOOST_TEST(env.refuse_all(all).which == 1U);
+    BOOST_TEST(env.check_all_refused(all).which == 1U);
     env.check_held(all[0]);
     env.release_held(all[0]);
     env.release_held(holder);
@@ -149,9 +149,9 @@ COLOCK_CONTRACT_CASE(
     env.grant(reader);
     env.grant(second);
     const auto all = make_exclusive_claims({"a", "b"});
-    BOOST_TEST(env.refuse_all(all).which == 1U);
+    BOOST_TEST(env.check_all_refused(all).which == 1U);
     env.release_held(reader);
-    BOOST_TEST(env.refuse_all(all).which == 1U);
+    BOOST_TEST(env.check_all_refused(all).which == 1U);
     env.release_held(second);
     env.grant_all(all);
     release_all(env, all);
@@ -165,7 +165,7 @@ COLOCK_CONTRACT_CASE(
     const auto holder = mode == lock_mode::shared ? env.shared("b") : env.exclusive("b");
     env.grant(holder);
     const auto all = make_exclusive_claims({"a", "b"});
-    BOOST_TEST(env.refuse_all(all).which == 1U);
+    BOOST_TEST(env.check_all_refused(all).which == 1U);
     if (mode == lock_mode::shared) {
         const auto second = env.shared("b");
         env.grant(second);
@@ -219,9 +219,9 @@ COLOCK_CONTRACT_CASE(adapter, several_refused_claims_can_be_created_one_by_one, 
     const auto holder = env.exclusive("b");
     env.grant(holder);
     const auto all = make_exclusive_claims({"a", "b"});
-    BOOST_TEST(env.refuse_all(all).which == 1U);
+    BOOST_TEST(env.check_all_refused(all).which == 1U);
     env.grant(all[0]);
-    env.refuse(all[1]);
+    env.check_refused(all[1]);
     env.release_held(holder);
     env.grant(all[1]);
     // Locks that were granted together can also be requested one by one.

@@ -38,7 +38,7 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_another_holder, &capabilities::ti
     BOOST_TEST(env.release(old).status == release_status::not_held);
     BOOST_TEST(env.abandon(old).status == release_status::not_held);
     other.check_held(next);
-    env.refuse(env.one_attempt("k"));
+    env.check_refused(env.one_attempt("k"));
     other.release_held(next);
     const auto last = env.exclusive("k");
     env.grant(last);
@@ -150,7 +150,7 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_the_ttl_of_its_claim, &capabiliti
     const auto old = env.exclusive("k"), brief = env.exclusive("k", env.short_ttl());
     env.grant(old);
     env.take_over(env.backend().export_ticket(*old), brief);
-    BOOST_TEST((env.refuse(env.one_attempt("k")).retry_after <= env.short_ttl()));
+    BOOST_TEST((env.check_refused(env.one_attempt("k")).retry_after <= env.short_ttl()));
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
     env.grant(brief);
@@ -199,12 +199,12 @@ COLOCK_CONTRACT_CASE(adapter, shared_lock_is_adopted, &capabilities::tickets, &c
         if (env.able().list) {
             BOOST_TEST(env.inspect("k").size() == (is_alone ? 1U : 2U));
         }
-        env.refuse(writer);
+        env.check_refused(writer);
         if (!is_alone) {
             env.check_held(other_reader);
             env.release_held(other_reader);
         }
-        env.refuse(writer);
+        env.check_refused(writer);
         BOOST_TEST(other.extend(next, env.long_ttl).status == extend_status::extended);
         other.release_held(next);
         env.grant(writer);
@@ -238,10 +238,10 @@ COLOCK_CONTRACT_CASE(adapter, lock_of_a_semaphore_holder_is_adopted, &capabiliti
     env.grant(second);
     const plain_claim_ptr third(new plain_claim(
         {.key = "k", .mode = lock_mode::shared, .max_holders = 2, .ttl = driver::long_ttl, .queues = false}));
-    env.refuse(third);
+    env.check_refused(third);
     // The semaphore is full, and stays full.
     env.take_over(env.backend().export_ticket(*first), next);
-    env.refuse(third);
+    env.check_refused(third);
     env.check_held(second);
     env.release_held(next);
     env.grant(third);
@@ -253,9 +253,9 @@ COLOCK_CONTRACT_CASE(adapter, waiters_continue_to_wait_for_an_adopted_lock, &cap
 {
     const auto old = env.exclusive("k"), queued = env.exclusive("k"), next = env.exclusive("k");
     env.grant(old);
-    env.refuse(queued);
+    env.check_refused(queued);
     env.take_over(env.backend().export_ticket(*old), next);
-    env.refuse(queued);
+    env.check_refused(queued);
     env.check_held(next);
     env.release_held(next);
     env.grant(queued);

@@ -267,7 +267,7 @@ COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilitie
         all[0]->mark_in_doubt();
         env.direct_driver().grant(other);
         // The refusal does not prove that the first claim holds nothing.
-        BOOST_TEST(env.refuse_all(all).which == 1U);
+        BOOST_TEST(env.check_all_refused(all).which == 1U);
         env.check_stored(what == lost_part::reply ? 2 : 1);
         env.settle(all[0]);
         env.settle(all[1]);

@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
             std::vector<plain_claim_ptr> readers;
             for (int reader = 0; reader < 3; ++reader) {
                 readers.push_back(driver::shared("k"));
-                env.refuse(readers.back());
+                env.check_refused(readers.back());
                 env.backend().start_wait(
                     readers.back(), lease_clock::time_point::max(), [&](woken) { ++woken_readers; });
             }

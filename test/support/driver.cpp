@@ -204,7 +204,7 @@ std::vector<std::uint64_t> driver::grant_all(const std::vector<plain_claim_ptr>&
     return std::move(outcome.fences);
 }
 
-create_outcome driver::refuse(const claim_ptr& claim, where at) const
+create_outcome driver::check_refused(const claim_ptr& claim, where at) const
 {
     auto outcome = create(claim, at);
     COLOCK_CALLED_FROM(at)
@@ -214,7 +214,7 @@ create_outcome driver::refuse(const claim_ptr& claim, where at) const
     return outcome;
 }
 
-create_all_outcome driver::refuse_all(const std::vector<plain_claim_ptr>& claims, where at) const
+create_all_outcome driver::check_all_refused(const std::vector<plain_claim_ptr>& claims, where at) const
 {
     auto outcome = create_all(claims, at);
     COLOCK_CALLED_FROM(at)

@@ -89,9 +89,9 @@ public:
     std::uint64_t grant(const claim_ptr& claim, where at = where::current()) const;
     /// Creates several claims at once, and checks that they were granted. \returns the fences
     std::vector<std::uint64_t> grant_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
-    /// Creates the claim, and checks that the key is busy.
-    create_outcome refuse(const claim_ptr& claim, where at = where::current()) const;
-    create_all_outcome refuse_all(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
+    /// Creates the claim, and checks that the key is busy. \returns the outcome
+    create_outcome check_refused(const claim_ptr& claim, where at = where::current()) const;
+    create_all_outcome check_all_refused(const std::vector<plain_claim_ptr>& claims, where at = where::current()) const;
     /// Adopts the ticket, and checks that the claim was granted. \returns the fence
     std::uint64_t take_over(std::string ticket, const claim_ptr& claim, where at = where::current()) const;
     /// Releases the claim, and checks that it was held.

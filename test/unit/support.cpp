@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(without_a_script_all_passes_and_nothing_ends_inline)
     run_ready(io);
     BOOST_TEST(ended);
     const auto next = driver::exclusive("k");
-    env.refuse(next);
+    env.check_refused(next);
     env.extend(claim, 5s);
     env.check_held(claim);
     BOOST_TEST(env.hand_over(claim, next).created.status == create_status::granted);
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(scripted_steps_are_applied_in_their_order)
     scripted->next(operation::create, step::fail(errc::unavailable, "down"));
     scripted->next(operation::create, step::busy(3s, "somebody"));
     BOOST_TEST(env.create(claim).error->detail == "down");
-    const auto busy = env.refuse(claim);
+    const auto busy = env.check_refused(claim);
     BOOST_TEST((busy.retry_after == 3s));
     BOOST_TEST(busy.holder == "somebody");
     env.grant(claim);
@@ -255,8 +255,8 @@ BOOST_AUTO_TEST_CASE(repeated_step_applies_to_all_until_reset)
     scripted->always(operation::create, step::busy());
     scripted->next(operation::create, step::fail(errc::access_denied));
     BOOST_TEST(code_of(env.create(claim).error) == errc::access_denied);
-    env.refuse(claim);
-    env.refuse(claim);
+    env.check_refused(claim);
+    env.check_refused(claim);
     scripted->reset();
     env.grant(claim);
     env.release_held(claim);
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(held_wait_is_not_woken_until_cancelled)
 {
     const auto next = driver::exclusive("k");
     env.grant(claim);
-    env.refuse(next);
+    env.check_refused(next);
     int woken_times = 0;
     const auto wait = [&] {
         scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { ++woken_times; });
@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
 {
     const auto next = driver::exclusive("k");
     env.grant(claim);
-    env.refuse(next);
+    env.check_refused(next);
     bool is_woken = false;
     scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { is_woken = true; });
     direct.backend().start_release(claim, [](release_outcome) {});

@@ -39,9 +39,9 @@ struct two_clients : mongo_fixture
     /// Checks that neither a single attempt nor a waiting claim is granted.
     void check_closed_to_writers(const std::string& key) const
     {
-        other.refuse(driver::one_attempt(key));
+        other.check_refused(driver::one_attempt(key));
         const auto waits = driver::exclusive(key);
-        other.refuse(waits);
+        other.check_refused(waits);
         other.abandon(waits);
     }
 
@@ -94,9 +94,9 @@ BOOST_AUTO_TEST_CASE(a_writer_that_waits_keeps_new_readers_out_until_it_was_let_
         const auto reader = driver::shared("k"), late = driver::shared("k");
         test_driver.grant(reader);
         const auto writer = driver::exclusive("k");
-        test_driver.refuse(writer);
+        test_driver.check_refused(writer);
         BOOST_TEST(writer_of("k") == writer->token().hex());
-        other.refuse(late);
+        other.check_refused(late);
         if (gives_up) {
             test_driver.abandon(writer);
         } else {
@@ -118,8 +118,8 @@ BOOST_AUTO_TEST_CASE(a_writer_does_not_put_itself_in_the_place_of_one_that_waits
         const auto reader = driver::shared("k");
         test_driver.grant(reader);
         const auto first = driver::exclusive("k"), second = driver::exclusive("k");
-        test_driver.refuse(first);
-        other.refuse(second);
+        test_driver.check_refused(first);
+        other.check_refused(second);
         BOOST_TEST(writer_of("k") == first->token().hex());
         other.abandon(second);
         BOOST_TEST(writer_of("k") == first->token().hex());

@@ -253,7 +253,7 @@ struct notification_fixture : mongo_fixture
         if (test_driver.inspect(key).empty())
             test_driver.grant(held);
         const auto waits = held->mode() == lock_mode::shared ? driver::shared(key, 1) : driver::exclusive(key);
-        other.refuse(waits);
+        other.check_refused(waits);
         act();
         BOOST_TEST(release_counter(key) == (is_notified ? 1 : 0));
     }
@@ -290,8 +290,8 @@ BOOST_FIXTURE_TEST_CASE(readers_are_notified_when_the_waiting_writer_gives_up, n
 {
     test_driver.grant(driver::shared("k"));
     const auto writer = driver::exclusive("k");
-    test_driver.refuse(writer);
-    other.refuse(driver::shared("k"));
+    test_driver.check_refused(writer);
+    other.check_refused(driver::shared("k"));
     test_driver.abandon(writer);
     BOOST_TEST(release_counter("k") == 1);
 }

@@ -54,10 +54,10 @@ BOOST_AUTO_TEST_CASE(busy_lock_reports_remaining_time_and_owner)
     const plain_claim_ptr holder = new plain_claim({.key = "k", .ttl = 20s, .owner = owner});
     f.test_driver->grant(holder);
     const auto other = driver::exclusive("k");
-    const auto outcome = f.test_driver->refuse(other);
+    const auto outcome = f.test_driver->check_refused(other);
     BOOST_TEST(outcome.holder == "the holder");
     BOOST_TEST((outcome.retry_after > 15s && outcome.retry_after <= 20s + 1ms));
-    const auto again = f.test_driver->refuse(other);
+    const auto again = f.test_driver->check_refused(other);
     BOOST_TEST((again.retry_after > 15s && again.retry_after <= 20s + 1ms));
 }
 
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(no_ttl_means_until_released)
     const auto claim = driver::exclusive("k", 0ms);
     f.test_driver->grant(claim);
     BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
-    BOOST_TEST((f.test_driver->refuse(driver::exclusive("k")).retry_after == 0ns));
+    BOOST_TEST((f.test_driver->check_refused(driver::exclusive("k")).retry_after == 0ns));
     BOOST_TEST(!f.test_driver->inspect("k").at(0).remaining.has_value());
     f.test_driver->release_held(claim);
 
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_lock_is_handed_over_in_one_step)
     const auto held = driver::exclusive("k", 60s);
     const auto next = driver::exclusive("k", 600s);
     const auto first = f.test_driver->grant(held);
-    f.test_driver->refuse(next);
+    f.test_driver->check_refused(next);
     const auto outcome = f.test_driver->hand_over(held, next);
     // The key has the ttl of the next claim.
     BOOST_TEST(std::stoll(f.raw({"PTTL", "{colock}:k"})) > 60'000);
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_on_every_path)
     flush();
     f.test_driver->grant(claim);
     flush();
-    f.test_driver->refuse(other);
+    f.test_driver->check_refused(other);
     flush();
     BOOST_TEST((f.test_driver->extend(claim, 10s).status == extend_status::extended));
     flush();
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(forgotten_scripts_are_sent_again_on_every_path)
     BOOST_TEST(f.test_driver->list().size() == 1u);
     flush();
     const auto writer = driver::exclusive("s");
-    f.test_driver->refuse(writer);
+    f.test_driver->check_refused(writer);
     flush();
     BOOST_TEST((f.test_driver->abandon(writer).status == release_status::not_held));
     flush();

@@ -30,7 +30,7 @@ std::vector<cut_operation> cut_operations()
     const auto second_attempt = [](fixture& env, const action& start_cut) {
         const auto holder = env.their_grant(driver::exclusive("k"));
         const auto claim = env.ours(driver::exclusive("k", 60s));
-        env.test_driver().refuse(claim);
+        env.test_driver().check_refused(claim);
         env.direct->release_held(holder);
         start_cut();
         return env.create(claim);
@@ -167,7 +167,7 @@ std::vector<cut_operation> cut_operations()
             [](fixture& env, const action& start_cut) {
                 env.their_grant(driver::shared("k"));
                 const auto claim = env.ours(driver::exclusive("k", 60s));
-                env.test_driver().refuse(claim);
+                env.test_driver().check_refused(claim);
                 BOOST_TEST(env.has(intent_name));
                 start_cut();
                 return env.begin(env.backend().abandon(claim));

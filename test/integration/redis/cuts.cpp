@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_woken_despite_lost_subscription_data)
             wait_through_cut(server, "SUBSCRIBE", lost, [](fixture& env) {
                 env.their_grant(driver::exclusive("other", 60s));
                 const auto waiter = env.ours(driver::exclusive("other", 60s));
-                env.test_driver().refuse(waiter);
+                env.test_driver().check_refused(waiter);
                 static_cast<void>(start(env.io(), env.backend().wait(waiter, lease_clock::time_point::max())));
                 run_until(env.io(),
                     [&] { return env.server({"PUBSUB", "NUMSUB", "{colock}:other"}) == "{colock}:other\n1\n"; });

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(refused_subscription_leads_to_polling)
     // Replies still belong to their own commands.
     for (int i = 0; i < 20; ++i) {
         client.test_driver.check_held(holder);
-        client.test_driver.refuse(driver::exclusive("k"));
+        client.test_driver.check_refused(driver::exclusive("k"));
     }
     BOOST_TEST(!waiting.done());
     client.test_driver.release_held(holder);

@@ -357,7 +357,7 @@ BOOST_AUTO_TEST_CASE(plain_layout_takes_any_string_for_a_holder_and_refuses_othe
         BOOST_TEST_CONTEXT(value.name)
         {
             foreign_key theirs(f.server, value, "app:k");
-            f.test_driver->refuse(driver::exclusive("k"));
+            f.test_driver->check_refused(driver::exclusive("k"));
             theirs.check_unchanged("an acquire");
             BOOST_TEST(f.test_driver->list().size() == 1u);
             BOOST_TEST(f.test_driver->inspect("k").size() == 1u);

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(index_holds_only_group_locks_and_is_removed_with_the_last)
     // Claims that are abandoned, and the intent of a writer that waited for readers.
     const auto reader = member("r", lock_mode::shared), writer = member("r");
     f.test_driver->grant(reader);
-    f.test_driver->refuse(writer);
+    f.test_driver->check_refused(writer);
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "1");
     f.test_driver->abandon(reader);
     f.test_driver->grant(writer);

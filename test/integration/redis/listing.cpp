@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
         f.test_driver->grant(driver::exclusive("x" + key, 100ms));
         f.test_driver->grant(driver::shared(key, 0, 100ms));
         f.test_driver->grant(driver::shared(key, 0, 0ms));
-        f.test_driver->refuse(driver::exclusive(key));
+        f.test_driver->check_refused(driver::exclusive(key));
     }
     // Readers without a ttl are made to expire.
     for (int i = 0; i < 100; ++i)

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(majority_grants_extends_and_releases)
     const auto claim = driver::exclusive("k", 20s);
     f.test_driver.grant(claim);
     run_until(f.io, [&] { return f.count_holders("k") == 3; });
-    f.test_driver.refuse(driver::exclusive("k"));
+    f.test_driver.check_refused(driver::exclusive("k"));
     f.test_driver.check_held(claim);
     BOOST_TEST((f.test_driver.extend(claim, 60s).status == extend_status::extended));
     f.test_driver.release_held(claim);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(grant_of_a_minority_is_released)
     f.servers[0]({"SET", "{colock}:k", stored_holder('a')});
     f.servers[1]({"SET", "{colock}:k", stored_holder('b')});
     const auto claim = driver::exclusive("k");
-    f.test_driver.refuse(claim);
+    f.test_driver.check_refused(claim);
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
     f.servers[0]({"DEL", "{colock}:k"});
     f.test_driver.grant(claim);
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(busy_reports_the_poll_interval_as_retry_time)
     three_servers f({.poll_interval = 20ms});
     const auto holder = driver::exclusive("k");
     f.test_driver.grant(holder);
-    const auto busy = f.test_driver.refuse(driver::exclusive("k"));
+    const auto busy = f.test_driver.check_refused(driver::exclusive("k"));
     BOOST_TEST((busy.retry_after > 0ms && busy.retry_after <= 30ms));
     f.test_driver.release_held(holder);
 }

@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
     BOOST_TEST((f.test_driver->extend(claim, 30s).status == extend_status::extended));
     f.test_driver->release_held(claim);
     BOOST_TEST(f.raw({"SET", "k", "other", "NX", "PX", "30000"}) == "OK");
-    const auto busy = f.test_driver->refuse(claim);
+    const auto busy = f.test_driver->check_refused(claim);
     BOOST_TEST((busy.retry_after > 20s));
     BOOST_TEST((f.test_driver->release(claim).status == release_status::not_held));
     BOOST_TEST(f.raw({"GET", "k"}) == "other");

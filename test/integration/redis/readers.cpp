@@ -72,12 +72,12 @@ BOOST_AUTO_TEST_CASE(each_reader_keeps_its_own_ttl_or_none)
         f.test_driver->grant(eternal_first ? eternal : brief);
         f.test_driver->grant(eternal_first ? brief : eternal);
         BOOST_TEST(f.raw({"PTTL", "{colock}:k"}) == "-1");
-        BOOST_TEST((f.test_driver->refuse(driver::exclusive("k")).retry_after == 0ms));
+        BOOST_TEST((f.test_driver->check_refused(driver::exclusive("k")).retry_after == 0ms));
         f.raw({"DEL", "{colock}#w:k"});
         f.test_driver->release_held(eternal);
         const auto ttl = std::stoll(f.raw({"PTTL", "{colock}:k"}));
         BOOST_TEST((ttl > 15'000 && ttl <= 20'000));
-        const auto busy = f.test_driver->refuse(driver::exclusive("k"));
+        const auto busy = f.test_driver->check_refused(driver::exclusive("k"));
         BOOST_TEST((busy.retry_after > 15s && busy.retry_after <= 20s));
         f.raw({"DEL", "{colock}#w:k"});
         f.test_driver->release_held(brief);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_semaphore_counts_its_holders)
     const auto third = driver::shared("k", 2, 60s);
     f.test_driver->grant(first);
     f.test_driver->grant(second);
-    const auto busy = f.test_driver->refuse(third);
+    const auto busy = f.test_driver->check_refused(third);
     BOOST_TEST((busy.retry_after > 15s && busy.retry_after <= 20s + 1ms));
     BOOST_TEST(f.raw({"ZCARD", "{colock}:k"}) == "2");
     f.test_driver->grant(second);
@@ -128,14 +128,14 @@ BOOST_AUTO_TEST_CASE(a_waiting_writer_keeps_new_readers_out)
     const auto reader = driver::shared("k", 0, 60s);
     f.test_driver->grant(reader);
     const auto writer = driver::exclusive("k");
-    f.test_driver->refuse(writer);
+    f.test_driver->check_refused(writer);
     BOOST_TEST(f.raw({"GET", "{colock}#w:k"}) == writer->token().hex());
-    f.test_driver->refuse(driver::shared("k"));
+    f.test_driver->check_refused(driver::shared("k"));
     // A reader that already holds the lock is granted again.
     f.test_driver->grant(reader);
     f.test_driver->release_held(reader);
     // A reader that finds the lock free gives way to the writer.
-    const auto refused = f.test_driver->refuse(driver::shared("k"));
+    const auto refused = f.test_driver->check_refused(driver::shared("k"));
     BOOST_TEST((refused.retry_after > 0ms && refused.retry_after <= 6s));
     BOOST_TEST(f.raw({"EXISTS", "{colock}:k"}) == "0");
     f.test_driver->grant(writer);
@@ -151,13 +151,13 @@ BOOST_AUTO_TEST_CASE(single_attempts_of_readers_do_not_starve_a_writer)
     const auto reader = driver::shared("k");
     f.test_driver->grant(reader);
     const auto writer = driver::exclusive("k");
-    others.test_driver.refuse(writer);
+    others.test_driver.check_refused(writer);
     f.test_driver->release_held(reader);
     // One reader may acquire the lock and release it again. After this the adapter knows of the writer.
-    f.test_driver->refuse(driver::one_attempt("k", lock_mode::shared));
+    f.test_driver->check_refused(driver::one_attempt("k", lock_mode::shared));
     f.raw({"CONFIG", "RESETSTAT"});
     for (int i = 0; i < 10; ++i)
-        f.test_driver->refuse(driver::one_attempt("k", lock_mode::shared));
+        f.test_driver->check_refused(driver::one_attempt("k", lock_mode::shared));
     BOOST_TEST(f.raw({"INFO", "commandstats"}).find("cmdstat_set:") == std::string::npos);
     others.test_driver.grant(writer);
     others.test_driver.release_held(writer);
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_lets_readers_in)
     const auto reader = driver::shared("k", 0, 60s);
     f.test_driver->grant(reader);
     const auto writer = driver::exclusive("k");
-    f.test_driver->refuse(writer);
+    f.test_driver->check_refused(writer);
     BOOST_TEST((f.test_driver->abandon(writer).status == release_status::not_held));
     BOOST_TEST(f.raw({"EXISTS", "{colock}#w:k"}) == "0");
     f.test_driver->grant(driver::shared("k"));

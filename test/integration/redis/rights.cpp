@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     BOOST_TEST((client.test_driver.extend(reader, 10s).status == extend_status::extended));
     client.test_driver.check_held(reader);
     const auto writer = driver::exclusive("s");
-    client.test_driver.refuse(writer);
+    client.test_driver.check_refused(writer);
     client.test_driver.abandon(writer);
     BOOST_TEST(client.test_driver.list().size() == 1u);
     BOOST_TEST(client.test_driver.purge().empty());

@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(busy_answer_of_a_replica_is_not_trusted, demotion)
     const auto writer = driver::exclusive("k");
     const auto reader = driver::shared("k");
     client.test_driver.grant(writer);
-    client.test_driver.refuse(reader);
+    client.test_driver.check_refused(reader);
     demote_without({});
     check_refused(client.test_driver.create(reader).error);
 }
@@ -102,7 +102,7 @@ BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_an_intent, demotion)
     const auto reader = driver::shared("k");
     const auto writer = driver::exclusive("k");
     client.test_driver.grant(reader);
-    client.test_driver.refuse(writer);
+    client.test_driver.check_refused(writer);
     demote_without({"{colock}:k", "{colock}#w:k"});
     check_refused(client.test_driver.abandon(writer).error);
 }

@@ -56,8 +56,8 @@ BOOST_AUTO_TEST_CASE(writer_does_not_remove_the_intent_of_another_writer)
         const auto reader = driver::shared("k", 0, 60s);
         env.test_driver.grant(reader);
         const auto first = driver::exclusive("k"), second = driver::exclusive("k");
-        env.test_driver.refuse(first);
-        env.test_driver.refuse(second);
+        env.test_driver.check_refused(first);
+        env.test_driver.check_refused(second);
         BOOST_TEST(server({"GET", intent}) == second->token().hex());
         if (gives_up) {
             env.test_driver.abandon(first);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_writer_that_gives_up_wakes_the_readers_that_it_kept_out)
     const auto reader = driver::shared("k", 0, 60s);
     env.test_driver.grant(reader);
     const auto writer = driver::exclusive("k");
-    env.test_driver.refuse(writer);
+    env.test_driver.check_refused(writer);
     const auto late = driver::shared("k");
     auto waiting = env.test_driver.start_acquire(late);
     wait_for_subscription(waiting);

@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(sweep_grants_the_lock_to_the_next_waiter)
 {
     const auto holder = driver::exclusive("k", ttl), next = driver::exclusive("k");
     env.grant(holder);
-    env.refuse(next);
+    env.check_refused(next);
     const auto next_woken = start_wait(next);
     skip(5min);
     touch();

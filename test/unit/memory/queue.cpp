@@ -23,8 +23,8 @@ BOOST_AUTO_TEST_CASE(a_release_grants_to_the_front_directly)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k"), later = driver::exclusive("k");
     const auto fence = env.grant(holder);
-    env.refuse(next);
-    env.refuse(later);
+    env.check_refused(next);
+    env.check_refused(later);
     const auto next_woken = start_wait(next), later_woken = start_wait(later);
     BOOST_TEST(!*next_woken);
 
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_release_grants_to_the_front_directly)
     BOOST_TEST(!*later_woken);
     // The lock is held before the next create fetches the grant.
     env.check_held(next);
-    env.refuse(driver::one_attempt("k"));
+    env.check_refused(driver::one_attempt("k"));
     BOOST_TEST(env.grant(next) > fence);
     env.release_held(next);
     BOOST_TEST(*later_woken);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(ttl_of_a_direct_grant_starts_at_the_hand_over_and_again_at_
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k", ttl);
     env.grant(holder);
-    env.refuse(next);
+    env.check_refused(next);
     skip(1min);
     env.release_held(holder);
     skip(ttl - 1s);
@@ -62,15 +62,15 @@ BOOST_AUTO_TEST_CASE(unfetched_grant_expires_after_its_ttl)
 {
     const auto holder = driver::exclusive("k"), dead = driver::exclusive("k", ttl), next = driver::exclusive("k");
     env.grant(holder);
-    env.refuse(dead);
-    env.refuse(next);
+    env.check_refused(dead);
+    env.check_refused(next);
     env.release_held(holder);
-    const auto retry_after = env.refuse(next).retry_after;
+    const auto retry_after = env.check_refused(next).retry_after;
     BOOST_TEST((retry_after > ttl - 1s && retry_after <= ttl));
     skip(retry_after);
     env.grant(next);
     // The create is too late, so the claim queues again at the end.
-    env.refuse(dead);
+    env.check_refused(dead);
     env.abandon(dead);
     env.release_held(next);
 }
@@ -80,8 +80,8 @@ BOOST_AUTO_TEST_CASE(destroyed_claim_leaves_the_queue)
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     auto dead = driver::exclusive("k");
     env.grant(holder);
-    env.refuse(dead);
-    env.refuse(next);
+    env.check_refused(dead);
+    env.check_refused(next);
     dead.reset();
     env.release_held(holder);
     env.grant(next);
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(destroyed_claim_releases_its_unfetched_grant)
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     auto dead = driver::exclusive("k", 0ms);
     env.grant(holder);
-    env.refuse(dead);
-    env.refuse(next);
+    env.check_refused(dead);
+    env.check_refused(next);
     env.release_held(holder);
     env.check_held(dead);
     const auto next_woken = start_wait(next);
@@ -109,8 +109,8 @@ BOOST_AUTO_TEST_CASE(destroyed_exclusive_claim_unblocks_the_shared_claims_behind
     const auto reader = driver::shared("k"), next_reader = driver::shared("k");
     auto writer = driver::exclusive("k");
     env.grant(reader);
-    env.refuse(writer);
-    env.refuse(next_reader);
+    env.check_refused(writer);
+    env.check_refused(next_reader);
     const auto next_woken = start_wait(next_reader);
     writer.reset();
     BOOST_TEST(*next_woken);
@@ -124,10 +124,10 @@ BOOST_AUTO_TEST_CASE(all_shared_claims_at_the_front_are_granted)
     const auto writer = driver::exclusive("k"), second_writer = driver::exclusive("k");
     const auto first = driver::shared("k"), second = driver::shared("k"), third = driver::shared("k");
     env.grant(writer);
-    env.refuse(first);
-    env.refuse(second);
-    env.refuse(second_writer);
-    env.refuse(third);
+    env.check_refused(first);
+    env.check_refused(second);
+    env.check_refused(second_writer);
+    env.check_refused(third);
     env.release_held(writer);
     env.check_held(first);
     env.check_held(second);
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(semaphore_grants_up_to_its_limit)
     const std::vector waiting{driver::shared("k", 2), driver::shared("k", 2), driver::shared("k", 2)};
     env.grant(writer);
     for (const auto& claim : waiting)
-        env.refuse(claim);
+        env.check_refused(claim);
     env.release_held(writer);
     env.check_held(waiting[0]);
     env.check_held(waiting[1]);
@@ -164,12 +164,12 @@ BOOST_AUTO_TEST_CASE(semaphore_claim_overtakes_claims_with_reached_limits)
     const auto first = driver::shared("k", 1), small = driver::shared("k", 1), larger = driver::shared("k", 3);
     const auto writer = driver::exclusive("k"), behind = driver::shared("k", 4);
     env.grant(first);
-    env.refuse(small);
+    env.check_refused(small);
     // The larger limit is granted at once; the claim with the smaller limit still waits.
     env.grant(larger);
     env.check_not_held(small);
     const auto full = driver::shared("k", 2);
-    env.refuse(full);
+    env.check_refused(full);
     const auto full_woken = start_wait(full), small_woken = start_wait(small);
     env.release_held(larger);
     // The claim is queued behind the smaller limit, but receives the lock nevertheless.
@@ -177,8 +177,8 @@ BOOST_AUTO_TEST_CASE(semaphore_claim_overtakes_claims_with_reached_limits)
     BOOST_TEST(!*small_woken);
     env.check_held(full);
     // No claim overtakes an exclusive claim, whatever the limit.
-    env.refuse(writer);
-    env.refuse(behind);
+    env.check_refused(writer);
+    env.check_refused(behind);
     env.release_held(first);
     env.check_not_held(behind);
     env.release_held(full);
@@ -195,12 +195,12 @@ BOOST_AUTO_TEST_CASE(expiry_wakes_no_waiter_and_the_next_operation_grants_to_the
 {
     const auto holder = driver::exclusive("k", ttl), front = driver::exclusive("k"), behind = driver::exclusive("k");
     env.grant(holder);
-    env.refuse(front);
-    env.refuse(behind);
+    env.check_refused(front);
+    env.check_refused(behind);
     const auto front_woken = start_wait(front);
     skip(2 * ttl);
     BOOST_TEST(!*front_woken);
-    env.refuse(behind);
+    env.check_refused(behind);
     BOOST_TEST(*front_woken);
     env.release_held(front);
     env.release_held(behind);
@@ -214,12 +214,12 @@ BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_the_relevant_expiry)
     const auto brief = driver::shared("k", 0, ttl), longer = driver::shared("k", 0, 3 * ttl);
     env.grant(brief);
     env.grant(longer);
-    BOOST_TEST(near(env.refuse(driver::one_attempt("k")).retry_after, 3 * ttl));
+    BOOST_TEST(near(env.check_refused(driver::one_attempt("k")).retry_after, 3 * ttl));
     const claim_ptr semaphore =
         new plain_claim({.key = "k", .mode = lock_mode::shared, .max_holders = 2, .queues = false});
-    BOOST_TEST(near(env.refuse(semaphore).retry_after, ttl));
+    BOOST_TEST(near(env.check_refused(semaphore).retry_after, ttl));
     env.extend(longer, 0ms);
-    BOOST_TEST(env.refuse(driver::one_attempt("k")).retry_after.count() == 0);
+    BOOST_TEST(env.check_refused(driver::one_attempt("k")).retry_after.count() == 0);
     env.release_held(brief);
     env.release_held(longer);
 }
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_keeps_the_place)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k");
     env.grant(holder);
-    env.refuse(next);
+    env.check_refused(next);
     const auto next_woken = start_wait(next);
     env.backend().cancel_wait(*next);
     // A cancellation without a wait has no effect.
@@ -253,8 +253,8 @@ BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
 {
     const auto holder = driver::exclusive("k"), next = driver::exclusive("k"), last = driver::exclusive("k");
     env.grant(holder);
-    env.refuse(next);
-    env.refuse(last);
+    env.check_refused(next);
+    env.check_refused(last);
     std::vector<std::string> log;
     auto& backend = env.backend();
     backend.start_wait(next, lease_clock::time_point::max(), [&](woken) {
@@ -276,8 +276,8 @@ BOOST_AUTO_TEST_CASE(break_notifies_each_holder_and_grants_to_the_front)
     const auto behind = driver::exclusive("k");
     env.grant(first);
     env.grant(second);
-    env.refuse(writer);
-    env.refuse(behind);
+    env.check_refused(writer);
+    env.check_refused(behind);
     const auto writer_woken = start_wait(writer);
     BOOST_TEST(env.break_key("k").size() == 2U);
     BOOST_TEST(first->losses == std::vector{lost_reason::broken}, boost::test_tools::per_element());
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(break_notifies_each_holder_and_grants_to_the_front)
     // A grant that has not been fetched is broken too. Its claim queues again with its next create.
     BOOST_TEST(env.break_key("k").size() == 1U);
     env.check_held(behind);
-    env.refuse(writer);
+    env.check_refused(writer);
     env.release_held(behind);
     env.release_held(writer);
 }
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(destroying_the_adapter_destroys_waits_and_claims)
     {
         driver brief(io, memory::make_adapter(io.get_executor()));
         brief.grant(holder);
-        brief.refuse(next);
+        brief.check_refused(next);
         // The completion owns its claim, like the completions of the core.
         brief.backend().start_wait(next, lease_clock::time_point::max(), [next](woken) {});
         holder.reset();
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(context_shutdown_destroys_waits)
     auto next = driver::exclusive("k");
     const auto watch = driver::watch(next);
     other.grant(holder);
-    other.refuse(next);
+    other.check_refused(next);
     bool was_woken = false;
     other.backend().start_wait(next, lease_clock::time_point::max(), [&was_woken, next](woken) { was_woken = true; });
     next.reset();

@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(claim_being_released_is_never_used_again)
     // Only b is free. The claim on c is still being released, and a release that arrives after a second grant would
     // remove that grant.
     take(a);
-    env->refuse(claim);
+    env->check_refused(claim);
     ready();
     BOOST_TEST(holder_counts() == "101");
     nodes[c]->deliver();
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(grants_of_a_minority_are_released_at_once)
 {
     take(a);
     take(b);
-    env->refuse(driver::exclusive("k", ttl));
+    env->check_refused(driver::exclusive("k", ttl));
     ready();
     BOOST_TEST(holder_counts() == "110");
     BOOST_TEST(attempts(a) + attempts(b) == 0U);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(grant_after_refusal_is_released)
     take(a);
     take(b);
     nodes[c]->next(operation::create, step::hold());
-    env->refuse(driver::exclusive("k", ttl));
+    env->check_refused(driver::exclusive("k", ttl));
     nodes[c]->deliver();
     ready();
     BOOST_TEST(attempts(c) == 1U);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(unsent_create_needs_no_release)
         env->grant(claim);
         env->release_held(claim);
     }
-    env->refuse([&] {
+    env->check_refused([&] {
         take(a);
         return driver::exclusive("k", ttl);
     }());
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(unneeded_create_is_cancelled_on_its_node)
         } else {
             take(a);
             take(b);
-            env->refuse(claim);
+            env->check_refused(claim);
         }
         BOOST_TEST(nodes[c]->unwanted_count() == 1U);
         nodes[c]->deliver();
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(release_without_majority_is_left_to_the_core)
     BOOST_TEST(holder_counts() == "011");
     // Another attempt has its own claims on the nodes. The earlier claims are released in the next round, because a
     // release of them has just failed.
-    env->refuse(claim);
+    env->check_refused(claim);
     BOOST_TEST(attempts(b) == 1U);
     pass_time(300ms);
     BOOST_TEST(holder_counts() == "000");

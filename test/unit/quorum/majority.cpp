@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(two_of_three_grant_and_extend_and_release)
         disconnect(one);
         const auto claim = driver::exclusive("k", ttl);
         env->grant(claim);
-        env->refuse(driver::exclusive("k"));
+        env->check_refused(driver::exclusive("k"));
         BOOST_TEST(env->extend(claim, 20s).status == extend_status::extended);
         env->check_held(claim);
         BOOST_TEST(env->inspect("k").size() == 1U);
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(busy_needs_answers_of_a_majority)
     BOOST_TEST(code_of(unreachable.error) == errc::unavailable);
     BOOST_TEST(unreachable.error->detail == "2 of 3 masters failed: away");
     reconnect(b);
-    const auto found = env->refuse(driver::exclusive("k", ttl));
+    const auto found = env->check_refused(driver::exclusive("k", ttl));
     BOOST_TEST((found.retry_after > 0ms && found.retry_after <= 375ms));
     ready();
     BOOST_TEST(holder_counts() == "001");
@@ -385,7 +385,7 @@ BOOST_AUTO_TEST_CASE(unneeded_node_is_not_asked)
                                    {.name = "quorum", .operation_timeout = node_timeout, .poll_interval = 250ms}));
     take(a);
     take(b);
-    at_once.refuse(driver::exclusive("k", ttl));
+    at_once.check_refused(driver::exclusive("k", ttl));
     BOOST_TEST(holder_counts() == "110");
     lose(a);
     const auto claim = driver::exclusive("k", ttl);

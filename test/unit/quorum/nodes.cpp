@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(busy_reports_retry_time_and_holder)
     for (const auto& row : rows) {
         nodes[a]->next(operation::create, step::busy(row.a, "somebody"));
         nodes[b]->next(operation::create, step::busy(row.b));
-        const auto outcome = env->refuse(driver::exclusive("k", ttl));
+        const auto outcome = env->check_refused(driver::exclusive("k", ttl));
         BOOST_TEST((outcome.retry_after == row.expected));
         BOOST_TEST(outcome.holder == "somebody");
         ready();
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(retry_times_of_colliding_clients_differ)
         for (int i = 0; i < 10; ++i) {
             nodes[a]->next(operation::create, step::busy(retry_after));
             nodes[b]->next(operation::create, step::busy(retry_after));
-            const auto pause = env->refuse(driver::exclusive("k", ttl)).retry_after;
+            const auto pause = env->check_refused(driver::exclusive("k", ttl)).retry_after;
             BOOST_TEST((pause >= 125ms && pause <= 375ms));
             pauses.insert(pause);
         }
