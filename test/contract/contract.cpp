@@ -94,7 +94,7 @@ void run(const backend& tested, const contract_case& which)
     asio::io_context io;
     const auto provider = tested.make_environment(io);
     subject env(io, *provider);
-    check_described(tested.name, tested.able, env.able());
+    check_declared_capabilities(tested.name, tested.able, env.able());
     which.body(env);
     if (env.able().list)
         env.check_nothing_left();
@@ -105,9 +105,10 @@ void run(const backend& tested, const contract_case& which)
 class suite final : public ut::test_unit_generator
 {
 public:
-    suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,
+    suite(std::string name, const capabilities& able, std::function<std::string()> skip_reason, const cases& contents,
         std::function<void(const contract_case&)> run)
-        : name_(std::move(name)), able_(able), missing_(std::move(missing)), contents_(contents), run_(std::move(run))
+        : name_(std::move(name)), able_(able), skip_reason_(std::move(skip_reason)), contents_(contents),
+          run_(std::move(run))
     {
     }
     virtual ~suite() = default;
@@ -117,8 +118,8 @@ public:
         if (std::exchange(made_, true))
             return nullptr;
         auto* const made = new ut::test_suite(name_, __FILE__, __LINE__);
-        made->add_precondition([made, missing = missing_](ut::test_unit_id) {
-            const auto why = missing ? missing() : std::string();
+        made->add_precondition([made, skip_reason = skip_reason_](ut::test_unit_id) {
+            const auto why = skip_reason ? skip_reason() : std::string();
             return why.empty() ? boost::test_tools::assertion_result(true) : report_skip(*made, why);
         });
         for (const auto& which : contents_)
@@ -141,7 +142,7 @@ private:
 
     const std::string name_;
     const capabilities able_;
-    const std::function<std::string()> missing_;
+    const std::function<std::string()> skip_reason_;
     const cases& contents_;
     const std::function<void(const contract_case&)> run_;
     mutable bool made_ = false;
@@ -167,19 +168,19 @@ private:
 
 } // namespace
 
-void check_described(const std::string& name, const capabilities& described, const capabilities& able)
+void check_declared_capabilities(const std::string& name, const capabilities& declared, const capabilities& able)
 {
     for (const auto& [need, what] : need_names)
-        BOOST_TEST(((described.*need) == (able.*need)), "the suite " << name << " was added with capabilities in which "
-                                                                     << what << " is " << described.*need
-                                                                     << ", but its adapter says " << able.*need);
+        BOOST_TEST(((declared.*need) == (able.*need)), "the suite " << name << " was added with capabilities in which "
+                                                                    << what << " is " << declared.*need
+                                                                    << ", but its adapter says " << able.*need);
 }
 
-void add_suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,
-    std::function<void(const contract_case&)> run)
+void add_suite(std::string name, const capabilities& able, std::function<std::string()> skip_reason,
+    const cases& contents, std::function<void(const contract_case&)> run)
 {
     ut::framework::current_auto_test_suite().add(
-        boost::make_shared<suite>(std::move(name), able, std::move(missing), contents, std::move(run)),
+        boost::make_shared<suite>(std::move(name), able, std::move(skip_reason), contents, std::move(run)),
         ut::decorator::collector_t::instance());
 }
 
@@ -194,16 +195,16 @@ void pass_real_time(asio::io_context& io, lease_clock::duration span)
 }
 
 std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
-    std::function<adapter_maker(asio::io_context&)> begin, std::chrono::milliseconds short_ttl)
+    std::function<adapter_maker(asio::io_context&)> open_store, std::chrono::milliseconds short_ttl)
 {
-    return [begin = std::move(begin), short_ttl](
-               asio::io_context& io) { return std::make_unique<real_time_environment>(io, begin(io), short_ttl); };
+    return [open_store = std::move(open_store), short_ttl](
+               asio::io_context& io) { return std::make_unique<real_time_environment>(io, open_store(io), short_ttl); };
 }
 
 registration::registration(backend tested)
 {
     const auto add = [&](const char* level, const cases& contents) {
-        add_suite(tested.name + "_" + level, tested.able, tested.missing, contents,
+        add_suite(tested.name + "_" + level, tested.able, tested.skip_reason, contents,
             [tested](const contract_case& which) { run(tested, which); });
     };
     add("adapter", adapter_cases());

@@ -67,12 +67,12 @@ struct contract_case
 };
 using cases = std::vector<contract_case>;
 
-/// Adds a suite of `contents`. `run` executes a case. A case runs if `able` has what it needs and `missing` returns an
-/// empty string.
-void add_suite(std::string name, const capabilities& able, std::function<std::string()> missing, const cases& contents,
-    std::function<void(const contract_case&)> run);
+/// Adds a suite of `contents`. `run` executes a case. A case runs if `able` has what it needs and `skip_reason` is null
+/// or returns an empty string.
+void add_suite(std::string name, const capabilities& able, std::function<std::string()> skip_reason,
+    const cases& contents, std::function<void(const contract_case&)> run);
 /// Checks that the capabilities of a backend are those of its registration.
-void check_described(const std::string& name, const capabilities& described, const capabilities& able);
+void check_declared_capabilities(const std::string& name, const capabilities& declared, const capabilities& able);
 
 /// Cases that use the adapter only.
 [[nodiscard]] cases& adapter_cases();

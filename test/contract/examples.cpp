@@ -17,11 +17,11 @@ const registration table_backend({
     }),
 });
 
-constexpr capabilities able_board{.no_ttl = true, .fence = true, .list = true, .events = true};
+constexpr capabilities board_capabilities{.no_ttl = true, .fence = true, .list = true, .events = true};
 
 const registration board_backend({
     .name = "board",
-    .able = able_board,
+    .able = board_capabilities,
     .make_environment = in_virtual_time([](asio::io_context& io) {
         return
             [server = std::make_shared<board>(io.get_executor())] { return std::make_shared<board_adapter>(server); };
@@ -49,12 +49,12 @@ protected:
     }
 };
 
-constexpr capabilities able_lasting_board{
+constexpr capabilities lasting_board_capabilities{
     .no_ttl = true, .fence = true, .list = true, .events = true, .expires = false};
 
 const registration lasting_board_backend({
     .name = "lasting_board",
-    .able = able_lasting_board,
+    .able = lasting_board_capabilities,
     .make_environment = in_virtual_time([](asio::io_context& io) {
         return [server = std::make_shared<board>(io.get_executor())] {
             return std::make_shared<lasting_board_adapter>(server);

@@ -46,7 +46,7 @@ locker remote_subject::make_short_timeout_locker(locker_options options)
     return locker(environment_.make_linked(short_timeout()), std::move(options));
 }
 
-locker remote_subject::make_short_operation_timeout_locker()
+locker remote_subject::make_locker_that_times_out_first()
 {
     return locker(environment_.make_linked(long_timeout()), {.operation_timeout = short_timeout()});
 }
@@ -133,7 +133,7 @@ void run(const remote_backend& tested, const contract_case& which)
     asio::io_context io;
     const auto provider = tested.make_environment(io);
     remote_subject env(io, *provider);
-    check_described(tested.name, tested.able, env.able());
+    check_declared_capabilities(tested.name, tested.able, env.able());
     which.body(env);
     env.check_end();
 }
@@ -142,7 +142,7 @@ void run(const remote_backend& tested, const contract_case& which)
 
 remote_registration::remote_registration(remote_backend tested)
 {
-    add_suite(tested.name + "_remote", tested.able, tested.missing, remote_cases(),
+    add_suite(tested.name + "_remote", tested.able, tested.skip_reason, remote_cases(),
         [tested](const contract_case& which) { run(tested, which); });
 }
 

@@ -84,8 +84,9 @@ public:
     [[nodiscard]] locker make_linked_locker(locker_options options = quick_retry());
     /// Makes a locker behind the link that fails, with the short timeout for the adapter and the locker.
     [[nodiscard]] locker make_short_timeout_locker(locker_options options = {});
-    /// Makes a locker whose operation timeout is shorter than that of its adapter.
-    [[nodiscard]] locker make_short_operation_timeout_locker();
+    /// Makes a locker behind the link that fails, with the short timeout for the locker and the long one for the
+    /// adapter: its operations end before the adapter's.
+    [[nodiscard]] locker make_locker_that_times_out_first();
     /// Makes a locker on a link that never fails.
     [[nodiscard]] locker make_direct_locker();
 

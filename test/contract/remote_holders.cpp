@@ -184,7 +184,7 @@ COLOCK_REMOTE_CASE(a_release_behind_a_silent_link_ends_in_time)
     for (const bool has_waiter : {false, true}) {
         BOOST_TEST_CONTEXT("a local waiter: " << has_waiter)
         {
-            const auto locks = env.make_short_operation_timeout_locker();
+            const auto locks = env.make_locker_that_times_out_first();
             auto held = env.run(locks.acquire("k", {.ttl = 1h}));
             std::vector<running<lock>> next;
             if (has_waiter) {

@@ -29,11 +29,12 @@ private:
     const adapter_maker make_;
 };
 
+/// \param open_store makes the store of a test case, and returns a function that makes adapters of this store
 [[nodiscard]] inline std::function<std::unique_ptr<environment>(asio::io_context&)> in_virtual_time(
-    std::function<adapter_maker(asio::io_context&)> begin)
+    std::function<adapter_maker(asio::io_context&)> open_store)
 {
-    return [begin = std::move(begin)](
-               asio::io_context& io) { return std::make_unique<virtual_environment>(io, begin(io)); };
+    return [open_store = std::move(open_store)](
+               asio::io_context& io) { return std::make_unique<virtual_environment>(io, open_store(io)); };
 }
 
 } // namespace colock::contract

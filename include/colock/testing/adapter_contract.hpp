@@ -49,10 +49,11 @@ public:
 using adapter_maker = std::function<std::shared_ptr<adapter>()>;
 
 /// Makes environments that use real time. The test cases take minutes in total.
-/// \param begin called for each test case with its context; the returned function may keep the address of the context.
+/// \param open_store called for each test case with its context. It makes the store, and returns a function that makes
+/// adapters of this store. This function may keep the address of the context.
 /// \param short_ttl see environment.
 [[nodiscard]] std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
-    std::function<adapter_maker(asio::io_context&)> begin,
+    std::function<adapter_maker(asio::io_context&)> open_store,
     std::chrono::milliseconds short_ttl = std::chrono::milliseconds(1500));
 
 /// A backend to be tested.
@@ -66,7 +67,7 @@ struct backend
     std::function<std::unique_ptr<environment>(asio::io_context&)> make_environment;
     /// Returns why the backend cannot be tested on this machine, or an empty string. With a reason, all test cases are
     /// skipped and the reason is printed.
-    std::function<std::string()> missing{};
+    std::function<std::string()> skip_reason{};
 };
 
 /// Registers the tests of one backend. Define one object per backend at namespace scope.

@@ -85,7 +85,7 @@ struct remote_backend
     /// Makes the server of one test case, whose client side runs on this context.
     std::function<std::unique_ptr<remote_environment>(asio::io_context&)> make_environment;
     /// Returns why the backend cannot be tested, see `backend`.
-    std::function<std::string()> missing{};
+    std::function<std::string()> skip_reason{};
 };
 
 /// Registers the tests of one backend. Define one object per backend at namespace scope.

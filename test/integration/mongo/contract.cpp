@@ -32,7 +32,7 @@ const registration mongo_backend({
     .name = "mongo",
     .able = testing::mongodb_abilities,
     .make_environment = in_real_time(begin),
-    .missing = testing::missing_mongodb,
+    .skip_reason = testing::missing_mongodb,
 });
 
 } // namespace

@@ -56,7 +56,7 @@ const remote_registration mongo_over_link({
     .name = "mongo",
     .able = testing::mongodb_abilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<mongo_behind_link>(io); },
-    .missing = testing::missing_mongodb,
+    .skip_reason = testing::missing_mongodb,
 });
 
 } // namespace
