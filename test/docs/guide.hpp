@@ -26,6 +26,30 @@ inline asio::awaitable<void> charge(int, std::uint64_t)
 {
     co_await asio::post(asio::deferred);
 }
+inline asio::awaitable<void> write_cache(std::uint64_t)
+{
+    co_await asio::post(asio::deferred);
+}
+inline asio::awaitable<void> write_index(std::uint64_t)
+{
+    co_await asio::post(asio::deferred);
+}
+inline asio::awaitable<void> write_step(int, std::uint64_t)
+{
+    co_await asio::post(asio::deferred);
+}
+inline asio::awaitable<void> mark_reserved(int, std::uint64_t)
+{
+    co_await asio::post(asio::deferred);
+}
+inline asio::awaitable<void> load_catalogue()
+{
+    co_await asio::post(asio::deferred);
+}
+inline asio::awaitable<void> draw_page()
+{
+    co_await asio::post(asio::deferred);
+}
 inline asio::awaitable<void> write_record(std::string, std::uint64_t)
 {
     co_await asio::post(asio::deferred);

@@ -31,12 +31,12 @@ asio::awaitable<int> total(colock::locker locker, int cart)
 //]
 
 //[ try
-asio::awaitable<bool> refresh_if_nobody_does(colock::locker locker)
+asio::awaitable<bool> refresh_cache_if_nobody_does(colock::locker locker)
 {
     std::optional<colock::lock> lock = co_await locker.try_acquire("refresh");
     if (!lock)
         co_return false; // another process does the work
-    co_await charge(0, lock->fence());
+    co_await write_cache(lock->fence());
     co_await lock->release();
     co_return true;
 }
@@ -46,7 +46,7 @@ asio::awaitable<bool> refresh_if_nobody_does(colock::locker locker)
 asio::awaitable<std::string> reserve(colock::locker locker)
 {
     colock::lock seat = co_await locker.acquire("seat:7", {.ttl = 5min});
-    co_await charge(7, seat.fence());
+    co_await mark_reserved(7, seat.fence());
     co_return co_await seat.detach(); // the receiver of the ticket has the lock, until its TTL has passed
 }
 
@@ -63,14 +63,14 @@ asio::awaitable<void> pay(colock::locker locker, std::string ticket)
 asio::awaitable<void> read_catalogue(colock::locker locker)
 {
     colock::lock reading = co_await locker.acquire("catalogue", {.mode = colock::lock_mode::shared});
-    co_await charge(0, reading.fence());
+    co_await load_catalogue();
 }
 
 asio::awaitable<void> render(colock::locker locker)
 {
     // At most four holders at once.
     colock::lock place = co_await locker.acquire("render", {.mode = colock::lock_mode::shared, .max_holders = 4});
-    co_await charge(0, place.fence());
+    co_await draw_page();
 }
 //]
 
@@ -123,7 +123,7 @@ asio::awaitable<int> work_while_held(colock::lock& lock)
 {
     int steps = 0;
     for (; lock.held(); ++steps)
-        co_await charge(steps, lock.fence());
+        co_await write_step(steps, lock.fence());
     co_return steps;
 }
 //]
@@ -144,9 +144,9 @@ BOOST_AUTO_TEST_CASE(locks)
     colock::testing::run_ready(io);
     BOOST_TEST(!locked("k"));
 
-    BOOST_TEST(run(refresh_if_nobody_does(locker)));
+    BOOST_TEST(run(refresh_cache_if_nobody_does(locker)));
     colock::lock busy = run(locker.acquire("refresh"));
-    BOOST_TEST(!run(refresh_if_nobody_does(locker)));
+    BOOST_TEST(!run(refresh_cache_if_nobody_does(locker)));
 }
 
 BOOST_AUTO_TEST_CASE(a_body)

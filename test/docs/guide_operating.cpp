@@ -30,7 +30,7 @@ asio::awaitable<bool> rebuild_index(colock::locker locker)
     try {
         colock::lock lock =
             co_await locker.acquire("index", {.retry = colock::retry_policy::forever().total_time(10s)});
-        co_await charge(0, lock.fence());
+        co_await write_index(lock.fence());
         co_return true;
     } catch (const colock::retry_error&) {
         co_return false;
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(shutting_down)
     BOOST_TEST(!held.held());
     try {
         static_cast<void>(waiting.get(io));
-        BOOST_ERROR("was to end");
+        BOOST_ERROR("acquire did not end with an error");
     } catch (const colock::error& failure) {
         BOOST_TEST(failure.code() == colock::errc::shutting_down);
     }
