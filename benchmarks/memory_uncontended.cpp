@@ -99,7 +99,7 @@ asio::awaitable<void> busy_tries(colock::locker& locker, std::string key, std::s
 {
     for (std::size_t i = 0; i < times; ++i) {
         if (co_await locker.try_acquire(key))
-            throw std::logic_error("the key was to be busy");
+            throw std::logic_error("the key was not busy");
     }
 }
 

@@ -17,7 +17,7 @@ COLOCK_FIXTURE(memory_fixture, create_lock_becomes_options)
     const colock::acquire_options options{.ttl = 20s, .retry = colock::retry_policy::fixed(100ms).times(3)};
     try {
         static_cast<void>(co_await locker.acquire("app:feature:lock", options));
-        BOOST_ERROR("was to give up");
+        BOOST_ERROR("acquire did not give up");
     } catch (const colock::retry_error& failure) {
         BOOST_TEST(failure.attempts() == 4U);
     }
@@ -56,7 +56,7 @@ COLOCK_FIXTURE(memory_fixture, release_reports_an_expiry)
     co_await pass(20s);
     try {
         co_await lock.release(colock::on_failure::raise);
-        BOOST_ERROR("was to fail");
+        BOOST_ERROR("release did not fail");
     } catch (const colock::release_error& failure) {
         BOOST_TEST((failure.code() == errc::not_held));
         BOOST_TEST(failure.key() == "app:lock");

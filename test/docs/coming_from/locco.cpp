@@ -10,14 +10,14 @@ COLOCK_FIXTURE(memory_fixture, a_locker_has_an_adapter_and_a_retry_policy)
     colock::lock busy = co_await other.acquire("user:123");
     try {
         static_cast<void>(co_await jobs.acquire("user:123"));
-        BOOST_ERROR("was to give up");
+        BOOST_ERROR("acquire did not give up");
     } catch (const colock::retry_error& failure) {
         BOOST_TEST(failure.attempts() == 10U);
         BOOST_TEST(failure.elapsed() >= 1800ms);
     }
 }
 
-COLOCK_FIXTURE(memory_fixture, options_are_kept_instead_of_a_lock_that_is_not_acquired)
+COLOCK_FIXTURE(memory_fixture, options_can_be_stored_before_an_acquire)
 {
     const colock::acquire_options patient{.ttl = 5s, .retry = colock::retry_policy::fixed(100ms).times(49)};
     colock::lock lock = co_await locker.acquire("orders:456", patient);
@@ -43,7 +43,7 @@ COLOCK_FIXTURE(memory_fixture, a_body_is_given_the_lock)
     BOOST_TEST(!co_await other.is_locked("user:123"));
     try {
         co_await locker.with_lock("user:123", [] { throw std::out_of_range("in the critical section"); });
-        BOOST_ERROR("was to throw");
+        BOOST_ERROR("with_lock did not throw");
     } catch (const std::out_of_range&) {
     }
     BOOST_TEST(!co_await other.is_locked("user:123"));
@@ -64,7 +64,7 @@ COLOCK_FIXTURE(memory_fixture, a_release_can_raise)
     co_await pass(4s);
     try {
         co_await lock.release(colock::on_failure::raise);
-        BOOST_ERROR("was to fail");
+        BOOST_ERROR("release did not fail");
     } catch (const colock::release_error& failure) {
         BOOST_TEST((failure.code() == errc::not_held));
     }

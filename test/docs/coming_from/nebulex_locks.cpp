@@ -125,7 +125,7 @@ COLOCK_FIXTURE(memory_fixture, a_coroutine_that_is_destroyed_releases)
         colock::lock lock = co_await locks.acquire("key1", {.ttl = 0ms});
         co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(
             [&](auto handler) { pending = std::move(handler); }, asio::use_awaitable);
-        BOOST_ERROR("was to be destroyed");
+        BOOST_ERROR("the coroutine was not destroyed");
     };
     asio::co_spawn(io, work(locker), asio::detached);
     co_await pass(1s);

@@ -67,7 +67,7 @@ COLOCK_FIXTURE(memory_fixture, retries_have_ended)
     colock::lock busy = co_await other.acquire("k");
     try {
         static_cast<void>(co_await locker.acquire("k", {.retry = colock::retry_policy::fixed(10ms).times(2)}));
-        BOOST_ERROR("was to give up");
+        BOOST_ERROR("acquire did not give up");
     } catch (const colock::retry_error& failure) {
         BOOST_TEST((failure.code() == errc::retry_exhausted));
         BOOST_TEST(failure.attempts() == 3U);
@@ -79,7 +79,7 @@ COLOCK_FIXTURE(faulty_fixture, the_backend_has_failed)
     script->always(operation::create, step::fail(errc::unavailable, "nobody listens"));
     try {
         static_cast<void>(co_await remote.acquire("k"));
-        BOOST_ERROR("was to fail");
+        BOOST_ERROR("acquire did not fail");
     } catch (const colock::create_error& failure) {
         BOOST_TEST((failure.code() == errc::unavailable));
         BOOST_TEST(failure.detail() == "nobody listens");
@@ -93,7 +93,7 @@ COLOCK_FIXTURE(faulty_fixture, the_drivers_own_code_is_kept)
     script->always(operation::create, step::fail(errc::unavailable, "nobody listens", refused));
     try {
         static_cast<void>(co_await remote.acquire("k"));
-        BOOST_ERROR("was to fail");
+        BOOST_ERROR("acquire did not fail");
     } catch (const colock::error& failure) {
         BOOST_TEST((failure.cause() == refused));
     }
@@ -166,7 +166,7 @@ COLOCK_FIXTURE(memory_fixture, all_have_one_base)
     colock::lock busy = co_await other.acquire("k");
     try {
         static_cast<void>(co_await locker.acquire("k", {.retry = colock::retry_policy::never()}));
-        BOOST_ERROR("was to give up");
+        BOOST_ERROR("acquire did not give up");
     } catch (const colock::error& failure) {
         BOOST_TEST(failure.key() == "k");
         BOOST_TEST(failure.backend() == "memory");

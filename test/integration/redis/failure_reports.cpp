@@ -62,7 +62,7 @@ struct observed_locker
         } catch (const error& failed) {
             return failed;
         }
-        BOOST_ERROR("was to fail");
+        BOOST_ERROR("the operation did not fail");
         return {{}, {}};
     }
 
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)
         try {
             static_cast<void>(
                 run_coro(io, locks.acquire("other", {.retry = retry_policy::forever().total_time(limit)})));
-            BOOST_ERROR("was to fail");
+            BOOST_ERROR("acquire did not fail");
         } catch (const create_error& failed) {
             BOOST_TEST((failed.code() == errc::unavailable), failed.what());
             BOOST_TEST((failed.cause() == refused), failed.what());
