@@ -52,7 +52,8 @@ COLOCK_CONTRACT_CASE(locker, an_expired_lock_is_not_listed_for_long, &capabiliti
     auto live = run_coro(env.io(), locker.acquire("live"));
     BOOST_TEST(run_coro(env.io(), locker.list({})).size() == 2U);
     pass_slowly_until(env, [&] { return !run_coro(env.io(), locker.is_locked("expired")); });
-    // Each query estimates the server's clock. The estimate is as old as the round trip of the answer it is based on.
+    // Each query estimates the server's clock. The estimate can be behind the clock by the round trip of one request,
+    // so a lock that has just expired may still be listed.
     std::vector<lock_status> left;
     pass_slowly_until(env, [&] { return (left = run_coro(env.io(), locker.list({}))).size() == 1U; });
     BOOST_TEST(left[0].key == "live");
@@ -94,7 +95,8 @@ COLOCK_CONTRACT_CASE(locker, a_semaphore_waiter_is_granted_after_a_holders_expir
 COLOCK_CONTRACT_CASE(
     locker, locks_of_a_dead_holder_are_purged_in_the_background, &capabilities::list, &capabilities::expires)
 {
-    // A reader that is alive keeps its key there.
+    // If locks can be shared, each key also has a reader that is alive. The purge removes the dead reader, and the lock
+    // stays in the backend.
     std::vector<claim_ptr> living;
     const auto dead = env.another();
     for (int i = 0; i < 20; ++i) {

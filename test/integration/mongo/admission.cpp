@@ -49,10 +49,10 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied)
 {
     const guarded_server guarded;
     const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
-    check_accepted({.url = "mongodb://old:secret@" + at});
+    check_accepted({.url = "mongodb://sha1_user:secret@" + at});
     check_accepted({.url = "mongodb://other_db_user:secret@" + at + "/other_db?authMechanism=SCRAM-SHA-256"});
     check_accepted({.url = "mongodb://" + at + "/?authSource=other_db", .user = "other_db_user", .password = "secret"});
-    check_refused({.url = "mongodb://old:secret2@" + at}, errc::access_denied);
+    check_refused({.url = "mongodb://sha1_user:secret2@" + at}, errc::access_denied);
     check_refused({.url = "mongodb://nobody:secret@" + at}, errc::access_denied);
     check_refused({.url = "mongodb://other_db_user:secret@" + at}, errc::access_denied);
     check_refused({.url = "mongodb://" + at}, errc::access_denied);
@@ -114,9 +114,11 @@ BOOST_AUTO_TEST_CASE(failed_handshake_suggests_a_server_without_tls)
 
 BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_refused)
 {
+    // The name that the MongoDB server of the tests gives its replica set.
+    const std::string actual_name = "secantus";
     const mongodb_server any;
     const auto url = "mongodb://127.0.0.1:" + std::to_string(any.port()) + "/?replicaSet=";
-    check_accepted({.url = url + "secantus"});
+    check_accepted({.url = url + actual_name});
     check_refused({.url = url + "other"}, errc::misconfigured_backend);
 }
 

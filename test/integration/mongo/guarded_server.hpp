@@ -17,7 +17,7 @@ struct guarded_server
     {
         pool_fixture open(running.port());
         create(open, "admin", "me", "secret, =", R"(["SCRAM-SHA-1", "SCRAM-SHA-256"])");
-        create(open, "admin", "old", "secret", R"(["SCRAM-SHA-1"])");
+        create(open, "admin", "sha1_user", "secret", R"(["SCRAM-SHA-1"])");
         create(open, "other_db", "other_db_user", "secret", R"(["SCRAM-SHA-256"])");
         create(open, "admin", "accented",
             "s\xc3\xa9"

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
         who.user = "nobody";
         is_refused(say(who)->got());
     }
-    for (const credentials& who : {credentials{.user = "old", .password = "secret"},
+    for (const credentials& who : {credentials{.user = "sha1_user", .password = "secret"},
              credentials{.user = "other_db_user", .password = "secret", .source = "other_db"},
              credentials{.user = "accented",
                  .password = "s\xc3\xa9"

@@ -91,10 +91,10 @@ BOOST_AUTO_TEST_CASE(the_loop_goes_on_between_logins)
     check([&] {
         const guarded_server guarded;
         const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
-        const auto ours = add({.url = "mongodb://old:secret@" + at}),
+        const auto ours = add({.url = "mongodb://sha1_user:secret@" + at}),
                    theirs =
                        add({.url = "mongodb://other_db_user:secret@" + at + "/other_db?authMechanism=SCRAM-SHA-256"}),
-                   nobody = add({.url = "mongodb://old:wrong@" + at});
+                   nobody = add({.url = "mongodb://sha1_user:wrong@" + at});
         pass(ours);
         pass(theirs);
         check_fails(nobody);
