@@ -108,15 +108,15 @@ COLOCK_CONTRACT_CASE(
         }
     }
     env.pass_time(env.short_ttl());
-    const auto sweeping = env.make_locker({.purge = background_purge{.interval = env.short_ttl() / 5, .limit = 3}});
+    const auto purging = env.make_locker({.purge = background_purge{.interval = env.short_ttl() / 5, .limit = 3}});
     // In virtual time each round trip needs a step.
     for (int i = 0; i < 40; ++i)
         env.pass_time(env.short_ttl() / 20);
-    BOOST_TEST(run_coro(env.io(), sweeping.is_locked(locker::purge_key)));
+    BOOST_TEST(run_coro(env.io(), purging.is_locked(locker::purge_key)));
     BOOST_TEST(env.purge().empty());
     for (const auto& each : living)
         env.release_held(each);
-    BOOST_TEST(run_coro(env.io(), sweeping.shutdown()).clean());
+    BOOST_TEST(run_coro(env.io(), purging.shutdown()).clean());
 }
 
 COLOCK_CONTRACT_CASE(locker, expired_lock_is_removed_by_the_next_acquire, &capabilities::list, &capabilities::expires)

@@ -118,7 +118,7 @@ asio::awaitable<std::size_t> count_old_locks(colock::locker locker)
 //]
 
 //[ background_purge
-colock::locker make_sweeping(std::shared_ptr<colock::adapter> backend)
+colock::locker make_purging(std::shared_ptr<colock::adapter> backend)
 {
     return colock::locker(std::move(backend), {.purge = colock::background_purge{.interval = 1min, .limit = 100}});
 }
@@ -203,10 +203,10 @@ BOOST_AUTO_TEST_CASE(pages)
 
 BOOST_AUTO_TEST_CASE(background_purge)
 {
-    const auto sweeping = make_sweeping(colock::memory::make_adapter(io.get_executor()));
+    const auto purging = make_purging(colock::memory::make_adapter(io.get_executor()));
     colock::testing::run_ready(io);
-    BOOST_TEST(run(sweeping.is_locked(colock::locker::purge_key)));
-    BOOST_TEST(run(sweeping.shutdown()).clean());
+    BOOST_TEST(run(purging.is_locked(colock::locker::purge_key)));
+    BOOST_TEST(run(purging.shutdown()).clean());
 }
 
 BOOST_AUTO_TEST_CASE(shutting_down)

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const locker_options sweeping{.purge = background_purge{.interval = 1min, .limit = 10}};
+const locker_options purging{.purge = background_purge{.interval = 1min, .limit = 10}};
 
 struct listener : observer
 {
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(expired_locks_are_removed_in_the_background)
     for (const auto kind : every_kind) {
         BOOST_TEST_CONTEXT(kind)
         {
-            virtual_fixture env(kind, sweeping);
+            virtual_fixture env(kind, purging);
             env.ready();
             BOOST_TEST(has_purge_lock(env));
             leave_locks(*env.memory, 1000);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(purge_continues_while_a_step_reports_more)
     virtual_fixture env(backend_kind::scripted);
     leave_locks(*env.memory, 95);
     env.advance(2s);
-    env.locker.emplace(env.backend(), sweeping);
+    env.locker.emplace(env.backend(), purging);
     env.ready();
     BOOST_TEST(env.script->count(operation::purge) >= 10U);
     BOOST_TEST(count_stored(*env.memory) == 0U);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(background_purge_ends_with_its_locker_and_releases_the_purg
         for (const bool has_begun : {false, true}) {
             BOOST_TEST_CONTEXT(kind << ", " << has_begun)
             {
-                virtual_fixture env(kind, sweeping);
+                virtual_fixture env(kind, purging);
                 if (has_begun)
                     env.advance(90s);
                 BOOST_TEST(has_purge_lock(env) == has_begun);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(shutdown_ends_the_background_purge)
     for (const auto kind : every_kind) {
         BOOST_TEST_CONTEXT(kind)
         {
-            virtual_fixture env(kind, sweeping);
+            virtual_fixture env(kind, purging);
             env.advance(90s);
             const auto report = env.run(env.locker->shutdown());
             BOOST_TEST(report.clean());
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
         for (const auto what : {operation::create, operation::purge, operation::extend}) {
             BOOST_TEST_CONTEXT(kind)
             {
-                virtual_fixture env(kind, sweeping);
+                virtual_fixture env(kind, purging);
                 // A backend that answers at once cannot be late.
                 if (env.script && kind != backend_kind::immediate)
                     env.script->next(what, step::hold());
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
                 env.locker.reset();
             }
         }
-        virtual_fixture env(kind, sweeping);
+        virtual_fixture env(kind, purging);
         env.context.reset();
     }
 }
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(context_of_a_background_purge_may_be_destroyed_at_any_time)
 BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
 {
     for (const auto what : {operation::create, operation::purge, operation::extend}) {
-        virtual_fixture env(backend_kind::scripted, sweeping);
+        virtual_fixture env(backend_kind::scripted, purging);
         env.script->next(what, step::hold());
         env.advance(90s);
         env.locker.reset();
@@ -175,10 +175,10 @@ BOOST_AUTO_TEST_CASE(locker_may_be_destroyed_while_a_purge_is_unanswered)
 BOOST_AUTO_TEST_CASE(one_locker_purges_until_it_is_destroyed)
 {
     for (const bool says_goodbye : {true, false}) {
-        virtual_fixture env(backend_kind::scripted, sweeping);
+        virtual_fixture env(backend_kind::scripted, purging);
         env.ready();
         auto other = std::make_shared<scripted_adapter>(env.memory, env.io().get_executor(), timing::posted);
-        locker second(other, sweeping);
+        locker second(other, purging);
         env.advance_by_steps(5min, 10s);
         BOOST_TEST(env.script->count(operation::purge) >= 4U);
         BOOST_TEST(env.script->count(operation::create) == 1U);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(one_locker_purges_until_it_is_destroyed)
 BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
 {
     const auto recorded = std::make_shared<listener>();
-    auto options = sweeping;
+    auto options = purging;
     options.observer = recorded;
     for (const auto what : {operation::create, operation::purge}) {
         recorded->warnings.clear();
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(error_is_reported_once_and_the_purge_is_repeated)
 
 BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 {
-    virtual_fixture env(backend_kind::scripted, sweeping);
+    virtual_fixture env(backend_kind::scripted, purging);
     env.ready();
     BOOST_TEST(env.run(env.locker->break_lock(locker::purge_key)).size() == 1U);
     BOOST_TEST(!has_purge_lock(env));
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
 
 BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
 {
-    virtual_fixture env(backend_kind::other_context, sweeping);
+    virtual_fixture env(backend_kind::other_context, purging);
     env.ready();
     BOOST_TEST(has_purge_lock(env));
     env.io().notify_fork(asio::execution_context::fork_prepare);

@@ -122,7 +122,7 @@ struct served_fixture
 
 /// For all backends: an extension fails if the lock has expired or was taken by another holder, and does not acquire it
 /// again.
-inline asio::awaitable<void> never_recreates(colock::locker ours, colock::locker others)
+inline asio::awaitable<void> check_lost_lock_is_not_requested_again(colock::locker ours, colock::locker others)
 {
     colock::lock lock = co_await ours.acquire("expired", {.ttl = 300ms});
     co_await pass(350ms);

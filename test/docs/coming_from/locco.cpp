@@ -176,7 +176,7 @@ COLOCK_FIXTURE(redis_fixture, adapter_is_made_from_a_url)
 
 COLOCK_FIXTURE(redis_fixture, a_lock_that_has_expired_is_not_extended)
 {
-    co_await never_recreates(locker, other);
+    co_await check_lost_lock_is_not_requested_again(locker, other);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -197,7 +197,7 @@ COLOCK_FIXTURE(mongodb_fixture, adapter_is_made_from_a_url)
 
 COLOCK_FIXTURE(mongodb_fixture, a_lock_that_has_expired_is_not_extended)
 {
-    co_await never_recreates(locker, other);
+    co_await check_lost_lock_is_not_requested_again(locker, other);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

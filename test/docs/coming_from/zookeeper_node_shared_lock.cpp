@@ -103,7 +103,7 @@ COLOCK_FIXTURE(zookeeper_fixture, a_lock_cannot_be_moved)
 
 COLOCK_FIXTURE(zookeeper_fixture, a_lock_that_has_expired_is_not_extended)
 {
-    co_await never_recreates(locker, other);
+    co_await check_lost_lock_is_not_requested_again(locker, other);
 }
 
 COLOCK_FIXTURE(zookeeper_fixture, a_group_is_extended_through_its_own_handle)

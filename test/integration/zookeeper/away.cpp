@@ -23,7 +23,7 @@ struct server_away : locker_fixture
     {
     }
 
-    [[nodiscard]] locker add_impatient()
+    [[nodiscard]] locker add_with_short_timeouts()
     {
         auto how = options(short_session);
         how.operation_timeout = 500ms;
@@ -47,7 +47,7 @@ BOOST_FIXTURE_TEST_SUITE(zookeeper_away, server_away)
 BOOST_AUTO_TEST_CASE(context_runs_out_of_work_after_a_held_lock_was_dropped)
 {
     {
-        const auto ours = add_impatient();
+        const auto ours = add_with_short_timeouts();
         const auto held = run(ours.acquire("k"));
         server->kill();
     }
@@ -57,9 +57,9 @@ BOOST_AUTO_TEST_CASE(context_runs_out_of_work_after_a_held_lock_was_dropped)
 BOOST_AUTO_TEST_CASE(context_runs_out_of_work_after_a_waiter_was_dropped)
 {
     {
-        const auto holder = add_impatient();
+        const auto holder = add_with_short_timeouts();
         const auto held = run(holder.acquire("k"));
-        const auto ours = add_impatient();
+        const auto ours = add_with_short_timeouts();
         const auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
         until([&] { return nodes().size() == 2; });
         server->kill();
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(context_runs_out_of_work_though_no_server_ever_was_there)
 {
     server->kill();
     {
-        const auto ours = add_impatient();
+        const auto ours = add_with_short_timeouts();
         COLOCK_THROWS(create_error, errc::unavailable, run(ours.acquire("k", {.retry = retry_policy::never()})));
     }
     check_context_runs_out_of_work();
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(context_runs_out_of_work_though_no_server_ever_was_there)
 
 BOOST_AUTO_TEST_CASE(release_is_settled_without_proof_after_the_session_timeout)
 {
-    const auto ours = add_impatient();
+    const auto ours = add_with_short_timeouts();
     auto held = std::optional(run(ours.acquire("k")));
     server->kill();
     const auto dead = lease_clock::now();
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(release_is_settled_without_proof_after_the_session_timeout)
 
 BOOST_AUTO_TEST_CASE(release_is_proven_while_the_session_can_be_resumed)
 {
-    const auto ours = add_impatient();
+    const auto ours = add_with_short_timeouts();
     auto held = std::optional(run(ours.acquire("k")));
     server->kill();
     held.reset();
