@@ -15,7 +15,8 @@ enum class lost_reason : unsigned char
     released,
     /// The lease expired, because it was not extended in time.
     expired,
-    /// The backend reported that this holder does not hold the lock, or no longer holds it.
+    /// The backend reported that this holder does not hold the lock, or no longer holds it. Possible causes: another
+    /// holder has acquired it, or the backend has lost its data.
     taken,
     /// The backend session to which the lock belonged has ended.
     session,

@@ -18,7 +18,8 @@ namespace colock::inline v0 {
 /// Counters of a locker since its construction, and its current numbers of locks and waiters.
 struct locker_stats
 {
-    /// Number of create requests that ended: with an answer of the backend, or with an error.
+    /// Number of create requests that ended: with an answer of the backend, or with an error. A request for several
+    /// keys counts once for each key if it was granted or failed, and once if one of the keys was busy.
     std::uint64_t attempts = 0;
     /// Create requests that were granted.
     std::uint64_t grants = 0;
