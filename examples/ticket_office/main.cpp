@@ -63,11 +63,12 @@ try {
             .parse(count, words))
         return *early;
 
+    const std::chrono::milliseconds opening_time = limit * 1s;
     asio::io_context io{1};
     hall seats(capacity, 12);
     const auto adapter = colock::make_adapter(io.get_executor(), backend);
     const colock::locker locker(
-        adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(limit * 500ms)});
+        adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(opening_time / 2)});
     ticket_office office(locker, seats, !unlocked);
     std::cout << "ticket office: " << grouped(capacity) << " seats in " << seats.blocks() << " blocks, " << clients
               << " clients, " << (unlocked ? "no lock" : adapter->name()) << '\n';
@@ -87,7 +88,7 @@ try {
                     io.stop();
             });
     }
-    io.run_for(limit * 1s);
+    io.run_for(opening_time);
     const auto elapsed = clock_type::now() - start;
 
     std::cout << (isatty(STDOUT_FILENO) ? "\r\033[K" : "");
