@@ -104,7 +104,7 @@ void measure_forms(const options& settings, report& results)
         }
     }
     results.begin("The forms of a lock, 1000 in flight, each on keys of its own: the client's CPU per pair, " +
-                  of_rounds(settings.rounds));
+                  describe_rounds(settings.rounds));
     const auto median_over_rounds = [&](std::size_t which) { return median(forms[which].cpu_us); };
     for (const form& each : forms)
         results.add({each.name, median(each.cpu_us), "us"});

@@ -29,11 +29,11 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-/// How many times locco's rate.
-struct wanted
+/// Lower limit for one number of workers: the rate relative to locco's.
+struct required_ratio
 {
     std::size_t in_flight;
-    double min_ratio;
+    double min_locco_ratio;
 };
 
 double mongodb_cpu_us(const workload&)
@@ -57,12 +57,12 @@ chart run_uncontended(const options& settings, report& results)
         .bars = {},
         .unit = "x",
         .limit = {}};
-    for (const wanted& each : {wanted{1, 2.7}, wanted{8, 2.5}, wanted{32, 2.0}}) {
+    for (const required_ratio& each : {required_ratio{1, 2.7}, required_ratio{8, 2.5}, required_ratio{32, 2.0}}) {
         load.in_flight = each.in_flight;
         load.keys = each.in_flight * 10;
         run_rounds(load, candidates, settings.rounds, mongodb_cpu_us);
         results.begin("MongoDB: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
-                      of_rounds(settings.rounds));
+                      describe_rounds(settings.rounds));
         for (const candidate& one : candidates)
             results.add({one.name + ", pairs per second", speed(one), "/s"});
         measurement driver_comparison{"colock / libmongoc on threads", ratio(candidates[0], candidates[1]), "x"};
@@ -72,7 +72,7 @@ chart run_uncontended(const options& settings, report& results)
             if (one.is != candidate::kind::peer)
                 continue;
             measurement comparison{"colock / " + one.name, ratio(candidates[0], one), "x"};
-            comparison.lower_limit = each.min_ratio;
+            comparison.lower_limit = each.min_locco_ratio;
             results.add(comparison);
             for (const candidate& bar : candidates)
                 drawn.bars.emplace_back(std::to_string(load.in_flight) + " in flight, " + bar.name, ratio(bar, one));

@@ -122,7 +122,7 @@ rate run_processes(const std::string& line, std::size_t count)
     return all;
 }
 
-void answer(const rate& found)
+void print_and_exit(const rate& found)
 {
     std::cout << boost::json::object{{"pairs_per_second", found.pairs_per_second},
                      {"cpu_us_per_pair", found.cpu_us_per_pair}, {"pairs", found.pairs},
@@ -208,7 +208,7 @@ void run_rounds(const workload& load, std::vector<candidate>& candidates, std::s
         run_round(load, candidates, round == 0 && rounds > 1 ? load.turns : 0, server_cpu_us);
 }
 
-std::string of_rounds(std::size_t rounds, std::size_t turns)
+std::string describe_rounds(std::size_t rounds, std::size_t turns)
 {
     const auto all = rounds == 1 ? "one round" : "median of " + std::to_string(rounds) + " rounds";
     return turns == 1 ? all : all + " of " + std::to_string(turns) + " turns";

@@ -45,8 +45,8 @@ struct candidate
 [[nodiscard]] std::string own_command(const std::string& url, std::string_view part);
 /// Runs `count` processes at the same time. Returns their total rate.
 [[nodiscard]] rate run_processes(const std::string& command, std::size_t count = 1);
-/// Prints the result of a program, and exits.
-[[noreturn]] void answer(const rate& found);
+/// Prints the result of this process for run_processes(), and exits.
+[[noreturn]] void print_and_exit(const rate& found);
 
 /// Reads a file with one line for each program: its name, a tab, its command. A program without a command is reported
 /// as missing.
@@ -66,7 +66,8 @@ void run_round(const workload& load, std::vector<candidate>& candidates, std::si
 /// first.
 void run_rounds(const workload& load, std::vector<candidate>& candidates, std::size_t rounds,
     const std::function<double(const workload&)>& server_cpu_us);
-[[nodiscard]] std::string of_rounds(std::size_t rounds, std::size_t turns = 1);
+/// Returns text for the heading of a section, for example "median of 3 rounds".
+[[nodiscard]] std::string describe_rounds(std::size_t rounds, std::size_t turns = 1);
 
 /// Returns the median of `use` over the rates of all rounds.
 [[nodiscard]] double median_over_rounds(const candidate& which, const std::function<double(const rate&)>& use);

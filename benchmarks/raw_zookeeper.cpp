@@ -57,9 +57,9 @@ void expect(const zk::reply& got, bool may_exist = false)
         throw std::runtime_error("the raw loop was refused by code " + std::to_string(got.code));
 }
 
-/// Data of the same size as colock writes to its nodes.
-const std::string as_data(80, 'd');
-const std::string as_name = std::string(32, '0') + "-x-";
+/// Data and a node name of the same size as those of colock's nodes.
+const std::string node_data(80, 'd');
+const std::string node_name = std::string(32, '0') + "-x-";
 
 std::string folder_of(std::size_t key)
 {
@@ -79,8 +79,8 @@ asio::awaitable<void> drive(zk::requests& by, const workload& load, progress& co
     for (std::size_t each = key; each < load.keys; each += load.in_flight)
         co_await make_folder(by, each);
     for (; !counted.stopping; key = load.next(key)) {
-        const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + as_name](zk::reply_handler done) {
-            by.create(path, as_data, zk::node_kind::ephemeral_sequential, std::move(done));
+        const auto made = co_await answer_of([&by, path = folder_of(key) + '/' + node_name](zk::reply_handler done) {
+            by.create(path, node_data, zk::node_kind::ephemeral_sequential, std::move(done));
         });
         // The server deletes empty containers once a minute.
         if (made.what == zk::status::no_node) {
@@ -140,7 +140,7 @@ asio::awaitable<void> time_writes(zk::requests& by, std::size_t wanted, std::vec
     while (taken.size() < wanted) {
         const auto start = clock::now();
         expect(
-            co_await answer_of([&by](zk::reply_handler done) { by.write("/colock/raw", as_data, std::move(done)); }));
+            co_await answer_of([&by](zk::reply_handler done) { by.write("/colock/raw", node_data, std::move(done)); }));
         taken.push_back(std::chrono::duration<double, std::milli>(clock::now() - start).count());
     }
 }

@@ -38,7 +38,7 @@ std::string stored_value(const std::string& url, const workload& load)
 /// mutexes and reference counts of the process are slower.
 rate run_driver_process(const std::string& url, const workload& load)
 {
-    return run_processes(own_command(url, driver_program) + load_arguments(load));
+    return run_processes(own_command(url, driver_part) + load_arguments(load));
 }
 
 void add_comparisons(const workload& load, const std::vector<candidate>& candidates, report& results)
@@ -73,9 +73,10 @@ void add_comparisons(const workload& load, const std::vector<candidate>& candida
     for (const candidate& each : candidates)
         add_costs(each, results, &each == &ours && load.in_flight == 64 ? std::optional(2.0) : std::nullopt);
     if (const auto* const best = best_peer(candidates))
-        results.add(
-            {"colock / " + best->name + ", with a processor each", cpu_bound_rate(ours) / cpu_bound_rate(*best), "x"});
-    results.add({"colock / raw, with a processor each", cpu_bound_rate(ours) / cpu_bound_rate(raw), "x"});
+        results.add({"colock / " + best->name + ", client and server with a processor each",
+            cpu_bound_rate(ours) / cpu_bound_rate(*best), "x"});
+    results.add(
+        {"colock / raw, client and server with a processor each", cpu_bound_rate(ours) / cpu_bound_rate(raw), "x"});
 }
 
 void add_contended_comparisons(const std::vector<candidate>& candidates, report& results)
@@ -96,18 +97,18 @@ void add_contended_comparisons(const std::vector<candidate>& candidates, report&
         add_costs(each, results);
     for (const candidate& each : candidates)
         if (best && each.is != candidate::kind::peer)
-            results.add({each.name + " / " + best->name + ", with a processor each",
+            results.add({each.name + " / " + best->name + ", client and server with a processor each",
                 cpu_bound_rate(each) / cpu_bound_rate(*best), "x"});
 }
 
 } // namespace
 
-void run_driver_program(const options& settings)
+void run_driver_and_exit(const options& settings)
 {
     workload load = workload_of(redis_scheme, settings);
     load.in_flight = settings.concurrency;
     load.keys = settings.keys;
-    answer(run_driver(load, stored_value(settings.backend, load)));
+    print_and_exit(run_driver(load, stored_value(settings.backend, load)));
 }
 
 chart measure_redis_uncontended(const options& settings, report& results)
@@ -137,7 +138,7 @@ chart measure_redis_uncontended(const options& settings, report& results)
         load.keys = in_flight * 100;
         run_rounds(load, candidates, settings.rounds, server_cpu_us);
         results.begin("Redis: " + std::to_string(in_flight) + " in flight, each on keys of its own, " +
-                      of_rounds(settings.rounds));
+                      describe_rounds(settings.rounds));
         add_comparisons(load, candidates, results);
         for (const candidate& each : candidates)
             if (each.is != candidate::kind::raw)
@@ -166,7 +167,7 @@ void measure_redis_contended(const options& settings, report& results)
         load.keys = in_flight / 8;
         run_rounds(load, candidates, settings.rounds, server_cpu_us);
         results.begin("Redis: " + std::to_string(in_flight) + " contend for " + std::to_string(load.keys) +
-                      " keys, eight for each, " + of_rounds(settings.rounds));
+                      " keys, eight for each, " + describe_rounds(settings.rounds));
         add_contended_comparisons(candidates, results);
     }
 }
@@ -175,8 +176,8 @@ std::optional<chart> run_redis(const options& settings, report& results)
 {
     if (settings.part == hand_off_partner)
         run_redis_hand_off_partner(settings);
-    if (settings.part == driver_program)
-        run_driver_program(settings);
+    if (settings.part == driver_part)
+        run_driver_and_exit(settings);
     const auto at = workload_at(redis_scheme, settings.backend);
     if (!at)
         return std::nullopt;

@@ -20,15 +20,17 @@ constexpr std::string_view redis_scheme = "redis";
 /// in turn and round by round. Returns a chart of the rates relative to the raw rate.
 [[nodiscard]] chart measure_redis_uncontended(const options& settings, report& results);
 
-constexpr std::string_view driver_program = "driver-program";
-/// Runs the plain loop with the driver as a program for run_processes(): prints its result and exits.
-[[noreturn]] void run_driver_program(const options& settings);
+/// The `--part` with which this program calls run_driver_and_exit().
+constexpr std::string_view driver_part = "driver-program";
+/// Calls run_driver() in a process of its own, which run_processes() has started. Prints the result and exits.
+[[noreturn]] void run_driver_and_exit(const options& settings);
 
 /// Measures colock and the programs of other libraries, if any, with eight workers for each key.
 void measure_redis_contended(const options& settings, report& results);
 
-/// Sends the commands of each pair over a plain socket, with the same number of pairs in flight. No client that sends
-/// these commands can be much faster. colock can, because pairs that are sent together share commands.
+/// Sends the commands of each pair over a plain socket, with the same number of pairs in flight. A client that sends
+/// separate commands for each pair cannot be much faster than this. colock can be faster, because it sends one command
+/// for several pairs.
 /// \param value the value that colock stores at a key
 [[nodiscard]] rate run_raw(const workload& load, const std::string& value);
 /// Returns the value that is stored at a key now.
@@ -45,6 +47,7 @@ void measure_redis_groups(const options& settings, report& results);
 /// Measures the hand-off from a release to the next waiter in another process, over a connection with a delay of 1 ms,
 /// in round trips. The other process is this program with `--part hand-off-partner`.
 void measure_redis_hand_off(const workload& at, const options& settings, report& results);
+/// The `--part` with which this program calls run_redis_hand_off_partner().
 constexpr std::string_view hand_off_partner = "hand-off-partner";
 [[noreturn]] void run_redis_hand_off_partner(const options& settings);
 

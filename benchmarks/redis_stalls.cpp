@@ -22,11 +22,10 @@ class waiters final : public many_locks
 public:
     waiters(const workload& at, const std::string& url, std::size_t size) : many_locks(size), at_(at)
     {
-        // Each script sets only some keys, so that the server can execute other commands in between.
-        for_each_part("redis.call('SET', '{colock}:stall:' .. i, string.rep('f', 43) .. '\\0\\0\\0', 'PX', 600000)");
+        for_each_key("redis.call('SET', '{colock}:stall:' .. i, string.rep('f', 43) .. '\\0\\0\\0', 'PX', 600000)");
         connect(url);
     }
-    ~waiters() override { for_each_part("redis.call('DEL', '{colock}:stall:' .. i)"); }
+    ~waiters() override { for_each_key("redis.call('DEL', '{colock}:stall:' .. i)"); }
 
     /// Starts the waiters. Returns the longest handler until all of them wait for events.
     longest_time subscribe()
@@ -35,30 +34,33 @@ public:
         // Each waiter checks its lock once more after it has subscribed.
         return longest_handler(io(), [this] { return locker().stats().attempts < 2 * size(); });
     }
-    /// The same after all connections were lost.
+    /// Closes all connections of the locker. Returns the longest handler until all waiters have checked their locks
+    /// again.
     longest_time subscribe_again()
     {
         const auto before = locker().stats().attempts;
-        redis_connection operator_side(at_.host, at_.port);
-        operator_side.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
-        operator_side.ask({"CLIENT", "KILL", "TYPE", "normal"});
+        redis_connection administrator(at_.host, at_.port);
+        administrator.ask({"CLIENT", "KILL", "TYPE", "pubsub"});
+        administrator.ask({"CLIENT", "KILL", "TYPE", "normal"});
         return longest_handler(io(), [this, before] { return locker().stats().attempts < before + size(); });
     }
     /// Releases the keys. Returns the longest handler until all waiters have acquired and released their locks.
     longest_time release_all()
     {
-        for_each_part("redis.call('DEL', '{colock}:stall:' .. i) redis.call('PUBLISH', '{colock}:stall:' .. i, '')");
+        for_each_key("redis.call('DEL', '{colock}:stall:' .. i) redis.call('PUBLISH', '{colock}:stall:' .. i, '')");
         return longest_handler(io(), [this] { return running() > 0; });
     }
 
 private:
-    void for_each_part(std::string_view body)
+    /// Runs Lua code on the server once for each key, whose number is in the variable `i`. Each script handles a part
+    /// of the keys, so that the server can execute other commands in between.
+    void for_each_key(std::string_view code)
     {
         redis_connection server(at_.host, at_.port);
         constexpr std::size_t part = 1000;
         for (std::size_t first = 0; first < size(); first += part) {
             const auto answer =
-                server.ask({"EVAL", "for i = ARGV[1], ARGV[2] do " + std::string(body) + " end return 1", "0",
+                server.ask({"EVAL", "for i = ARGV[1], ARGV[2] do " + std::string(code) + " end return 1", "0",
                     std::to_string(first), std::to_string(std::min(size(), first + part) - 1)});
             expect(answer == ":1", answer);
         }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace bench {
 namespace {
 
-asio::awaitable<rate> count_workers(const workload& load, const worker& each)
+asio::awaitable<rate> measure_workers(const workload& load, const worker& each)
 {
     const auto executor = co_await asio::this_coro::executor;
     progress counted;
@@ -83,7 +83,7 @@ workload workload_of(std::string_view scheme, const options& settings)
 rate run_workers(asio::io_context& io, const workload& load, const worker& each)
 {
     rate found;
-    run_until_done(io, keep(count_workers(load, each), found));
+    run_until_done(io, keep(measure_workers(load, each), found));
     return found;
 }
 

@@ -18,8 +18,8 @@
 namespace bench {
 namespace {
 
-/// Runs as one of several processes, like the programs of other libraries.
-constexpr std::string_view worker_program = "worker-program";
+/// The `--part` with which this program runs as one of several worker processes, like the programs of other libraries.
+constexpr std::string_view worker_part = "worker-program";
 constexpr std::size_t processes = 4;
 
 std::string url_of(const workload& at)
@@ -74,11 +74,11 @@ void run_rounds_everywhere(
     }
 }
 
-/// The required multiple of Curator's rate.
-struct wanted
+/// Lower limits for one number of workers: the rate relative to Curator's, and relative to that of the raw loop.
+struct required_ratios
 {
     std::size_t in_flight;
-    double min_ratio;
+    double min_curator_ratio;
     double min_raw_ratio;
 };
 
@@ -126,7 +126,9 @@ chart run_uncontended(const options& settings, report& results)
         .bars = {},
         .unit = "x",
         .limit = {}};
-    for (const wanted& each : {wanted{1, 1.4, 0.0}, wanted{16, 2.0, 0.0}, wanted{256, 2.2, 0.55}}) {
+    for (const required_ratios& each :
+        {required_ratios{1, 1.4, 0.0}, required_ratios{16, 2.0, 0.0}, required_ratios{256, 2.2, 0.55}})
+    {
         load.in_flight = each.in_flight;
         // With so few keys, the folder of each key exists after the warm-up.
         load.keys = each.in_flight * 4;
@@ -135,18 +137,19 @@ chart run_uncontended(const options& settings, report& results)
         load.turns = each.in_flight == 1 ? 4 : 1;
         run_rounds_everywhere(servers, load, candidates, settings.rounds);
         results.begin("ZooKeeper: " + std::to_string(load.in_flight) + " in flight, each on keys of its own, " +
-                      of_rounds(settings.rounds, load.turns) + (servers.size() > 1 ? ", each on another server" : ""));
+                      describe_rounds(settings.rounds, load.turns) +
+                      (servers.size() > 1 ? ", each on another server" : ""));
         for (const candidate& one : candidates)
             results.add({one.name + ", pairs per second", speed(one), "/s"});
         measurement reached{"colock / raw", ratio(candidates[0], candidates[1]), "x"};
         if (each.min_raw_ratio > 0.0)
             reached.lower_limit = each.min_raw_ratio;
         results.add(reached);
-        compare(candidates, each.min_ratio, results);
+        compare(candidates, each.min_curator_ratio, results);
         for (const candidate& one : candidates)
             add_costs(one, results);
         if (const auto* const curator = curator_of(candidates)) {
-            results.add({"colock / Curator, with a processor each",
+            results.add({"colock / Curator, client and server with a processor each",
                 cpu_bound_rate(candidates[0]) / cpu_bound_rate(*curator), "x"});
             for (const candidate& one : candidates)
                 drawn.bars.emplace_back(
@@ -179,7 +182,7 @@ void run_contended(const options& settings, report& results)
                                         }}},
         settings, results);
     run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
-    results.begin("ZooKeeper: 64 callers in one process contend for one key, " + of_rounds(settings.rounds));
+    results.begin("ZooKeeper: 64 callers in one process contend for one key, " + describe_rounds(settings.rounds));
     add_contended(candidates, 2.0, results);
 }
 
@@ -199,27 +202,26 @@ void run_contending_processes(const options& settings, report& results)
     workload load = workload_of(zookeeper_scheme, settings);
     load.in_flight = 1;
     load.keys = 1;
-    auto candidates =
-        with_programs({{"colock", candidate::kind::ours,
-                          [&](const workload& turn_load) {
-                              return run_processes(
-                                  own_command(settings.backend, worker_program) + load_arguments(turn_load), processes);
-                          }}},
-            settings, results, processes);
+    auto candidates = with_programs(
+        {{"colock", candidate::kind::ours,
+            [&](const workload& turn_load) {
+                return run_processes(own_command(settings.backend, worker_part) + load_arguments(turn_load), processes);
+            }}},
+        settings, results, processes);
     for (candidate& each : candidates)
         each.run = [run = std::move(each.run)](const workload& turn_load) { return run(with_common_start(turn_load)); };
     run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
     results.begin("ZooKeeper: " + std::to_string(processes) + " processes contend for one key, one waiter each, " +
-                  of_rounds(settings.rounds));
+                  describe_rounds(settings.rounds));
     add_contended(candidates, 1.3, results);
 }
 
-[[noreturn]] void run_worker_program(const options& settings)
+[[noreturn]] void run_worker_and_exit(const options& settings)
 {
     workload load = workload_of(zookeeper_scheme, settings);
     load.in_flight = settings.concurrency;
     load.keys = settings.keys;
-    answer(run_ours(settings.backend, load, colock::lock_mode::exclusive));
+    print_and_exit(run_ours(settings.backend, load, colock::lock_mode::exclusive));
 }
 
 /// A new server is slow until it has compiled its frequently used code.
@@ -240,8 +242,8 @@ std::optional<chart> run_zookeeper(const options& settings, report& results)
     const auto at = workload_at(zookeeper_scheme, settings.backend);
     if (!at)
         return std::nullopt;
-    if (settings.part == worker_program)
-        run_worker_program(settings);
+    if (settings.part == worker_part)
+        run_worker_and_exit(settings);
     chart drawn;
     const bool with_peers = !settings.peers.empty();
     if (with_peers)
