@@ -146,7 +146,7 @@ public:
     /// Returns whether other callers of the same locker waited for the key when the release began. Only then does the
     /// core need to know whether other lockers wait too (`release_outcome::others_wait`). An adapter for which this is
     /// expensive may determine it only in this case.
-    [[nodiscard]] bool awaited() const noexcept { return awaited_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool has_local_waiters() const noexcept { return has_local_waiters_.load(std::memory_order_relaxed); }
 
     /// Returns the time until which the grant is valid.
     [[nodiscard]] colock::lease& lease() noexcept { return lease_; }
@@ -179,8 +179,11 @@ public:
     }
     /// Sets ttl(), after an extension has succeeded.
     void set_ttl(std::chrono::milliseconds ttl) noexcept { ttl_.store(ttl.count(), std::memory_order_relaxed); }
-    /// Sets awaited(), before a release is started.
-    void set_awaited(bool by_others) noexcept { awaited_.store(by_others, std::memory_order_relaxed); }
+    /// Sets has_local_waiters(), before a release is started.
+    void set_has_local_waiters(bool has_waiters) noexcept
+    {
+        has_local_waiters_.store(has_waiters, std::memory_order_relaxed);
+    }
     /// Sets in_doubt().
     void mark_in_doubt() noexcept { in_doubt_.store(true, std::memory_order_relaxed); }
 
@@ -247,7 +250,7 @@ private:
     mutable std::atomic<token_state> token_state_{token_state::none};
     std::atomic<bool> cancelled_{false};
     std::atomic<bool> in_doubt_{false};
-    std::atomic<bool> awaited_{false};
+    std::atomic<bool> has_local_waiters_{false};
     std::atomic<bool> spent_{false};
 };
 

@@ -74,7 +74,7 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
         next->set_sent(now);
         static_cast<void>(next->acquire.on_sent(false));
     } else {
-        ending.set_awaited(shard_.queues.find(ending) != nullptr);
+        ending.set_has_local_waiters(shard_.queues.find(ending) != nullptr);
     }
 }
 

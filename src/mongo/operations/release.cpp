@@ -73,7 +73,7 @@ private:
     [[nodiscard]] std::string_view key() const noexcept override { return claim_ ? claim_->key() : others_key_; }
     [[nodiscard]] bool is_release() const noexcept override { return true; }
     /// If another claim of this process waits for the lock, the document must show whether other processes wait, too.
-    [[nodiscard]] bool needs_document() const override { return claim_ && claim_->awaited(); }
+    [[nodiscard]] bool needs_document() const override { return claim_ && claim_->has_local_waiters(); }
     [[nodiscard]] bool is_shared() const noexcept { return mode_ == lock_mode::shared; }
 
     void begin() override
