@@ -8,7 +8,7 @@ namespace colock::contract {
 COLOCK_CONTRACT_CASE(adapter, a_free_lock_is_granted)
 {
     const auto claim = env.exclusive("k");
-    BOOST_TEST((env.grant(claim) > 0) == env.able().fence);
+    BOOST_TEST((env.grant(claim) > 0) == env.capabilities().fence);
     env.check_held(claim);
     env.release_held(claim);
     env.check_not_held(claim);
@@ -128,7 +128,7 @@ COLOCK_CONTRACT_CASE(adapter, an_expired_claim_can_be_created_again, &capabiliti
     BOOST_TEST(env.extend(claim, env.short_ttl()).status == extend_status::extended);
     env.pass_time(env.short_ttl());
     const auto second = env.grant(claim);
-    BOOST_TEST((second > fence || !env.able().fence));
+    BOOST_TEST((second > fence || !env.capabilities().fence));
     env.check_held(claim);
     env.release_held(claim);
 }
@@ -276,16 +276,16 @@ COLOCK_CONTRACT_CASE(adapter, fences_grow_over_every_end_of_a_grant, &capabiliti
     };
     env.release_held(grant_next(env.long_ttl));
     env.abandon(grant_next(env.long_ttl));
-    if (env.able().expires) {
+    if (env.capabilities().expires) {
         grant_next(env.short_ttl());
         env.pass_time(env.short_ttl());
     }
-    if (env.able().list) {
+    if (env.capabilities().list) {
         env.break_key("k");
         grant_next(env.long_ttl);
         env.break_key("k");
     }
-    if (env.able().list && env.able().expires) {
+    if (env.capabilities().list && env.capabilities().expires) {
         grant_next(env.short_ttl());
         env.pass_time(env.short_ttl());
         env.purge();
@@ -344,7 +344,7 @@ COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
     BOOST_TEST(limits.max_key >= 512U);
     BOOST_TEST((limits.min_ttl > 0ms && limits.min_ttl <= 1s));
     BOOST_TEST((limits.max_ttl >= 24h));
-    BOOST_TEST((!env.able().semaphore || env.able().shared));
+    BOOST_TEST((!env.capabilities().semaphore || env.capabilities().shared));
     run_coro(env.io(), env.backend().close(1s));
     // The adapter stays usable after a close.
     const auto claim = env.exclusive("k");

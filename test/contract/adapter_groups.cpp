@@ -42,7 +42,7 @@ COLOCK_CONTRACT_CASE(adapter, group_without_held_locks_is_empty, &capabilities::
     const auto alone = env.exclusive("k");
     env.grant(alone);
     BOOST_TEST(env.release_group("nobody").empty());
-    if (env.able().extends_groups)
+    if (env.capabilities().extends_groups)
         BOOST_TEST(env.extend_group("nobody", 1h).empty());
     env.check_held(alone);
     env.release_held(alone);
@@ -60,7 +60,7 @@ COLOCK_CONTRACT_CASE(adapter, group_is_released_by_another_process_with_its_id, 
         BOOST_TEST(status.group == "g");
         BOOST_TEST(status.owner == "me");
         BOOST_TEST((status.mode == lock_mode::exclusive));
-        if (env.able().expires)
+        if (env.capabilities().expires)
             BOOST_TEST((status.remaining && *status.remaining > driver::long_ttl / 2));
         if (status.key == "a")
             BOOST_TEST((status.fence == fence || status.fence == 0));
@@ -229,7 +229,7 @@ COLOCK_CONTRACT_CASE(adapter, group_with_a_member_without_ttl_is_not_extended_by
     &capabilities::no_ttl)
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-        if (mode == lock_mode::shared && !env.able().shared)
+        if (mode == lock_mode::shared && !env.capabilities().shared)
             continue;
         const auto brief = member("a", "g", env.short_ttl()), eternal = member("b", "g", 0ms, mode),
                    last = member("c", "g", env.short_ttl());
@@ -266,12 +266,12 @@ COLOCK_CONTRACT_CASE(adapter, a_groups_id_may_hold_any_bytes, &capabilities::gro
 COLOCK_CONTRACT_CASE(adapter, large_group_is_extended_and_released_completely, &capabilities::groups)
 {
     // More locks than any backend processes in one step, but few enough for a slow server to answer in time.
-    const std::size_t size = env.able().immediate ? 1000 : 300;
+    const std::size_t size = env.capabilities().immediate ? 1000 : 300;
     std::vector<plain_claim_ptr> all;
     while (all.size() < size)
         all.push_back(member("k" + std::to_string(all.size()), "g"));
     grant_concurrently(env, all);
-    if (env.able().extends_groups)
+    if (env.capabilities().extends_groups)
         BOOST_TEST(env.extend_group("g", 2 * driver::long_ttl).size() == size);
     const auto released = env.release_group("g");
     BOOST_TEST(released.size() == size);

@@ -22,7 +22,7 @@ COLOCK_CONTRACT_CASE(adapter, unusual_key_is_used_literally)
             env.check_refused(env.one_attempt(key));
         }
     }
-    if (env.able().list) {
+    if (env.capabilities().list) {
         for (const auto& key : odd) {
             BOOST_TEST_CONTEXT("key " << key)
             {

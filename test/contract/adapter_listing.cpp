@@ -36,7 +36,7 @@ COLOCK_CONTRACT_CASE(adapter, status_names_the_holder, &capabilities::list)
     BOOST_TEST(status.group == "g");
     BOOST_TEST(status.mode == lock_mode::exclusive);
     BOOST_TEST((status.fence == fence || status.fence == 0));
-    BOOST_TEST(status.remaining.has_value() == env.able().expires);
+    BOOST_TEST(status.remaining.has_value() == env.capabilities().expires);
     if (status.remaining)
         BOOST_TEST((*status.remaining > env.long_ttl / 2 && *status.remaining <= env.long_ttl));
     if (status.created && status.renewed)
@@ -142,7 +142,7 @@ COLOCK_CONTRACT_CASE(adapter, list_honours_every_field_of_its_filter, &capabilit
     CHECK_KEYS(env.list({.owner = "ann"}), {"cart:1", "seat:1"});
     CHECK_KEYS(env.list({.mode = lock_mode::exclusive}), {"cart:1", "cart:2", "seat:1"});
     CHECK_KEYS(env.list({.mode = lock_mode::shared}), {});
-    if (env.able().expires) {
+    if (env.capabilities().expires) {
         CHECK_KEYS(env.list({.remaining_below = 45min}), {"cart:1"});
         CHECK_KEYS(env.list({.remaining_at_least = 45min}), {"cart:2", "seat:1"});
         CHECK_KEYS(env.list({.remaining_below = 75min, .remaining_at_least = 45min}), {"cart:2"});

@@ -162,7 +162,7 @@ COLOCK_CONTRACT_CASE(adapter, grant_without_ttl_is_kept_until_released, &capabil
     env.check_held(claim);
     const auto refused = env.check_refused(env.one_attempt("k"));
     // Without events the backend may ask to check again after a while.
-    BOOST_TEST((refused.retry_after.count() == 0 || !env.able().events));
+    BOOST_TEST((refused.retry_after.count() == 0 || !env.capabilities().events));
     env.release_held(claim);
 }
 
@@ -351,7 +351,7 @@ COLOCK_CONTRACT_CASE(adapter, a_hand_over_releases_and_grants)
     const auto outcome = env.hand_over(holder, next);
     BOOST_TEST(outcome.released.status == release_status::released);
     BOOST_TEST(outcome.created.status == create_status::granted);
-    BOOST_TEST((outcome.created.fence > fence || !env.able().fence));
+    BOOST_TEST((outcome.created.fence > fence || !env.capabilities().fence));
     env.check_not_held(holder);
     env.check_held(next);
     env.check_refused(env.one_attempt("k"));

@@ -81,7 +81,7 @@ COLOCK_CONTRACT_CASE(adapter, purge_removes_at_most_its_limit, &capabilities::li
 
 COLOCK_CONTRACT_CASE(adapter, purge_reports_each_expired_lock_once, &capabilities::list, &capabilities::expires)
 {
-    const bool shared = env.able().shared;
+    const bool shared = env.capabilities().shared;
     const auto live = env.exclusive("live");
     env.grant(live);
     for (int i = 0; i < 300; ++i) {

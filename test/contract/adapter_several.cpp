@@ -35,7 +35,7 @@ COLOCK_CONTRACT_CASE(adapter, several_free_locks_are_granted_together, &capabili
 {
     const auto all = make_exclusive_claims({"a", "b", "c"});
     for (const auto fence : env.grant_all(all))
-        BOOST_TEST((fence > 0) == env.able().fence);
+        BOOST_TEST((fence > 0) == env.capabilities().fence);
     for (const auto& each : all) {
         env.check_held(each);
         env.check_refused(env.one_attempt(each->key()));
@@ -161,7 +161,7 @@ COLOCK_CONTRACT_CASE(
 COLOCK_CONTRACT_CASE(
     adapter, several_refused_claims_keep_no_queue_place_and_block_no_other_claim, &capabilities::several)
 {
-    const auto mode = env.able().shared ? lock_mode::shared : lock_mode::exclusive;
+    const auto mode = env.capabilities().shared ? lock_mode::shared : lock_mode::exclusive;
     const auto holder = mode == lock_mode::shared ? env.shared("b") : env.exclusive("b");
     env.grant(holder);
     const auto all = make_exclusive_claims({"a", "b"});
@@ -184,9 +184,11 @@ COLOCK_CONTRACT_CASE(
 {
     const auto expired = env.exclusive("a", env.short_ttl());
     env.grant(expired);
-    const auto reader = env.able().shared ? env.shared("b", 0, env.short_ttl()) : env.exclusive("b", env.short_ttl());
+    const auto reader =
+        env.capabilities().shared ? env.shared("b", 0, env.short_ttl()) : env.exclusive("b", env.short_ttl());
     env.grant(reader);
-    const auto another = env.able().shared ? env.shared("b", 0, env.short_ttl()) : env.exclusive("d", env.short_ttl());
+    const auto another =
+        env.capabilities().shared ? env.shared("b", 0, env.short_ttl()) : env.exclusive("d", env.short_ttl());
     env.grant(another);
     env.pass_time(env.short_ttl());
     const auto all = make_exclusive_claims({"a", "b", "c"});
@@ -204,7 +206,7 @@ COLOCK_CONTRACT_CASE(adapter, each_of_several_locks_has_its_own_ttl, &capabiliti
     env.check_not_held(brief);
     env.check_held(lasting);
     env.release_held(lasting);
-    if (!env.able().no_ttl)
+    if (!env.capabilities().no_ttl)
         return;
     const auto eternal = env.exclusive("b", 0ms);
     env.grant_all({brief, eternal});

@@ -30,7 +30,7 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_another_holder, &capabilities::ti
     const auto fence = env.grant(old);
     const auto ticket = env.backend().export_ticket(*old);
     env.check_held(old);
-    BOOST_TEST((other.take_over(ticket, next) > fence || !env.able().fence));
+    BOOST_TEST((other.take_over(ticket, next) > fence || !env.capabilities().fence));
     other.check_held(next);
     // A late request of the previous holder changes nothing.
     env.check_not_held(old);
@@ -191,12 +191,12 @@ COLOCK_CONTRACT_CASE(adapter, shared_lock_is_adopted, &capabilities::tickets, &c
         if (!is_alone)
             env.grant(other_reader);
         const auto ticket = env.backend().export_ticket(*old);
-        BOOST_TEST((other.take_over(ticket, next) > fence || !env.able().fence));
+        BOOST_TEST((other.take_over(ticket, next) > fence || !env.capabilities().fence));
         env.check_not_held(old);
         other.check_held(next);
         BOOST_TEST(env.release(old).status == release_status::not_held);
         check_refused(env, ticket, env.one_attempt("k", lock_mode::shared));
-        if (env.able().list) {
+        if (env.capabilities().list) {
             BOOST_TEST(env.inspect("k").size() == (is_alone ? 1U : 2U));
         }
         env.check_refused(writer);
@@ -285,7 +285,7 @@ COLOCK_CONTRACT_CASE(adapter, an_adopted_lock_is_handed_over, &capabilities::tic
     const auto outcome = env.hand_over(held, next);
     BOOST_TEST(outcome.released.status == release_status::released);
     BOOST_TEST(outcome.created.status == create_status::granted);
-    BOOST_TEST((outcome.created.fence > fence || !env.able().fence));
+    BOOST_TEST((outcome.created.fence > fence || !env.capabilities().fence));
     env.check_not_held(held);
     env.release_held(next);
 }

@@ -94,9 +94,9 @@ void run(const backend& tested, const contract_case& which)
     asio::io_context io;
     const auto provider = tested.make_environment(io);
     subject env(io, *provider);
-    check_declared_capabilities(tested.name, tested.able, env.able());
+    check_declared_capabilities(tested.name, tested.capabilities, env.capabilities());
     which.body(env);
-    if (env.able().list)
+    if (env.capabilities().list)
         env.check_nothing_left();
 }
 
@@ -105,9 +105,9 @@ void run(const backend& tested, const contract_case& which)
 class suite final : public ut::test_unit_generator
 {
 public:
-    suite(std::string name, const capabilities& able, std::function<std::string()> skip_reason, const cases& contents,
-        std::function<void(const contract_case&)> run)
-        : name_(std::move(name)), able_(able), skip_reason_(std::move(skip_reason)), contents_(contents),
+    suite(std::string name, const capabilities& supported, std::function<std::string()> skip_reason,
+        const cases& contents, std::function<void(const contract_case&)> run)
+        : name_(std::move(name)), supported_(supported), skip_reason_(std::move(skip_reason)), contents_(contents),
           run_(std::move(run))
     {
     }
@@ -132,7 +132,7 @@ private:
     {
         auto* const made = ut::make_test_case([run = run_, which] { run(which); }, which.name, which.file, which.line);
         for (const auto& [need, name] : need_names) {
-            if (std::find(which.needs.begin(), which.needs.end(), need) != which.needs.end() && !(able_.*need))
+            if (std::find(which.needs.begin(), which.needs.end(), need) != which.needs.end() && !(supported_.*need))
                 made->add_precondition([made, name](ut::test_unit_id) {
                     return report_skip(*made, std::string("the backend has no ") + name);
                 });
@@ -141,7 +141,7 @@ private:
     }
 
     const std::string name_;
-    const capabilities able_;
+    const capabilities supported_;
     const std::function<std::string()> skip_reason_;
     const cases& contents_;
     const std::function<void(const contract_case&)> run_;
@@ -168,19 +168,19 @@ private:
 
 } // namespace
 
-void check_declared_capabilities(const std::string& name, const capabilities& declared, const capabilities& able)
+void check_declared_capabilities(const std::string& name, const capabilities& declared, const capabilities& supported)
 {
     for (const auto& [need, what] : need_names)
-        BOOST_TEST(((declared.*need) == (able.*need)), "the suite " << name << " was added with capabilities in which "
-                                                                    << what << " is " << declared.*need
-                                                                    << ", but its adapter says " << able.*need);
+        BOOST_TEST(((declared.*need) == (supported.*need)),
+            "the suite " << name << " was added with capabilities in which " << what << " is " << declared.*need
+                         << ", but its adapter says " << supported.*need);
 }
 
-void add_suite(std::string name, const capabilities& able, std::function<std::string()> skip_reason,
+void add_suite(std::string name, const capabilities& supported, std::function<std::string()> skip_reason,
     const cases& contents, std::function<void(const contract_case&)> run)
 {
     ut::framework::current_auto_test_suite().add(
-        boost::make_shared<suite>(std::move(name), able, std::move(skip_reason), contents, std::move(run)),
+        boost::make_shared<suite>(std::move(name), supported, std::move(skip_reason), contents, std::move(run)),
         ut::decorator::collector_t::instance());
 }
 
@@ -204,7 +204,7 @@ std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
 registration::registration(backend tested)
 {
     const auto add = [&](const char* level, const cases& contents) {
-        add_suite(tested.name + "_" + level, tested.able, tested.skip_reason, contents,
+        add_suite(tested.name + "_" + level, tested.capabilities, tested.skip_reason, contents,
             [tested](const contract_case& which) { run(tested, which); });
     };
     add("adapter", adapter_cases());

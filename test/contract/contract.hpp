@@ -34,7 +34,7 @@ public:
     subject(asio::io_context& io, environment& provider);
     subject(asio::io_context& io, environment& provider, std::shared_ptr<adapter> tested);
 
-    [[nodiscard]] colock::capabilities able() const noexcept { return backend().capabilities(); }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept { return backend().capabilities(); }
     [[nodiscard]] std::chrono::milliseconds short_ttl() const { return environment_.short_ttl(); }
     void pass_time(lease_clock::duration span) { environment_.pass_time(span); }
     /// Returns a driver with another adapter, which the backend sees as another process.
@@ -67,12 +67,12 @@ struct contract_case
 };
 using cases = std::vector<contract_case>;
 
-/// Adds a suite of `contents`. `run` executes a case. A case runs if `able` has what it needs and `skip_reason` is null
-/// or returns an empty string.
-void add_suite(std::string name, const capabilities& able, std::function<std::string()> skip_reason,
+/// Adds a suite of `contents`. `run` executes a case. A case runs if `supported` has what it needs and `skip_reason`
+/// returns an empty string.
+void add_suite(std::string name, const capabilities& supported, std::function<std::string()> skip_reason,
     const cases& contents, std::function<void(const contract_case&)> run);
 /// Checks that the capabilities of a backend are those of its registration.
-void check_declared_capabilities(const std::string& name, const capabilities& declared, const capabilities& able);
+void check_declared_capabilities(const std::string& name, const capabilities& declared, const capabilities& supported);
 
 /// Cases that use the adapter only.
 [[nodiscard]] cases& adapter_cases();

@@ -9,7 +9,7 @@ namespace {
 
 const registration table_backend({
     .name = "table",
-    .able = {.fence = true},
+    .capabilities = {.fence = true},
     .make_environment = in_virtual_time([](asio::io_context& io) {
         return [&io, server = std::make_shared<table>()] {
             return std::make_shared<table_adapter>(io.get_executor(), server);
@@ -21,7 +21,7 @@ constexpr capabilities board_capabilities{.no_ttl = true, .fence = true, .list =
 
 const registration board_backend({
     .name = "board",
-    .able = board_capabilities,
+    .capabilities = board_capabilities,
     .make_environment = in_virtual_time([](asio::io_context& io) {
         return
             [server = std::make_shared<board>(io.get_executor())] { return std::make_shared<board_adapter>(server); };
@@ -37,9 +37,9 @@ public:
     std::string_view name() const noexcept override { return "lasting_board"; }
     colock::capabilities capabilities() const noexcept override
     {
-        auto able = board_adapter::capabilities();
-        able.expires = false;
-        return able;
+        auto supported = board_adapter::capabilities();
+        supported.expires = false;
+        return supported;
     }
 
 protected:
@@ -54,7 +54,7 @@ constexpr capabilities lasting_board_capabilities{
 
 const registration lasting_board_backend({
     .name = "lasting_board",
-    .able = lasting_board_capabilities,
+    .capabilities = lasting_board_capabilities,
     .make_environment = in_virtual_time([](asio::io_context& io) {
         return [server = std::make_shared<board>(io.get_executor())] {
             return std::make_shared<lasting_board_adapter>(server);

@@ -101,8 +101,9 @@ COLOCK_CONTRACT_CASE(
     const auto dead = env.another();
     for (int i = 0; i < 20; ++i) {
         const auto key = "k" + std::to_string(i);
-        dead.grant(env.able().shared ? env.shared(key, 0, env.short_ttl()) : env.exclusive(key, env.short_ttl()));
-        if (env.able().shared) {
+        dead.grant(
+            env.capabilities().shared ? env.shared(key, 0, env.short_ttl()) : env.exclusive(key, env.short_ttl()));
+        if (env.capabilities().shared) {
             living.push_back(env.shared(key));
             env.grant(living.back());
         }

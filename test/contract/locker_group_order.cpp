@@ -84,7 +84,7 @@ COLOCK_CONTRACT_CASE(locker, groups_and_singles_of_a_locker_are_served_in_arriva
         grants.add(mine, {"a", "b", "c"});
         if (n % 2)
             grants.add(mine, {"a"});
-        else if (env.able().shared)
+        else if (env.capabilities().shared)
             grants.add(mine, {"a", {"b", lock_mode::shared}});
     }
     run_coro(env.io(), blocker.release(on_failure::raise));
@@ -120,7 +120,7 @@ COLOCK_CONTRACT_CASE(locker, streams_of_singles_do_not_starve_a_group)
         }
     };
     // If only the callers of one locker are ordered, the streams use the same locker.
-    const auto& by = env.able().fifo ? other : mine;
+    const auto& by = env.capabilities().fifo ? other : mine;
     std::vector<testing::running<void>> streams;
     for (const auto* key : {"a", "b"})
         streams.push_back(testing::start(env.io(), stream(by, key)));

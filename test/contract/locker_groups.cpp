@@ -18,7 +18,7 @@ COLOCK_CONTRACT_CASE(locker, a_group_holds_all_its_keys_in_order)
     auto group = run_coro(env.io(), locker.acquire_all(strings{"b", "a", "c", "a"}));
     BOOST_TEST(group.held());
     CHECK_STRINGS(keys_of(locker.held_locks()), {"a", "b", "c"});
-    if (env.able().list) {
+    if (env.capabilities().list) {
         BOOST_TEST(run_coro(env.io(), locker.list({.group = group.id()})).size() == 3U);
     }
     run_coro(env.io(), group.acquire("0"));
@@ -80,7 +80,7 @@ COLOCK_CONTRACT_CASE(locker, cancelled_group_releases_everything)
     const auto mine = env.make_locker(), other = env.make_other_locker();
     auto blocker = run_coro(env.io(), other.acquire("b"));
     for (const bool without_ttl : {false, true}) {
-        if (without_ttl && !env.able().no_ttl)
+        if (without_ttl && !env.capabilities().no_ttl)
             continue;
         asio::cancellation_signal cancel;
         std::optional<error_code> result;

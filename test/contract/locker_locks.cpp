@@ -33,10 +33,10 @@ COLOCK_CONTRACT_CASE(locker, a_lock_is_held_until_released)
     BOOST_TEST(lock.key() == "k");
     BOOST_TEST((lock.ttl() == 10min));
     BOOST_TEST(lock.mode() == lock_mode::exclusive);
-    BOOST_TEST((lock.fence() > 0) == env.able().fence);
+    BOOST_TEST((lock.fence() > 0) == env.capabilities().fence);
     const auto left = lock.expires_at() - lease_clock::now();
     // If the server does not expire locks, a lock may end earlier, with its session.
-    BOOST_TEST((left > (env.able().expires ? 9min : 0min) && left < 10min));
+    BOOST_TEST((left > (env.capabilities().expires ? 9min : 0min) && left < 10min));
     BOOST_TEST(run_coro(env.io(), lock.is_locked()));
     BOOST_TEST(is_taken(env, locker, "k"));
     BOOST_TEST(!is_taken(env, locker, "kk"));
@@ -84,7 +84,7 @@ COLOCK_CONTRACT_CASE(locker, lockers_exclude_each_other)
     run_coro(env.io(), lock.release());
     auto others = waiting.get(env.io());
     BOOST_TEST(others.held());
-    BOOST_TEST((others.fence() > lock.fence() || !env.able().fence));
+    BOOST_TEST((others.fence() > lock.fence() || !env.capabilities().fence));
     BOOST_TEST(!run_coro(env.io(), mine.try_acquire("k")));
     run_coro(env.io(), others.release(on_failure::raise));
 }
@@ -199,9 +199,10 @@ COLOCK_CONTRACT_CASE(locker, a_waiter_outlives_the_holders_expiry)
 COLOCK_CONTRACT_CASE(locker, waiter_notices_an_earlier_expiry)
 {
     // Without the event, the waiter would sleep until the expiry that it knows.
-    const acquire_options patient{.retry = env.able().events ? retry_policy::fixed(1h) : retry_policy::forever()};
+    const acquire_options patient{
+        .retry = env.capabilities().events ? retry_policy::fixed(1h) : retry_policy::forever()};
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-        if (mode == lock_mode::shared && !env.able().shared)
+        if (mode == lock_mode::shared && !env.capabilities().shared)
             continue;
         for (const bool in_another_process : {false, true}) {
             const auto mine = env.make_locker();
@@ -313,7 +314,7 @@ COLOCK_CONTRACT_CASE(locker, without_ttl_a_lock_never_expires, &capabilities::no
 {
     const auto locker = env.make_locker();
     auto lock = run_coro(env.io(), locker.acquire("k", {.ttl = 0ms}));
-    if (env.able().expires)
+    if (env.capabilities().expires)
         BOOST_TEST((lock.expires_at() == lease_clock::time_point::max()));
     env.pass_time(env.short_ttl());
     BOOST_TEST(lock.held());
@@ -329,7 +330,7 @@ COLOCK_CONTRACT_CASE(locker, with_lock_returns_what_its_body_returns)
     const auto locker = env.make_locker();
     const auto answer = run_coro(env.io(), locker.with_lock("k", [&](colock::lock& held) -> asio::awaitable<int> {
         BOOST_TEST(held.held());
-        if (env.able().list)
+        if (env.capabilities().list)
             BOOST_TEST(co_await locker.is_locked("k"));
         BOOST_TEST(!co_await locker.try_acquire("k"));
         co_return 42;

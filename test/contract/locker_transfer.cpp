@@ -15,7 +15,7 @@ namespace colock::contract {
 COLOCK_CONTRACT_CASE(locker, unsupported_move_is_reported)
 {
     const auto locker = env.make_locker();
-    if (env.able().tickets)
+    if (env.capabilities().tickets)
         return;
     auto held = run_coro(env.io(), locker.acquire("k"));
     BOOST_TEST((failure_of<validation_error>(env, held.detach()) == errc::unsupported));
@@ -40,7 +40,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_moves_to_another_process, &capabilities::tic
     BOOST_TEST(adopted.key() == "k");
     BOOST_TEST((adopted.ttl() == 10min));
     BOOST_TEST(adopted.mode() == lock_mode::exclusive);
-    BOOST_TEST((adopted.fence() > held.fence() || !env.able().fence));
+    BOOST_TEST((adopted.fence() > held.fence() || !env.capabilities().fence));
     BOOST_TEST(run_coro(env.io(), adopted.is_locked()));
     BOOST_TEST((adopted.token() != held.token()));
 
@@ -61,7 +61,7 @@ COLOCK_CONTRACT_CASE(locker, a_lock_that_moves_stays_in_its_group, &capabilities
 {
     const auto mine = env.make_locker(), other = env.make_other_locker();
     std::vector<lock_mode> modes{lock_mode::exclusive};
-    if (env.able().shared)
+    if (env.capabilities().shared)
         modes.push_back(lock_mode::shared);
     for (const auto mode : modes) {
         auto group = mine.group("g");
@@ -73,14 +73,14 @@ COLOCK_CONTRACT_CASE(locker, a_lock_that_moves_stays_in_its_group, &capabilities
         BOOST_TEST(held.held());
         BOOST_TEST(group.size() == 1U);
         const auto ticket = run_coro(env.io(), held.detach());
-        if (env.able().extends_groups) {
+        if (env.capabilities().extends_groups) {
             BOOST_TEST(run_coro(env.io(), other.group("g").extend(1h)).size() == 2U);
             for (const auto& status : run_coro(env.io(), mine.list({.group = "g"})))
                 BOOST_TEST((*status.remaining > 50min));
         }
         auto adopted = run_coro(env.io(), other.adopt(ticket, {.ttl = 2h}));
         BOOST_TEST(run_coro(env.io(), mine.list({.key = "k", .group = "g"})).size() == 1U);
-        if (env.able().extends_groups)
+        if (env.capabilities().extends_groups)
             BOOST_TEST(run_coro(env.io(), group.extend(3h)).size() == 2U);
         const auto reports = run_coro(env.io(), group.release());
         BOOST_TEST_REQUIRE(reports.size() == 2U);
@@ -216,7 +216,7 @@ COLOCK_CONTRACT_CASE(locker, adopted_lock_has_the_given_options, &capabilities::
                                                                .comment = "new"}));
     BOOST_TEST((adopted.ttl() == 20min));
     BOOST_TEST(adopted.mode() == lock_mode::exclusive);
-    if (env.able().list) {
+    if (env.capabilities().list) {
         const auto listed = run_coro(env.io(), locker.list());
         BOOST_TEST_REQUIRE(listed.size() == 1U);
         BOOST_TEST((listed.front().remaining > 15min));

@@ -33,7 +33,7 @@ error_code failure_of(
 inline bool is_taken(
     subject& env, const locker& by, std::string key, std::source_location where = std::source_location::current())
 {
-    if (env.able().list)
+    if (env.capabilities().list)
         return run_coro(env.io(), by.is_locked(std::move(key)), where);
     auto lock = run_coro(env.io(), by.try_acquire(std::move(key)), where);
     if (lock)

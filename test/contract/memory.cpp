@@ -9,7 +9,7 @@ namespace {
 
 const registration memory_backend({
     .name = "memory",
-    .able = {.shared = true,
+    .capabilities = {.shared = true,
         .semaphore = true,
         .no_ttl = true,
         .fifo = true,

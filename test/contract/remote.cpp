@@ -133,7 +133,7 @@ void run(const remote_backend& tested, const contract_case& which)
     asio::io_context io;
     const auto provider = tested.make_environment(io);
     remote_subject env(io, *provider);
-    check_declared_capabilities(tested.name, tested.able, env.able());
+    check_declared_capabilities(tested.name, tested.capabilities, env.capabilities());
     which.body(env);
     env.check_end();
 }
@@ -142,7 +142,7 @@ void run(const remote_backend& tested, const contract_case& which)
 
 remote_registration::remote_registration(remote_backend tested)
 {
-    add_suite(tested.name + "_remote", tested.able, tested.skip_reason, remote_cases(),
+    add_suite(tested.name + "_remote", tested.capabilities, tested.skip_reason, remote_cases(),
         [tested](const contract_case& which) { run(tested, which); });
 }
 

@@ -227,7 +227,7 @@ COLOCK_REMOTE_CASE(grants_and_releases_balance_despite_many_cuts)
             BOOST_TEST(held.held());
             --inside[key];
             co_await held.release();
-            if (env.able().semaphore) {
+            if (env.capabilities().semaphore) {
                 const acquire_options one_of_three{.ttl = 1h, .mode = lock_mode::shared, .max_holders = 3};
                 auto reader = co_await through.acquire("r", one_of_three);
                 co_await sleep_for(env.short_ttl() / 300);
@@ -249,7 +249,7 @@ COLOCK_REMOTE_CASE(grants_and_releases_balance_despite_many_cuts)
     BOOST_TEST(env.link().cuts() >= 6);
     env.until([&] { return ours.stats().settling + theirs.stats().settling == 0; });
     const auto grants = ours.stats().grants + theirs.stats().grants;
-    BOOST_TEST(grants == static_cast<std::uint64_t>(workers * rounds * (env.able().semaphore ? 2 : 1)));
+    BOOST_TEST(grants == static_cast<std::uint64_t>(workers * rounds * (env.capabilities().semaphore ? 2 : 1)));
     for (const auto* each : {&ours, &theirs}) {
         const auto counted = each->stats();
         BOOST_TEST(counted.held + counted.waiting == 0U);

@@ -194,7 +194,7 @@ COLOCK_REMOTE_CASE(lost_query_is_an_error)
         env.grant(claim);
         env.link().cut(what);
         BOOST_TEST(env.valid(claim).error != nullptr);
-        if (env.able().list) {
+        if (env.capabilities().list) {
             env.link().cut(what);
             const auto listed = env.run(env.backend().inspect("k"));
             BOOST_TEST(listed.error != nullptr);

@@ -27,7 +27,7 @@ std::vector<failure_ptr> failures_of(
     begin(backend.create(testing::sent_now(wanted)));
     begin(backend.is_valid(held));
     begin(backend.extend(testing::sent_now(held), 1h));
-    if (env.able().list) {
+    if (env.capabilities().list) {
         begin(backend.inspect("k"));
         begin(backend.list({}));
     }
@@ -180,7 +180,7 @@ COLOCK_REMOTE_CASE(query_to_an_unreachable_server_fails)
         co_return 1;
     }(held));
     std::vector<error> failures;
-    if (env.able().list) {
+    if (env.capabilities().list) {
         auto taken = env.start(locks.is_locked("k"));
         auto listed = env.start(locks.list());
         auto broken = env.start(locks.break_lock("k"));
@@ -244,7 +244,7 @@ COLOCK_REMOTE_CASE(bad_input_is_refused_without_asking_the_server)
     BOOST_TEST((code_for("", {}) == errc::invalid_key));
     BOOST_TEST((code_for("k", {.ttl = 1ms}) == errc::invalid_ttl));
     BOOST_TEST((code_for("k", {.max_holders = 2}) == errc::invalid_options));
-    if (!env.able().shared)
+    if (!env.capabilities().shared)
         BOOST_TEST((code_for("k", {.mode = lock_mode::shared}) == errc::unsupported));
     BOOST_TEST((lease_clock::now() - begin < env.short_timeout()));
     env.pass_time(env.short_ttl() / 5);

@@ -69,7 +69,7 @@ COLOCK_REMOTE_CASE(shutdown_with_an_unreachable_server_ends_within_its_deadline_
             env.until([&] { return env.out_of_work(); });
             fault.set(env.link(), false);
             // The lock would also end by itself, but later.
-            if (env.able().list) {
+            if (env.capabilities().list) {
                 env.direct_driver().break_key("k");
                 env.run(env.direct_driver().backend().close(env.long_timeout()));
             }

@@ -195,7 +195,7 @@ private:
 
 const remote_registration scripted_backend({
     .name = "scripted",
-    .able = {.shared = true,
+    .capabilities = {.shared = true,
         .semaphore = true,
         .no_ttl = true,
         .fifo = true,

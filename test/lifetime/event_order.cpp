@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "support/abilities.hpp"
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 

@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // How long a lease lasts after changes of its TTL, when a body stops, and whether a late grant is kept.
 #include "lease_ends.hpp"
-#include "support/abilities.hpp"
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -88,11 +88,11 @@ BOOST_AUTO_TEST_CASE(renewal_after_a_failed_extension_comes_before_the_shorter_l
 BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto able = env.memory->capabilities();
-    able.events = false;
-    able.fifo = false;
-    able.immediate = false;
-    env.script->set_capabilities(able);
+    auto supported = env.memory->capabilities();
+    supported.events = false;
+    supported.fifo = false;
+    supported.immediate = false;
+    env.script->set_capabilities(supported);
     colock::locker by(env.script);
     auto held = env.run(by.acquire("k", {.ttl = 6h, .mode = lock_mode::shared}));
     env.script->next(operation::create, step::busy(6h).delay(20s));

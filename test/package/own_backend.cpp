@@ -77,7 +77,7 @@ private:
 //[ registration
 const colock::contract::registration map_backend({
     .name = "map",
-    .able = {},
+    .capabilities = {},
     .make_environment = colock::contract::in_real_time(
         [](asio::io_context& io) {
             return [&io, store = std::make_shared<holders>()] {

@@ -202,10 +202,10 @@ std::string_view scripted_adapter::name() const noexcept
 capabilities scripted_adapter::capabilities() const noexcept
 {
     const std::lock_guard guard(state_->mutex);
-    auto able = state_->given_capabilities.value_or(backend_->capabilities());
+    auto supported = state_->given_capabilities.value_or(backend_->capabilities());
     if (!state_->given_capabilities)
-        able.immediate = able.immediate && timing_ == timing::immediate;
-    return able;
+        supported.immediate = supported.immediate && timing_ == timing::immediate;
+    return supported;
 }
 
 adapter_limits scripted_adapter::limits() const noexcept

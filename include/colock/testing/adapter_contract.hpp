@@ -17,7 +17,7 @@
 ///
 ///     const colock::contract::registration table_backend({
 ///         .name = "table",
-///         .able = {.fence = true},
+///         .capabilities = {.fence = true},
 ///         .make_environment = colock::contract::in_real_time([](boost::asio::io_context& io) {
 ///             return [&io, rows = std::make_shared<table>()] { return make_table_adapter(io.get_executor(), rows); };
 ///         }),
@@ -62,7 +62,7 @@ struct backend
     /// Name of the backend: letters, digits and underscores.
     std::string name;
     /// The `capabilities()` of its adapters.
-    colock::capabilities able;
+    colock::capabilities capabilities;
     /// Makes the store of one test case, which runs on this context. See in_real_time().
     std::function<std::unique_ptr<environment>(asio::io_context&)> make_environment;
     /// Returns why the backend cannot be tested on this machine, or an empty string. With a reason, all test cases are

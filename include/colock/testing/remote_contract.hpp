@@ -15,7 +15,7 @@
 ///
 ///     const colock::contract::remote_registration table_server({
 ///         .name = "table",
-///         .able = {.fence = true, .list = true},
+///         .capabilities = {.fence = true, .list = true},
 ///         .make_environment = [](boost::asio::io_context& io) { return std::make_unique<table_behind_link>(io); },
 ///     });
 ///
@@ -81,7 +81,7 @@ struct remote_backend
     /// Name of the backend: letters, digits and underscores.
     std::string name;
     /// The `capabilities()` of its adapters.
-    colock::capabilities able;
+    colock::capabilities capabilities;
     /// Makes the server of one test case, whose client side runs on this context.
     std::function<std::unique_ptr<remote_environment>(asio::io_context&)> make_environment;
     /// Returns why the backend cannot be tested, see `backend`.

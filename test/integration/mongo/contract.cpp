@@ -30,7 +30,7 @@ adapter_maker begin(asio::io_context& io)
 
 const registration mongo_backend({
     .name = "mongo",
-    .able = testing::mongodb_abilities,
+    .capabilities = testing::mongodb_capabilities,
     .make_environment = in_real_time(begin),
     .skip_reason = testing::missing_mongodb,
 });

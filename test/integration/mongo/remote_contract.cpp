@@ -54,7 +54,7 @@ private:
 
 const remote_registration mongo_over_link({
     .name = "mongo",
-    .able = testing::mongodb_abilities,
+    .capabilities = testing::mongodb_capabilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<mongo_behind_link>(io); },
     .skip_reason = testing::missing_mongodb,
 });

@@ -20,7 +20,7 @@
 namespace colock::testing {
 
 /// Capabilities of MongoDB adapters.
-inline constexpr capabilities mongodb_abilities{.shared = true,
+inline constexpr capabilities mongodb_capabilities{.shared = true,
     .semaphore = true,
     .no_ttl = true,
     .fence = true,

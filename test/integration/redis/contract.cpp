@@ -32,7 +32,7 @@ std::function<std::unique_ptr<environment>(asio::io_context&)> make_environments
 
 const registration redis_backend({
     .name = "redis",
-    .able = testing::redis_abilities,
+    .capabilities = testing::redis_capabilities,
     .make_environment = make_environments([](const asio::any_io_executor& executor) {
         return redis::make_adapter(
             executor, {.url = shared_server().url(), .operation_timeout = 10s, .idle_timeout = 100ms});
@@ -41,7 +41,7 @@ const registration redis_backend({
 
 const registration quorum_backend({
     .name = "redis_quorum",
-    .able = {.list = true, .tickets = true},
+    .capabilities = {.list = true, .tickets = true},
     .make_environment = make_environments([](const asio::any_io_executor& executor) {
         return redis::make_quorum(executor, {shared_server(0).url(), shared_server(1).url(), shared_server(2).url()},
             {.operation_timeout = 10s, .idle_timeout = 100ms, .poll_interval = 50ms});

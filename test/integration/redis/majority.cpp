@@ -178,8 +178,9 @@ BOOST_AUTO_TEST_CASE(busy_reports_the_poll_interval_as_retry_time)
 BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
 {
     three_servers f;
-    const auto able = f.test_driver.backend().capabilities();
-    BOOST_TEST((!able.shared && !able.semaphore && !able.fence && !able.events && !able.no_ttl));
+    const auto supported = f.test_driver.backend().capabilities();
+    BOOST_TEST(
+        (!supported.shared && !supported.semaphore && !supported.fence && !supported.events && !supported.no_ttl));
     asio::io_context io;
     const auto make = [&](const std::vector<std::string>& urls) { return redis::make_quorum(io.get_executor(), urls); };
     BOOST_CHECK_THROW(make({"redis://a", "redis://b"}), validation_error);

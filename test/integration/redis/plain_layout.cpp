@@ -15,8 +15,8 @@ BOOST_AUTO_TEST_SUITE(redis_plain_layout)
 BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
 {
     served f({.layout = redis::layout::plain});
-    const auto able = f.test_driver->backend().capabilities();
-    BOOST_TEST((!able.fence && !able.shared && !able.semaphore));
+    const auto supported = f.test_driver->backend().capabilities();
+    BOOST_TEST((!supported.fence && !supported.shared && !supported.semaphore));
     const auto claim = driver::exclusive("k", 20s);
     BOOST_TEST(f.test_driver->grant(claim) == 0u);
     BOOST_TEST(f.raw({"GET", "k"}) == claim->token().hex());

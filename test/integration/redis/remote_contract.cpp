@@ -55,7 +55,7 @@ private:
 
 const remote_registration redis_over_link({
     .name = "redis",
-    .able = testing::redis_abilities,
+    .capabilities = testing::redis_capabilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<redis_behind_link>(io); },
 });
 

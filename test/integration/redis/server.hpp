@@ -20,7 +20,7 @@
 namespace colock::testing {
 
 /// Capabilities of an adapter for one Redis server.
-inline constexpr capabilities redis_abilities{.shared = true,
+inline constexpr capabilities redis_capabilities{.shared = true,
     .semaphore = true,
     .no_ttl = true,
     .fence = true,

@@ -29,7 +29,7 @@ adapter_maker begin(asio::io_context& io)
 
 const registration zookeeper_backend({
     .name = "zookeeper",
-    .able = testing::zookeeper_abilities,
+    .capabilities = testing::zookeeper_capabilities,
     .make_environment = in_real_time(begin),
 });
 

@@ -76,7 +76,7 @@ private:
 
 const remote_registration zookeeper_over_link({
     .name = "zookeeper",
-    .able = testing::zookeeper_abilities,
+    .capabilities = testing::zookeeper_capabilities,
     .make_environment = [](asio::io_context& io) { return std::make_unique<zookeeper_behind_link>(io); },
 });
 

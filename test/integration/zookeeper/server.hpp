@@ -17,7 +17,7 @@
 namespace colock::testing {
 
 /// Capabilities of adapters for ZooKeeper.
-inline constexpr capabilities zookeeper_abilities{.shared = true,
+inline constexpr capabilities zookeeper_capabilities{.shared = true,
     .semaphore = true,
     .no_ttl = true,
     .fifo = true,

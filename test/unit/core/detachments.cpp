@@ -202,9 +202,9 @@ BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto able = env.script->capabilities();
-    able.tickets = false;
-    env.script->set_capabilities(able);
+    auto supported = env.script->capabilities();
+    supported.tickets = false;
+    env.script->set_capabilities(supported);
     env.locker.emplace(env.backend());
     auto held = env.acquire("k");
     COLOCK_THROWS(validation_error, errc::unsupported, env.run(held.detach()));
@@ -239,9 +239,9 @@ BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 {
     for (const bool comes_back : {false, true}) {
         virtual_fixture env(backend_kind::other_context);
-        auto able = env.script->capabilities();
-        able.fifo = false;
-        env.script->set_capabilities(able);
+        auto supported = env.script->capabilities();
+        supported.fifo = false;
+        env.script->set_capabilities(supported);
         env.locker.emplace(env.backend(), locker_options{.retry = retry_policy::fixed(1h)});
         const locker other_locker(env.memory);
         auto first = env.acquire("k", {.ttl = 10h});

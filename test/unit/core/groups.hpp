@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "support/abilities.hpp"
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 
 #include <algorithm>

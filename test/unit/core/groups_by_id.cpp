@@ -141,9 +141,9 @@ BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
 BOOST_AUTO_TEST_CASE(unsupported_group_id_is_refused_before_a_request_is_sent)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto able = env.script->capabilities();
-    able.extends_groups = false;
-    env.script->set_capabilities(able);
+    auto supported = env.script->capabilities();
+    supported.extends_groups = false;
+    env.script->set_capabilities(supported);
     env.locker.emplace(env.script);
     auto group = make_group(env, "g", {"a"});
     COLOCK_THROWS(validation_error, errc::unsupported, env.run(group.extend(50s)));
@@ -153,8 +153,8 @@ BOOST_AUTO_TEST_CASE(unsupported_group_id_is_refused_before_a_request_is_sent)
     auto own = make_group(env, {}, {"a"});
     BOOST_TEST(!env.run(own.extend(50s)).at(0).status);
     env.run(own.release());
-    able.groups = false;
-    env.script->set_capabilities(able);
+    supported.groups = false;
+    env.script->set_capabilities(supported);
     env.locker.emplace(env.script);
     COLOCK_THROWS(validation_error, errc::unsupported, env.locker->group("g"));
     COLOCK_THROWS(validation_error, errc::invalid_options, env.locker->group(std::string(257, 'g')));

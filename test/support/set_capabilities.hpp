@@ -11,10 +11,10 @@ namespace colock::testing {
 /// capabilities in its constructor.
 inline void set_capabilities(virtual_fixture& env, bool fifo, bool several, locker_options options = {})
 {
-    auto able = env.script->capabilities();
-    able.fifo = fifo;
-    able.several = several;
-    env.script->set_capabilities(able);
+    auto supported = env.script->capabilities();
+    supported.fifo = fifo;
+    supported.several = several;
+    env.script->set_capabilities(supported);
     env.locker.emplace(env.backend(), std::move(options));
 }
 
