@@ -201,8 +201,8 @@ public:
         filter which = {}, list_order order = list_order::any) const;
     /// Returns the matching locks in pages, for any number of locks. Pass an empty cursor for the first page, and
     /// `next` of the previous page for each other page. The page size depends on the backend, and a page may be empty.
-    /// Locks that are granted or end between two pages may be missing, and a key that moves in the backend may be
-    /// listed twice.
+    /// Locks that are granted or end between two pages may be missing, and a key whose position among the keys of
+    /// the backend changes may be listed twice.
     /// \throws validation_error `invalid_options`: the cursor is not a cursor of this backend.
     [[nodiscard]] asio::awaitable<lock_page> list_page(filter which = {}, std::string cursor = {}) const;
     /// Removes expired locks from the backend, at most `limit` (0: all), and returns them. Never removes a live lock or
