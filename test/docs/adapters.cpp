@@ -54,7 +54,8 @@ protected:
 };
 
 //[ session
-// The locks of this adapter end with its session. The server ends a session without a heartbeat after this time.
+// The locks of this adapter end with its session. The server ends a session that sends no heartbeat for
+// `session_timeout`.
 class session_adapter : public granting_adapter
 {
 public:
