@@ -9,6 +9,7 @@ set(colock_contract_sources
     test/contract/adapter_queues.cpp
     test/contract/adapter_removal.cpp
     test/contract/adapter_several.cpp
+    test/contract/adapter_shared.cpp
     test/contract/adapter_transfer.cpp
     test/contract/contract.cpp
     test/contract/locker_admin.cpp

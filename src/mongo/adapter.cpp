@@ -5,7 +5,7 @@
 #include "mongo/operations/claim_state.hpp"
 #include "mongo/operations/operations.hpp"
 #include "remote/adapter/adapter_base.hpp"
-#include "remote/adapter/clock_lead.hpp"
+#include "remote/adapter/default_clock_lead.hpp"
 #include "util/await_completion.hpp"
 #include "util/cursor.hpp"
 

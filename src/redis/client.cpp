@@ -6,7 +6,7 @@
 #include "redis/pipeline/pipeline.hpp"
 #include "redis/pipeline/unsent_operations.hpp"
 #include "redis/pubsub/subscriptions.hpp"
-#include "remote/adapter/clock_lead.hpp"
+#include "remote/adapter/default_clock_lead.hpp"
 
 #include <boost/asio/dispatch.hpp>
 

@@ -352,4 +352,31 @@ COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
     env.release_held(claim);
 }
 
+// Without a ttl.
+
+COLOCK_CONTRACT_CASE(adapter, grant_without_ttl_is_kept_until_released, &capabilities::no_ttl)
+{
+    const auto claim = env.exclusive("k", 0ms);
+    env.grant(claim);
+    env.pass_time(env.short_ttl());
+    env.check_held(claim);
+    const auto refused = env.check_refused(env.one_attempt("k"));
+    // Without events the backend may ask to check again after a while.
+    BOOST_TEST((refused.retry_after.count() == 0 || !env.capabilities().events));
+    env.release_held(claim);
+}
+
+COLOCK_CONTRACT_CASE(adapter, shared_holder_without_ttl_is_kept_until_released, &capabilities::no_ttl,
+    &capabilities::shared, &capabilities::expires)
+{
+    const auto eternal = env.shared("k", 0, 0ms), brief = env.shared("k", 0, env.short_ttl());
+    env.grant(eternal);
+    env.grant(brief);
+    env.pass_time(env.short_ttl());
+    env.check_held(eternal);
+    env.check_not_held(brief);
+    env.check_refused(env.one_attempt("k"));
+    env.release_held(eternal);
+}
+
 } // namespace colock::contract

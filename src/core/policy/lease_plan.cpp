@@ -7,15 +7,6 @@ namespace colock::inline v0::detail {
 
 using namespace std::chrono_literals;
 
-lease_clock::time_point local_deadline(const lease_request& asked) noexcept
-{
-    if (asked.ttl == 0ms)
-        return lease_clock::time_point::max();
-    // The margin covers clock rates that differ by one percent, and rounding by a millisecond in each direction.
-    const lease_clock::duration margin = lease_clock::duration(asked.ttl) / 100 + 2ms;
-    return saturating_add(asked.sent, lease_clock::duration(asked.ttl - asked.clock_lead) - margin);
-}
-
 bool lease_plan::arrives_in_time(
     lease_request granted, time_point session_until, time_point now, const margins& configured) noexcept
 {

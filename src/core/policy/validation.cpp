@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/policy/validation.hpp"
 
-#include "core/policy/lease_plan.hpp"
+#include "core/policy/local_deadline.hpp"
 #include "util/option_errors.hpp"
 
 namespace colock::inline v0::detail {

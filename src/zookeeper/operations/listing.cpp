@@ -7,6 +7,7 @@
 #include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/operations/paths.hpp"
 #include "zookeeper/operations/request_operation.hpp"
+#include "zookeeper/recipe/key_encoding.hpp"
 
 #include <algorithm>
 #include <chrono>

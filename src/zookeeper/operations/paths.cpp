@@ -1,6 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/paths.hpp"
 
+#include "zookeeper/recipe/key_encoding.hpp"
+#include "zookeeper/recipe/node_names.hpp"
+
 namespace colock::inline v0::zookeeper::detail {
 
 std::string child_path(std::string_view folder, std::string_view name)

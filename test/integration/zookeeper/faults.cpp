@@ -3,7 +3,7 @@
 #include "fixture.hpp"
 #include "one_server.hpp"
 #include "support/driver.hpp"
-#include "zookeeper/recipe/node_names.hpp"
+#include "zookeeper/recipe/key_encoding.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -3,7 +3,7 @@
 #include "locker_fixture.hpp"
 #include "support/faulty_proxy.hpp"
 #include "support/sockets.hpp"
-#include "zookeeper/recipe/node_names.hpp"
+#include "zookeeper/recipe/key_encoding.hpp"
 
 #include <colock/error.hpp>
 

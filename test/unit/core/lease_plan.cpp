@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/policy/lease_plan.hpp"
-#include "remote/adapter/clock_lead.hpp"
+#include "remote/adapter/default_clock_lead.hpp"
 
 #include <boost/test/unit_test.hpp>
 
