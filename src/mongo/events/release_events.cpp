@@ -199,7 +199,7 @@ void release_events::listen()
     });
 }
 
-std::optional<lease_clock::duration> release_events::max_wait() const
+std::optional<lease_clock::duration> release_events::longest_wait() const
 {
     return polls() ? lease_clock::duration(config_.poll_interval) : max_event_wait;
 }

@@ -44,7 +44,7 @@ private:
     void disconnect() override;
     void listen() override;
     void note_decision() override;
-    [[nodiscard]] std::optional<lease_clock::duration> max_wait() const override;
+    [[nodiscard]] std::optional<lease_clock::duration> longest_wait() const override;
     /// The stream reports all keys, so there is nothing to do for one of them.
     void stop_listening(const std::vector<std::string>&) override {}
     void ask(document what, answer_handler then);

@@ -48,8 +48,8 @@ string as_command(const string& create)
 string create_exclusive(bool queues, bool has_ttl)
 {
     const auto holds_already = all_of({equal(R"("$t")", token), below(R"("$e")", number)});
-    const auto is_grantable = all_of({either(binary("$lte", raw_x, now), holds_already),
-        either(binary("$lte", raw_hx, now), equal(size_of(live_holders), "0"))});
+    const auto is_grantable = all_of(
+        {either(is_exclusive_expired, holds_already), either(are_shared_expired, equal(size_of(live_holders), "0"))});
     const auto is_writer = equal(wt_or_null, token);
     // Readers hold the lock, and no other writer waits.
     const auto becomes_waiting_writer = all_of({above(raw_hx, now), either(binary("$lte", wx, now), is_writer)});
@@ -67,7 +67,7 @@ string create_exclusive(bool queues, bool has_ttl)
 
 string create_first_exclusive(bool queues, bool has_ttl)
 {
-    return create(all_of({binary("$lte", raw_x, now), binary("$lte", raw_hx, now)}),
+    return create(all_of({is_exclusive_expired, are_shared_expired}),
         object(exclusive_fields(token, next_fence, has_ttl)), queues ? marked_root : root);
 }
 
@@ -88,7 +88,7 @@ string create_shared(bool queues, bool has_ttl)
         above(size_of(filtered(h, all_of({is_own_token, is_live, below(R"("$$i.e")", number)}))), "0");
     const auto has_room = all_of({below(size_of(live_holders), R"("?n")"), binary("$lte", R"("$wx")", now),
         equal(size_of(filtered(h, all_of({is_own_token, is_live}))), "0")});
-    const auto is_grantable = all_of({binary("$lte", raw_x, now), either(holds_already, has_room)});
+    const auto is_grantable = all_of({is_exclusive_expired, either(holds_already, has_room)});
     const auto holder = list({object(holder_fields(token, next_fence, has_ttl))});
     return create(is_grantable,
         object({{"t", "null"}, {"x", none}, {"f", next_fence}, {"o", "null"},
@@ -111,7 +111,7 @@ string create_several(bool queues, bool has_ttl, const string& who, const string
     const auto named = binary("$in", R"("$$i.t")", who);
     const auto is_valid = all_of({below(now, R"("?l")"), is_lock_document, has_next_fence,
         equal(size_of(filtered(d, named)), "0"), equal(size_of(filtered(h, named)), "0")});
-    const auto is_grantable = all_of({binary("$lte", raw_x, now), binary("$lte", R"("$wx")", now)});
+    const auto is_grantable = all_of({is_exclusive_expired, binary("$lte", R"("$wx")", now)});
     const auto count_stage = replace_with(
         cond(is_valid, root_with(object({{"k", cond(is_grantable, size_of(live_holders), R"("?n")")}})), forced_error));
     const auto all_holders = binary("$concatArrays", live_holders, R"({"$concatArrays":)" + holders + '}');

@@ -39,6 +39,11 @@ inline const string raw_x = R"("$x")";
 inline const string raw_hx = R"("$hx")";
 inline const string raw_f = R"("$f")";
 
+/// Whether no exclusive holder is live.
+inline const string is_exclusive_expired = binary("$lte", raw_x, now);
+/// Whether no shared holder is live.
+inline const string are_shared_expired = binary("$lte", raw_hx, now);
+
 // Holders and refused tokens: elements of `h` and `d`, each of which is `$$i`.
 
 inline const string is_live = above(R"("$$i.x")", now);

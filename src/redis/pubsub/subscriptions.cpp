@@ -200,7 +200,7 @@ void subscriptions::stop_listening(const std::vector<std::string>& names)
         });
 }
 
-std::optional<lease_clock::duration> subscriptions::max_wait() const
+std::optional<lease_clock::duration> subscriptions::longest_wait() const
 {
     return polls() ? std::optional<lease_clock::duration>(config_.poll_interval) : std::nullopt;
 }

@@ -42,7 +42,7 @@ private:
     void listen() override;
     void listen_elsewhere() override;
     void note_decision() override { sources_.set_polling(polls()); }
-    [[nodiscard]] std::optional<lease_clock::duration> max_wait() const override;
+    [[nodiscard]] std::optional<lease_clock::duration> longest_wait() const override;
     void stop_listening(const std::vector<std::string>& names) override;
     void on_greeting(const reply_list& replies);
     void connection_ended();

@@ -85,7 +85,7 @@ bool listening_loop::forget_unused()
 
 bool listening_loop::end_due_waits()
 {
-    const auto longest = max_wait();
+    const auto longest = longest_wait();
     if (!longest)
         return false;
     bool more = false;

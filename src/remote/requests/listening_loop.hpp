@@ -52,7 +52,7 @@ protected:
     /// Called after a decision of the plan, which may have started or stopped polling.
     virtual void note_decision() = 0;
     /// Returns the time after which a wait ends without an event; empty: never.
-    [[nodiscard]] virtual std::optional<lease_clock::duration> max_wait() const = 0;
+    [[nodiscard]] virtual std::optional<lease_clock::duration> longest_wait() const = 0;
     /// Cancels the subscriptions to these sources, whose events are not needed any more.
     virtual void stop_listening(const std::vector<std::string>& names) = 0;
 

@@ -1,8 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/driver/status.hpp"
+#include "zookeeper/recipe/lock_queue.hpp"
 
 #include <colock/spi/completion.hpp>
 

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
-#include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/folder_operation.hpp"
 #include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/operations/paths.hpp"
+#include "zookeeper/recipe/lock_queue.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -3,11 +3,11 @@
 
 #include "remote/adapter/stored_time.hpp"
 #include "util/cursor.hpp"
-#include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/operations/paths.hpp"
 #include "zookeeper/operations/request_operation.hpp"
 #include "zookeeper/recipe/key_encoding.hpp"
+#include "zookeeper/recipe/lock_queue.hpp"
 
 #include <algorithm>
 #include <chrono>

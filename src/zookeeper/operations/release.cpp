@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/operations/operations.hpp"
 
-#include "zookeeper/driver/lock_queue.hpp"
 #include "zookeeper/operations/claim_state.hpp"
 #include "zookeeper/operations/coroutine_operation.hpp"
 #include "zookeeper/operations/paths.hpp"
+#include "zookeeper/recipe/lock_queue.hpp"
 
 #include <utility>
 

@@ -52,7 +52,7 @@ bool session::connected() const noexcept
 void session::start()
 {
     phase_ = phase::resolving;
-    runtime_->resolver.find(settings_.where.servers, [self = shared_from_this()](lookup::result found) {
+    runtime_->resolver.find(settings_.where.servers, [self = shared_from_this()](server_lookup::result found) {
         if (self->phase_ != phase::resolving || !self->runtime_)
             return;
         if (!found.servers.empty()) {
@@ -80,10 +80,11 @@ void session::open(const std::string& servers)
 /// have become resolvable.
 void session::resolve_again()
 {
-    runtime_->resolver.find_others(settings_.where.servers, [self = shared_from_this()](const lookup::result& found) {
-        if (self->phase_ == phase::running && !self->life_.connected())
-            self->zk_client_->use_servers(server_list(found.servers));
-    });
+    runtime_->resolver.find_others(
+        settings_.where.servers, [self = shared_from_this()](const server_lookup::result& found) {
+            if (self->phase_ == phase::running && !self->life_.connected())
+                self->zk_client_->use_servers(server_list(found.servers));
+        });
 }
 
 void session::start_check_timer()

@@ -4,7 +4,7 @@
 #include "remote/policy/backoff.hpp"
 #include "zookeeper/driver/driver_socket.hpp"
 #include "zookeeper/driver/session_closer.hpp"
-#include "zookeeper/recipe/lookup.hpp"
+#include "zookeeper/session/server_lookup.hpp"
 #include "zookeeper/session/session.hpp"
 
 #include <colock/spi/completion.hpp>
@@ -24,7 +24,7 @@ struct session::runtime
     }
 
     asio::any_io_executor strand;
-    lookup resolver;
+    server_lookup resolver;
     driver_socket socket;
     asio::steady_timer check_timer;
     asio::steady_timer retry_timer;

@@ -22,7 +22,7 @@ namespace colock::inline v0::zookeeper::detail {
 /// Resolves the addresses of servers.
 ///
 /// Thread safety: none.
-class lookup
+class server_lookup
 {
 public:
     struct result
@@ -32,7 +32,7 @@ public:
         detail::connection_failure connection_failure{};
     };
 
-    explicit lookup(const asio::any_io_executor& executor);
+    explicit server_lookup(const asio::any_io_executor& executor);
 
     /// Completes later, with all addresses that were found. Their order is random, so that not all clients begin with
     /// the same server.

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/recipe/lookup.hpp"
+#include "zookeeper/session/server_lookup.hpp"
 
 #include "net/resolve.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 /// State of one lookup, which is shared by the requests that have not ended.
 struct search
 {
-    explicit search(completion<lookup::result> then) : done(std::move(then)) {}
+    explicit search(completion<server_lookup::result> then) : done(std::move(then)) {}
 
     void add(const std::string& host, const boost::system::error_code& failed, const remote::addresses& found)
     {
@@ -36,25 +36,25 @@ struct search
             done(std::move(known));
     }
 
-    completion<lookup::result> done;
-    lookup::result known;
+    completion<server_lookup::result> done;
+    server_lookup::result known;
     std::size_t open = 1;
 };
 
 } // namespace
 
-struct lookup::known_servers
+struct server_lookup::known_servers
 {
     std::vector<asio::ip::tcp::endpoint> known{};
     bool searching = false;
 };
 
-lookup::lookup(const asio::any_io_executor& executor)
+server_lookup::server_lookup(const asio::any_io_executor& executor)
     : previous_(std::make_shared<known_servers>()), resolver_(executor)
 {
 }
 
-void lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
+void server_lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
 {
     previous_->searching = true;
     const auto state = std::make_shared<search>([previous = previous_, done = std::move(done)](result found) mutable {
@@ -79,7 +79,7 @@ void lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
     asio::post(resolver_.get_executor(), [state] { state->end_one(); });
 }
 
-void lookup::find_others(const std::vector<endpoint>& hosts, completion<result> done)
+void server_lookup::find_others(const std::vector<endpoint>& hosts, completion<result> done)
 {
     const bool are_numeric = std::ranges::all_of(
         hosts, [](const auto& each) { return remote::numeric_endpoint(each.host, each.port).has_value(); });
