@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(groups)
     auto waiting = colock::testing::start(io, locker.acquire_all({"0", "a"}));
     colock::testing::run_ready(io);
     BOOST_TEST(!waiting.done());
-    BOOST_TEST(locked("0")); // lower keys are held while it waits
+    BOOST_TEST(locked("0")); // is held while the group waits for "a"
     run(a.release());
     BOOST_TEST(waiting.get(io).size() == 2);
 

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Tests of groups that hold their lower keys while they wait for a higher one.
+// Tests of groups that hold their first keys while they wait for a later one.
 #include "groups.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(deadlock_with_a_caller_that_nests_ends_by_total_time_on_bot
         BOOST_TEST_REQUIRE(group.done());
         BOOST_TEST_REQUIRE(inner.done());
         COLOCK_THROWS(retry_error, errc::retry_exhausted, group.get(env.io()));
-        // The group ends first, and releases the lower key.
+        // The group ends first, and releases the key that it holds.
         try {
             static_cast<void>(inner.get(env.io()));
         } catch (const retry_error& failed) {
