@@ -79,4 +79,4 @@ Libs: -L\${libdir} -l${name} ${libraries} -pthread
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endforeach()
 
-include(ColockPackages)
+include(ColockDebianPackages)

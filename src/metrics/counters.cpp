@@ -2,7 +2,7 @@
 #include "metrics/counters.hpp"
 
 #include "util/option_errors.hpp"
-#include "util/printable.hpp"
+#include "util/text_escaping.hpp"
 
 #include <algorithm>
 #include <utility>

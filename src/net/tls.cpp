@@ -2,7 +2,7 @@
 #include "net/tls.hpp"
 
 #include "util/option_errors.hpp"
-#include "util/printable.hpp"
+#include "util/text_escaping.hpp"
 
 #include <colock/error.hpp>
 

@@ -181,7 +181,7 @@ public:
         if (config().plain())
             done({});
         else
-            walk(walk_purpose::sweep, filter{}, limit, cursor, std::move(done));
+            walk(walk_purpose::purge, filter{}, limit, cursor, std::move(done));
     }
 
 private:

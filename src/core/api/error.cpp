@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/error.hpp>
 
-#include "util/printable.hpp"
+#include "util/text_escaping.hpp"
 
 #include <string_view>
 

@@ -2,7 +2,7 @@
 #include <colock/logging_observer.hpp>
 
 #include "util/option_errors.hpp"
-#include "util/printable.hpp"
+#include "util/text_escaping.hpp"
 
 #include <boost/asio/error.hpp>
 

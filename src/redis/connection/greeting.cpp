@@ -1,55 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/greeting.hpp"
 
+#include "redis/connection/server_settings.hpp"
 #include "redis/failures.hpp"
 
-#include <charconv>
 #include <cstddef>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
 
 namespace {
-
-bool is_too_old(std::string_view info)
-{
-    const auto version = info_field(info, "redis_version");
-    int major = 0;
-    int minor = 0;
-    const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), major);
-    if (error != std::errc() || end == version.data() + version.size() || *end != '.')
-        return false;
-    std::from_chars(end + 1, version.data() + version.size(), minor);
-    return major < 6 || (major == 6 && minor < 2);
-}
-
-bool has_replicas(const reply& info)
-{
-    const auto count = info_field(info.text, "connected_slaves");
-    return !count.empty() && count != "0";
-}
-
-std::vector<std::string> warnings_of(const reply& info)
-{
-    if (info.is_error())
-        return {"INFO is not allowed, so the server's settings cannot be checked"};
-    std::vector<std::string> found;
-    const auto field = [&](std::string_view name) { return info_field(info.text, name); };
-    if (const auto policy = field("maxmemory_policy"); !policy.empty() && policy != "noeviction")
-        found.push_back(
-            "the server may evict locks (maxmemory-policy " + std::string(policy) + "); set it to noeviction");
-    if (field("aof_enabled") == "0")
-        found.emplace_back("the server keeps no append-only file: a restart loses locks and gives them to others");
-    if (has_replicas(info)) {
-        found.emplace_back("the server has replicas: a failover can lose a lock that was granted just before");
-        // INFO has this field only if min-replicas-to-write and min-replicas-max-lag are both above 0.
-        if (field("min_slaves_good_slaves").empty())
-            found.emplace_back(
-                "min-replicas-to-write is not set: a master that is cut off continues to grant locks, although the "
-                "replica that was promoted grants them, too");
-    }
-    return found;
-}
 
 /// Returns a field of the reply to HELLO, which is a flat list of names and values.
 const reply& hello_field(const reply& hello, std::string_view name)
@@ -110,7 +70,7 @@ greeting_result read_greeting(const location& who, const reply_list& replies)
     result.identity.id = hello_field(replies.front(), "id").number;
     if (!info.is_error())
         result.identity.process = info_field(info.text, "run_id");
-    result.warnings = warnings_of(info);
+    result.warnings = settings_warnings(info);
     result.in_cluster = hello_field(replies.front(), "mode").text == "cluster";
     if (result.in_cluster)
         result.warnings.emplace_back(
@@ -124,17 +84,6 @@ failure_ptr make_replica_failure()
 {
     return make_failure(
         errc::unavailable, "the server is a replica: name the master, or use Sentinel", server_code("READONLY"));
-}
-
-std::string_view info_field(std::string_view info, std::string_view name)
-{
-    for (std::size_t at = 0; (at = info.find(name, at)) != std::string_view::npos; at += name.size()) {
-        const bool starts_line = at == 0 || info[at - 1] == '\n';
-        const auto value = at + name.size();
-        if (starts_line && value < info.size() && info[value] == ':')
-            return info.substr(value + 1, info.find_first_of("\r\n", value) - value - 1);
-    }
-    return {};
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -47,7 +47,4 @@ struct greeting_result
 /// Returns the failure of a client that has connected to a replica and needs the master.
 [[nodiscard]] failure_ptr make_replica_failure();
 
-/// Returns the value of a field of INFO, or an empty view if there is no such field.
-[[nodiscard]] std::string_view info_field(std::string_view info, std::string_view name);
-
 } // namespace colock::inline v0::redis::detail

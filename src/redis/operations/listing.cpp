@@ -163,7 +163,7 @@ std::string glob_escaped(std::string_view text)
     return escaped;
 }
 
-/// One page of a list, or one step of a sweep.
+/// One page of a list, or one step of a purge.
 class walk_operation final : public script_operation
 {
 public:
@@ -197,7 +197,7 @@ private:
 
     void push_holders(boost::redis::request& request, script::form form)
     {
-        const auto& chosen = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().sweep;
+        const auto& chosen = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().purge;
         const auto count = std::to_string(batch_.size() + 1);
         const auto limit = std::to_string(remaining_limit());
         std::vector<std::string_view> words;
@@ -206,7 +206,7 @@ private:
         else
             words = {"EVAL", chosen.text(), count, config().probe_key};
         words.insert(words.end(), batch_.begin(), batch_.end());
-        if (purpose_ == walk_purpose::sweep)
+        if (purpose_ == walk_purpose::purge)
             words.push_back(limit);
         else
             words.insert(words.end(), {layout_name(config()), "ignore"});
@@ -263,7 +263,7 @@ private:
         if (request_kind_ == request_kind::keys)
             return false;
         const bool is_page_done = page_.empty() && batch_.empty();
-        if (purpose_ == walk_purpose::sweep && outcome_.locks.size() >= limit_) {
+        if (purpose_ == walk_purpose::purge && outcome_.locks.size() >= limit_) {
             // The next step scans the remaining keys of this page again.
             if (!is_page_done || cursor_ != "0")
                 set_next_cursor(is_page_done ? cursor_ : page_cursor_);

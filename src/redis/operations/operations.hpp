@@ -92,9 +92,9 @@ struct two_step_hand_over
 enum class walk_purpose : unsigned char
 {
     list,
-    sweep,
+    purge,
 };
-/// \param limit maximum number of entries that a sweep removes; 0: as many as one step may remove
+/// \param limit maximum number of entries that a purge removes; 0: as many as one step may remove
 /// \param from result of `read_walk_cursor`
 [[nodiscard]] operation_ptr make_walk(client& owner, walk_purpose purpose, filter which, std::size_t limit,
     std::uint64_t from, completion<list_outcome> done);

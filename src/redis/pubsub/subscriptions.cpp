@@ -2,6 +2,7 @@
 #include "redis/pubsub/subscriptions.hpp"
 
 #include "redis/connection/greeting.hpp"
+#include "redis/connection/server_settings.hpp"
 #include "redis/failures.hpp"
 #include "redis/pipeline/exchange.hpp"
 #include "remote/policy/deadlines.hpp"

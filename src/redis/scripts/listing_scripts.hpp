@@ -85,7 +85,7 @@ return found
 )lua";
 
 // probe lock...; limit -> as inspect, for the holders that were removed
-inline constexpr std::string_view sweep = R"lua(
+inline constexpr std::string_view purge = R"lua(
 redis.call('DEL', KEYS[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

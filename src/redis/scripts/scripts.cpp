@@ -70,7 +70,7 @@ const scripts& scripts::get()
         .valid_shared = script(std::string(lua::valid_shared)),
         .inspect = with_form_functions(lua::inspect),
         .break_holders = with_group_functions(lua::break_holders),
-        .sweep = with_form_functions(lua::sweep),
+        .purge = with_form_functions(lua::purge),
         .release_members = with_group_functions(lua::release_members),
         .extend_or_release_members = with_group_functions(lua::extend_or_release_members),
     };

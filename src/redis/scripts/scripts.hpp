@@ -66,7 +66,7 @@ struct scripts
     script valid_shared;
     script inspect;
     script break_holders;
-    script sweep;
+    script purge;
     script release_members;
     script extend_or_release_members;
 

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_key_with_many_expired_readers_is_swept_in_parts)
     BOOST_TEST(f.raw({"EXISTS", "{colock}:r"}) == "0");
 }
 
-BOOST_AUTO_TEST_CASE(after_a_sweep_the_server_is_as_small_as_before)
+BOOST_AUTO_TEST_CASE(after_a_purge_the_server_is_as_small_as_before)
 {
     served f;
     f.test_driver->release_held([&] {

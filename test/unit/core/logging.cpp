@@ -5,7 +5,7 @@
 #include <colock/logging_observer.hpp>
 #include <colock/observer_list.hpp>
 
-#include "util/printable.hpp"
+#include "util/text_escaping.hpp"
 
 #include <boost/asio/error.hpp>
 // Boost.JSON without its library.

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis/connection/greeting.hpp"
+#include "redis/connection/server_settings.hpp"
 
 #include <boost/test/unit_test.hpp>
 

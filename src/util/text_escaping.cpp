@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "util/printable.hpp"
+#include "util/text_escaping.hpp"
 
 #include <algorithm>
 #include <cstddef>
