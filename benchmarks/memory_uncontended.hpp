@@ -9,7 +9,7 @@ namespace bench {
 /// Measures an acquire and release with the memory adapter, with few and many keys, locks and waiters for other keys.
 void measure_uncontended(const options& settings, report& results);
 
-/// Measures the forms of a lock, and the same work of Asio without a lock.
+/// Measures each way to acquire and release a lock, and the same work of Asio without a lock.
 void measure_verbs(const options& settings, report& results);
 
 /// Counts the heap allocations of an acquire and release, and of a try_acquire of a busy key.
