@@ -93,12 +93,13 @@ struct load
         result.cpu = thread_cpu_time() - cpu;
         result.pairs -= pairs;
         stopping = true;
-        const auto counted = result;
+        // What the coroutines still add while they end is not part of the result.
+        const auto measured = result;
         while (running > 0 || is_measuring) {
             timer.expires_after(1ms);
             co_await timer.async_wait();
         }
-        result = counted;
+        result = measured;
     }
 };
 

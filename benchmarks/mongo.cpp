@@ -46,8 +46,8 @@ chart run_uncontended(const options& settings, report& results)
     workload load = workload_of(mongo_scheme, settings);
     std::vector<candidate> candidates{
         {"colock", candidate::kind::ours,
-            [&](const workload& turn_load) {
-                return run_ours(settings.backend, turn_load, colock::lock_mode::exclusive);
+            [&](const workload& slice_load) {
+                return run_ours(settings.backend, slice_load, colock::lock_mode::exclusive);
             }},
         {"libmongoc on threads", candidate::kind::driver, run_driver_threads},
     };

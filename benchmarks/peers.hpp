@@ -20,10 +20,15 @@ struct candidate
 {
     enum class kind : unsigned char
     {
+        /// colock, exclusive locks.
         ours,
+        /// colock, shared locks.
         ours_shared,
+        /// The requests of a pair, sent with as little work of the client as possible.
         raw,
+        /// The requests of a pair, sent in a loop by the driver that colock uses, without colock.
         driver,
+        /// A lock library in another language.
         peer,
     };
 

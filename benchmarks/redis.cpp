@@ -116,14 +116,14 @@ chart measure_redis_uncontended(const options& settings, report& results)
     workload load = workload_of(redis_scheme, settings);
     const auto value = stored_value(settings.backend, load);
     const auto ours = [&](colock::lock_mode mode) {
-        return [&, mode](const workload& turn_load) { return run_ours(settings.backend, turn_load, mode); };
+        return [&, mode](const workload& slice_load) { return run_ours(settings.backend, slice_load, mode); };
     };
 
     std::vector<candidate> candidates{
         {"colock", candidate::kind::ours, ours(colock::lock_mode::exclusive)},
-        {"raw", candidate::kind::raw, [&](const workload& turn_load) { return run_raw(turn_load, value); }},
+        {"raw", candidate::kind::raw, [&](const workload& slice_load) { return run_raw(slice_load, value); }},
         {"driver's loop", candidate::kind::driver,
-            [&](const workload& turn_load) { return run_driver_process(settings.backend, turn_load); }},
+            [&](const workload& slice_load) { return run_driver_process(settings.backend, slice_load); }},
         {"colock, shared", candidate::kind::ours_shared, ours(colock::lock_mode::shared)},
     };
     for (candidate& each : read_programs(settings.peers, results))
@@ -152,8 +152,8 @@ void measure_redis_contended(const options& settings, report& results)
 {
     workload load = workload_of(redis_scheme, settings);
     const auto ours = [&](std::size_t lockers) {
-        return [&, lockers](const workload& turn_load) {
-            return run_ours(settings.backend, turn_load, colock::lock_mode::exclusive, lockers);
+        return [&, lockers](const workload& slice_load) {
+            return run_ours(settings.backend, slice_load, colock::lock_mode::exclusive, lockers);
         };
     };
     std::vector<candidate> candidates{

@@ -116,8 +116,8 @@ chart run_uncontended(const options& settings, report& results)
     auto candidates = with_programs(
         {
             {"colock", candidate::kind::ours,
-                [&](const workload& turn_load) {
-                    return run_ours(url_of(turn_load), turn_load, colock::lock_mode::exclusive);
+                [&](const workload& slice_load) {
+                    return run_ours(url_of(slice_load), slice_load, colock::lock_mode::exclusive);
                 }},
             {"raw", candidate::kind::raw, run_raw_nodes},
         },
@@ -177,8 +177,8 @@ void run_contended(const options& settings, report& results)
     load.in_flight = 64;
     load.keys = 1;
     auto candidates = with_programs({{"colock", candidate::kind::ours,
-                                        [&](const workload& turn_load) {
-                                            return run_ours(settings.backend, turn_load, colock::lock_mode::exclusive);
+                                        [&](const workload& slice_load) {
+                                            return run_ours(settings.backend, slice_load, colock::lock_mode::exclusive);
                                         }}},
         settings, results);
     run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
@@ -202,14 +202,16 @@ void run_contending_processes(const options& settings, report& results)
     workload load = workload_of(zookeeper_scheme, settings);
     load.in_flight = 1;
     load.keys = 1;
-    auto candidates = with_programs(
-        {{"colock", candidate::kind::ours,
-            [&](const workload& turn_load) {
-                return run_processes(own_command(settings.backend, worker_part) + load_arguments(turn_load), processes);
-            }}},
-        settings, results, processes);
+    auto candidates =
+        with_programs({{"colock", candidate::kind::ours,
+                          [&](const workload& slice_load) {
+                              return run_processes(
+                                  own_command(settings.backend, worker_part) + load_arguments(slice_load), processes);
+                          }}},
+            settings, results, processes);
     for (candidate& each : candidates)
-        each.run = [run = std::move(each.run)](const workload& turn_load) { return run(with_common_start(turn_load)); };
+        each.run = [run = std::move(each.run)](
+                       const workload& slice_load) { return run(with_common_start(slice_load)); };
     run_rounds(load, candidates, settings.rounds, zookeeper_cpu_us);
     results.begin("ZooKeeper: " + std::to_string(processes) + " processes contend for one key, one waiter each, " +
                   describe_rounds(settings.rounds));

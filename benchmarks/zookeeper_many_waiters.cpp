@@ -59,7 +59,7 @@ public:
         waiters_ = count;
         for (std::size_t i = 0; i < count; ++i) {
             asio::co_spawn(io_, wait(*this, lockers_[i % lockers_.size()], options, hold), asio::detached);
-            // Handlers run in between, as in a process that starts so many waiters.
+            // Runs the ready handlers after every 50 waiters, because a program rarely starts thousands in one handler.
             if (i % 50 == 49)
                 io_.poll();
         }
@@ -77,6 +77,7 @@ public:
         run_for(time);
         check();
     }
+    /// Releases the holder's lock.
     void release()
     {
         check();
@@ -138,33 +139,33 @@ void measure_waiting(const workload& at, const options& settings, report& result
     // Each waiter checks its position every two seconds.
     constexpr auto time = 20s;
     const auto port = static_cast<std::uint16_t>(std::stoi(at.port));
-    queue_for_one_key all(settings.backend, 4);
-    all.start_waiters(lockers, true, {.ttl = 0ms}, 0ms);
-    all.idle(3s);
+    queue_for_one_key queue(settings.backend, 4);
+    queue.start_waiters(lockers, true, {.ttl = 0ms}, 0ms);
+    queue.idle(3s);
     const auto before = bytes_received_from(port);
     const auto start = clock::now();
-    all.idle(time);
+    queue.idle(time);
     const auto bytes = static_cast<double>(bytes_received_from(port) - before);
     const auto name = std::to_string(lockers) + " lockers of 4 sessions, ";
     results.add({name + "from the server while they wait", bytes / 1e3 / seconds_since(start), "kB/s", 1000.0});
     const auto released = clock::now();
-    all.release();
-    static_cast<void>(all.serve());
+    queue.release();
+    static_cast<void>(queue.serve());
     results.add({name + "all are granted, one after the other", seconds_since(released), "s"});
 }
 
 void measure_readers(const options& settings, report& results)
 {
     constexpr std::size_t readers = 8000;
-    queue_for_one_key all(settings.backend, 1);
+    queue_for_one_key queue(settings.backend, 1);
     const auto start = clock::now();
-    all.start_waiters(readers, false, {.ttl = 0ms, .mode = colock::lock_mode::shared}, 0ms);
+    queue.start_waiters(readers, false, {.ttl = 0ms, .mode = colock::lock_mode::shared}, 0ms);
     const auto name = std::to_string(readers) + " readers of one locker, ";
     results.add({name + "all wait for the writer", seconds_since(start), "s"});
-    all.idle(5s);
+    queue.idle(5s);
     const auto released = clock::now();
-    all.release();
-    const auto longest = all.serve();
+    queue.release();
+    const auto longest = queue.serve();
     results.add({name + "from its release until all were granted", seconds_since(released), "s", 5.0});
     bench::add(results, name + "the longest handler meanwhile", longest, 10.0);
 }
@@ -173,11 +174,11 @@ void measure_semaphore(const options& settings, report& results)
 {
     constexpr std::size_t waiters = 800;
     constexpr std::size_t places = 2;
-    queue_for_one_key all(settings.backend, 1);
-    all.start_waiters(waiters, false, {.ttl = 0ms, .mode = colock::lock_mode::shared, .max_holders = places}, 1ms);
+    queue_for_one_key queue(settings.backend, 1);
+    queue.start_waiters(waiters, false, {.ttl = 0ms, .mode = colock::lock_mode::shared, .max_holders = places}, 1ms);
     const auto released = clock::now();
-    all.release();
-    static_cast<void>(all.serve());
+    queue.release();
+    static_cast<void>(queue.serve());
     results.add({std::to_string(waiters) + " waiters for " + std::to_string(places) +
                      " places of a semaphore, all were served, each for 1 ms",
         seconds_since(released), "s", 10.0});
