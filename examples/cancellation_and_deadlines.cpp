@@ -30,7 +30,7 @@ asio::awaitable<void> with_deadline(colock::locker& locker)
 //]
 
 //[ policy
-// The retry policy's limit: one deadline for the whole call, including all wake-ups.
+// The retry policy's limit: one deadline for the whole call, however many attempts it makes.
 asio::awaitable<void> with_policy(colock::locker& locker)
 {
     try {
