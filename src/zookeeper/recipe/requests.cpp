@@ -18,7 +18,7 @@ namespace {
 /// requests share, if a request is too large.
 constexpr std::size_t max_request_size = std::size_t{256} * 1024;
 
-/// Maximum number of requests that are sent at once, because the driver takes some microseconds for each.
+/// Maximum number of requests that one handler sends, because the driver takes some microseconds for each.
 constexpr std::ptrdiff_t max_sent_per_flush = 256;
 
 /// Returns the outcome of a transaction as the reply to one of its members.
