@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Counts which lines of the library the tests execute, with real servers, and prints the share for each folder.
+# Counts which lines of the library the tests execute, with the servers of all backends, and prints the share for each
+# folder.
 #
 #   scripts/coverage.sh [--docs] [CTEST_OPTION]...
 #

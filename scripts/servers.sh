@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a command while real servers run.
+# Runs a command while the named servers run.
 #
 #   scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native]... -- COMMAND...
 #

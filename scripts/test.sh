@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests with real servers.
+# Builds everything, starts the servers of all backends, and runs all tests.
 #
 #   scripts/test.sh [release|debug|asan|tsan] [CTEST_OPTION]...     (default: debug)
 set -euo pipefail
