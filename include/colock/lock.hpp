@@ -128,8 +128,8 @@ public:
     {
         return detail::async_operation<bool>(
             executor(),
-            [record = record_, core = core_](const asio::any_io_executor& executor, detail::verb_handler<bool> handler,
-                const asio::any_io_executor& caller) {
+            [record = record_, core = core_](const asio::any_io_executor& executor,
+                detail::operation_handler<bool> handler, const asio::any_io_executor& caller) {
                 start_is_locked(record, core, executor, std::move(handler), caller);
             },
             std::forward<CompletionToken>(completion_token));
@@ -141,7 +141,7 @@ public:
         return detail::async_operation<void>(
             executor(),
             [record = record_, core = core_, ttl](const asio::any_io_executor& executor,
-                detail::verb_handler<void> handler, const asio::any_io_executor& caller) {
+                detail::operation_handler<void> handler, const asio::any_io_executor& caller) {
                 start_extend(record, core, ttl, executor, std::move(handler), caller);
             },
             std::forward<CompletionToken>(completion_token));
@@ -164,8 +164,8 @@ public:
     template <asio::completion_token_for<void(error_code, std::string)> CompletionToken = default_token>
     auto async_detach(CompletionToken&& completion_token = CompletionToken())
     {
-        return detail::async_verb<std::string>(
-            executor(), [record = record_, core = core_] { return detach_verb(record, core); },
+        return detail::async_coroutine<std::string>(
+            executor(), [record = record_, core = core_] { return run_detach(record, core); },
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lost_reason)`
@@ -175,7 +175,7 @@ public:
         return detail::async_operation<lost_reason>(
             executor(),
             [record = record_, core = core_](const asio::any_io_executor& executor,
-                detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller) {
+                detail::operation_handler<lost_reason> handler, const asio::any_io_executor& caller) {
                 start_lost(record, core, executor, std::move(handler), caller);
             },
             std::forward<CompletionToken>(completion_token));
@@ -200,13 +200,13 @@ private:
         void operator()(Handler&& handler)
         {
             const auto caller = detail::executor_of(handler);
-            start(detail::verb_handler<void>(
+            start(detail::operation_handler<void>(
                       detail::code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}),
                 caller);
         }
 
     private:
-        void start(detail::verb_handler<void> handler, const asio::any_io_executor& caller);
+        void start(detail::operation_handler<void> handler, const asio::any_io_executor& caller);
     };
 
     lock(claim_ptr&& record, core_ptr&& core) noexcept : record_(std::move(record)), core_(std::move(core)) {}
@@ -214,12 +214,13 @@ private:
     /// \throws validation_error `invalid_options` if the lock is empty
     [[nodiscard]] asio::any_io_executor executor() const;
     static void start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-        detail::verb_handler<bool> handler, const asio::any_io_executor& caller);
+        detail::operation_handler<bool> handler, const asio::any_io_executor& caller);
     static void start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
-        const asio::any_io_executor& executor, detail::verb_handler<void> handler, const asio::any_io_executor& caller);
+        const asio::any_io_executor& executor, detail::operation_handler<void> handler,
+        const asio::any_io_executor& caller);
     static void start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-        detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller);
-    static asio::awaitable<std::string> detach_verb(claim_ptr record, core_ptr core);
+        detail::operation_handler<lost_reason> handler, const asio::any_io_executor& caller);
+    static asio::awaitable<std::string> run_detach(claim_ptr record, core_ptr core);
 
     /// The dynamic type is always detail::record.
     claim_ptr record_;

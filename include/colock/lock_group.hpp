@@ -157,7 +157,7 @@ public:
         return detail::async_operation<void>(
             executor(),
             [this, key = std::move(key), options = std::move(options)](const asio::any_io_executor& executor,
-                detail::verb_handler<void> handler, const asio::any_io_executor& caller) mutable {
+                detail::operation_handler<void> handler, const asio::any_io_executor& caller) mutable {
                 start_acquire(std::move(key), std::move(options), executor, std::move(handler), caller);
             },
             std::forward<CompletionToken>(completion_token));
@@ -173,14 +173,14 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
     auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
     {
-        return detail::async_verb<std::vector<lock_report>>(
+        return detail::async_coroutine<std::vector<lock_report>>(
             executor(), [this, ttl] { return extend(ttl); }, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_report>)`
     template <asio::completion_token_for<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
     auto async_release(CompletionToken&& completion_token = CompletionToken())
     {
-        return detail::async_verb<std::vector<lock_report>>(
+        return detail::async_coroutine<std::vector<lock_report>>(
             executor(), [this] { return release(); }, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lost_lock)`. Throws validation_error when it is called, if the group has no locks.
@@ -190,7 +190,7 @@ public:
         return detail::async_operation<lost_lock>(
             executor(),
             [claims = claims(), core = core_](const asio::any_io_executor& executor,
-                detail::verb_handler<lost_lock> handler, const asio::any_io_executor& caller) {
+                detail::operation_handler<lost_lock> handler, const asio::any_io_executor& caller) {
                 start_lost(claims, core, executor, std::move(handler), caller);
             },
             std::forward<CompletionToken>(completion_token));
@@ -206,9 +206,9 @@ private:
     /// \throws validation_error `invalid_options` if the group has no locks
     [[nodiscard]] std::vector<claim_ptr> claims() const;
     void start_acquire(std::string&& key, acquire_options&& options, const asio::any_io_executor& executor,
-        detail::verb_handler<void> handler, const asio::any_io_executor& caller);
+        detail::operation_handler<void> handler, const asio::any_io_executor& caller);
     static void start_lost(const std::vector<claim_ptr>& claims, const core_ptr& core,
-        const asio::any_io_executor& executor, detail::verb_handler<lost_lock> handler,
+        const asio::any_io_executor& executor, detail::operation_handler<lost_lock> handler,
         const asio::any_io_executor& caller);
 
     core_ptr core_;

@@ -281,7 +281,7 @@ public:
     auto async_acquire_all(
         group_members keys, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lock_group>(get_executor(),
+        return detail::async_coroutine<lock_group>(get_executor(),
             std::bind_front(&detail::operations::acquire_all, core(), std::move(keys), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
@@ -346,7 +346,7 @@ public:
     template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>
     auto async_is_locked(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<bool>(get_executor(),
+        return detail::async_coroutine<bool>(get_executor(),
             std::bind_front(&detail::operations::is_locked, core(), std::move(key)),
             std::forward<CompletionToken>(completion_token));
     }
@@ -355,7 +355,7 @@ public:
     auto async_adopt(
         std::string ticket, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lock>(get_executor(),
+        return detail::async_coroutine<lock>(get_executor(),
             std::bind_front(&detail::operations::adopt, core(), std::move(ticket), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
@@ -370,7 +370,7 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(filter which, list_order order, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(get_executor(),
+        return detail::async_coroutine<std::vector<lock_status>>(get_executor(),
             std::bind_front(&detail::operations::list, core(), std::move(which), order),
             std::forward<CompletionToken>(completion_token));
     }
@@ -388,7 +388,7 @@ public:
     template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
     auto async_list_page(filter which, std::string cursor, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<lock_page>(get_executor(),
+        return detail::async_coroutine<lock_page>(get_executor(),
             std::bind_front(&detail::operations::list_page, core(), std::move(which), std::move(cursor)),
             std::forward<CompletionToken>(completion_token));
     }
@@ -406,7 +406,7 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(get_executor(),
+        return detail::async_coroutine<std::vector<lock_status>>(get_executor(),
             std::bind_front(&detail::operations::purge, core(), limit),
             std::forward<CompletionToken>(completion_token));
     }
@@ -419,7 +419,7 @@ public:
     template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<std::vector<lock_status>>(get_executor(),
+        return detail::async_coroutine<std::vector<lock_status>>(get_executor(),
             std::bind_front(&detail::operations::break_lock, core(), std::move(key)),
             std::forward<CompletionToken>(completion_token));
     }
@@ -428,7 +428,7 @@ public:
     auto async_shutdown(
         std::chrono::milliseconds deadline, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_verb<shutdown_report>(get_executor(),
+        return detail::async_coroutine<shutdown_report>(get_executor(),
             std::bind_front(&detail::operations::shutdown, core(), deadline),
             std::forward<CompletionToken>(completion_token));
     }

@@ -57,13 +57,13 @@ struct two_contexts
             end(failed.code());
         }
     }
-    void spawn(asio::awaitable<void> verb)
+    void spawn(asio::awaitable<void> coroutine)
     {
         const auto wrapper = [](asio::awaitable<void> inner) -> asio::awaitable<void> {
             co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
             co_await std::move(inner);
         };
-        asio::co_spawn(*mine, wrapper(std::move(verb)),
+        asio::co_spawn(*mine, wrapper(std::move(coroutine)),
             asio::bind_cancellation_slot(cancel.slot(), [this](const std::exception_ptr& failure) { end(failure); }));
     }
     [[nodiscard]] auto handler()
@@ -86,10 +86,10 @@ struct two_contexts
 using action = std::function<void(two_contexts&)>;
 
 template <class T>
-asio::awaitable<void> without_result(asio::awaitable<T> verb)
+asio::awaitable<void> without_result(asio::awaitable<T> coroutine)
 {
     // The result is destroyed with this frame.
-    static_cast<void>(co_await std::move(verb));
+    static_cast<void>(co_await std::move(coroutine));
 }
 
 asio::awaitable<void> wait_in_body()

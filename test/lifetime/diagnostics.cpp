@@ -43,7 +43,7 @@ std::exception_ptr exception_of(std::future<lock>& result)
 
 BOOST_AUTO_TEST_SUITE(with_diagnostics_token)
 
-BOOST_AUTO_TEST_CASE(co_await_throws_what_the_plain_verb_throws)
+BOOST_AUTO_TEST_CASE(co_await_throws_what_the_coroutine_function_throws)
 {
     busy_fixture env;
     check_diagnostics(failure_of(env, [&] { return env.locker->acquire("k", single_attempt); }));

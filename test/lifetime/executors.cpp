@@ -39,7 +39,7 @@ void run_both(asio::io_context& one, asio::io_context& two, Reached reached)
 
 } // namespace
 
-BOOST_AUTO_TEST_CASE(a_verb_resumes_on_its_callers_executor)
+BOOST_AUTO_TEST_CASE(an_operation_resumes_on_its_callers_executor)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture env(kind);

@@ -198,7 +198,9 @@ BOOST_AUTO_TEST_CASE(function_without_options_is_reported_with_the_line_of_its_c
 {
     const auto body = [] {};
     const auto ignore = [](auto&&...) {};
-    const auto spawn = [](auto& env, auto verb) { asio::co_spawn(env.io(), std::move(verb), asio::detached); };
+    const auto spawn = [](auto& env, auto coroutine) {
+        asio::co_spawn(env.io(), std::move(coroutine), asio::detached);
+    };
     check_waiting_line([&](auto& env) { spawn(env, env.locker->acquire("k")); }, __LINE__);
     check_waiting_line([&](auto& env) { spawn(env, env.locker->acquire_all({"k"})); }, __LINE__);
     check_waiting_line([&](auto& env) { spawn(env, env.locker->with_lock("k", body)); }, __LINE__);

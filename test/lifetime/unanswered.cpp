@@ -322,8 +322,8 @@ BOOST_AUTO_TEST_CASE(query_is_never_in_doubt)
                     if (known)
                         env.script->notify_unreachable(no_connection(), "here:1");
                     std::optional<error> thrown;
-                    const auto ask = [&](auto verb) {
-                        auto asking = env.start(std::move(verb));
+                    const auto ask = [&](auto coroutine) {
+                        auto asking = env.start(std::move(coroutine));
                         env.advance_by_steps(6s, 500ms);
                         BOOST_TEST_REQUIRE(asking.done());
                         thrown = thrown_by<error>([&] { static_cast<void>(asking.get(env.io())); });

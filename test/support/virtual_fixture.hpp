@@ -89,14 +89,14 @@ struct virtual_fixture
     [[nodiscard]] std::vector<lock_status> stored() const { return stored_in(*memory); }
 
     template <class T>
-    T run(asio::awaitable<T> verb, where at = where::current())
+    T run(asio::awaitable<T> coroutine, where at = where::current())
     {
-        return run_coro(io(), std::move(verb), at);
+        return run_coro(io(), std::move(coroutine), at);
     }
     template <class T>
-    [[nodiscard]] running<T> start(asio::awaitable<T> verb)
+    [[nodiscard]] running<T> start(asio::awaitable<T> coroutine)
     {
-        return testing::start(io(), std::move(verb));
+        return testing::start(io(), std::move(coroutine));
     }
     [[nodiscard]] lock acquire(std::string key, acquire_options options = {}, where at = where::current())
     {

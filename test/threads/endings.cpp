@@ -50,13 +50,13 @@ private:
 class thread_operation
 {
 public:
-    explicit thread_operation(asio::awaitable<void> verb)
+    explicit thread_operation(asio::awaitable<void> coroutine)
     {
         // Does not use run_coro, because Boost.Test may record checks only on the main thread.
-        thread_ = std::thread([this, verb = std::move(verb)]() mutable {
+        thread_ = std::thread([this, coroutine = std::move(coroutine)]() mutable {
             asio::io_context mine;
             asio::co_spawn(
-                mine, std::move(verb), [this](std::exception_ptr failure) { failure_ = std::move(failure); });
+                mine, std::move(coroutine), [this](std::exception_ptr failure) { failure_ = std::move(failure); });
             mine.run();
         });
     }

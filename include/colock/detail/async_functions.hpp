@@ -24,21 +24,21 @@ namespace colock::inline v0::detail {
 
 /// Completion signature of an `async_` function: void(error_code, T), or void(error_code).
 template <class T>
-struct verb_signature
+struct operation_signature
 {
     using type = void(error_code, T);
 };
 template <>
-struct verb_signature<void>
+struct operation_signature<void>
 {
     using type = void(error_code);
 };
 template <class T>
-using verb_signature_t = typename verb_signature<T>::type;
+using operation_signature_t = typename operation_signature<T>::type;
 
 /// The type-erased handler of an operation: void(std::exception_ptr, T), or void(std::exception_ptr).
 template <class T>
-using verb_handler = asio::any_completion_handler<exception_signature_t<verb_signature_t<T>>>;
+using operation_handler = asio::any_completion_handler<exception_signature_t<operation_signature_t<T>>>;
 
 /// Returns the error code of an operation that ended with `failure`, or no error if `failure` is null.
 COLOCK_EXPORT [[nodiscard]] error_code code_of(const std::exception_ptr& failure);
@@ -80,17 +80,17 @@ template <class Handler>
         return {};
 }
 
-/// Runs `verb` on a strand of `executor`, accepting every cancellation type, and invokes `handler` with its result on
-/// the handler's associated executor. `caller` is that executor, or empty if there is none. Defined and instantiated in
-/// src/core/api/async_functions.cpp for the result types of the library's verbs.
+/// Runs `coroutine` on a strand of `executor`, accepting every cancellation type, and invokes `handler` with its result
+/// on the handler's associated executor. `caller` is that executor, or empty if there is none. Defined and instantiated
+/// in src/core/api/async_functions.cpp for the result types of the library's operations.
 template <class T>
-COLOCK_EXPORT void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
-    const asio::any_io_executor& caller);
+COLOCK_EXPORT void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> coroutine,
+    operation_handler<T> handler, const asio::any_io_executor& caller);
 
 /// Invokes `handler` with `failure`, which may be null, on `caller`, its associated executor. If `caller` is empty or a
 /// system executor, the handler is invoked before the function returns.
-COLOCK_EXPORT void end_verb(
-    const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller);
+COLOCK_EXPORT void complete_operation(
+    const std::exception_ptr& failure, operation_handler<void> handler, const asio::any_io_executor& caller);
 
 template <class T, class Start>
 struct operation_initiation
@@ -105,8 +105,8 @@ struct operation_initiation
     void operator()(Handler&& handler)
     {
         const auto caller = executor_of(handler);
-        std::move(start)(
-            executor, verb_handler<T>(code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}), caller);
+        std::move(start)(executor,
+            operation_handler<T>(code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}), caller);
     }
 };
 
@@ -114,17 +114,17 @@ struct operation_initiation
 template <class T, class Start, class CompletionToken>
 auto async_operation(asio::any_io_executor executor, Start start, CompletionToken&& completion_token)
 {
-    return asio::async_initiate<CompletionToken, verb_signature_t<T>>(
+    return asio::async_initiate<CompletionToken, operation_signature_t<T>>(
         operation_initiation<T, Start>{initiation_executor(std::move(executor)), std::move(start)}, completion_token);
 }
 
-/// Implements the `async_` function of a coroutine. `verb` is a function object that returns the awaitable.
-template <class T, class Verb, class CompletionToken>
-auto async_verb(asio::any_io_executor executor, Verb verb, CompletionToken&& completion_token)
+/// Implements the `async_` function of a coroutine. `make_coroutine` is a function object that returns the awaitable.
+template <class T, class Function, class CompletionToken>
+auto async_coroutine(asio::any_io_executor executor, Function make_coroutine, CompletionToken&& completion_token)
 {
-    auto start = [verb = std::move(verb)](const asio::any_io_executor& where, verb_handler<T> handler,
-                     const asio::any_io_executor& caller) mutable {
-        run_verb<T>(where, std::move(verb)(), std::move(handler), caller);
+    auto start = [make_coroutine = std::move(make_coroutine)](const asio::any_io_executor& where,
+                     operation_handler<T> handler, const asio::any_io_executor& caller) mutable {
+        run_coroutine<T>(where, std::move(make_coroutine)(), std::move(handler), caller);
     };
     return async_operation<T>(std::move(executor), std::move(start), std::forward<CompletionToken>(completion_token));
 }

@@ -95,7 +95,7 @@ template <class Body, class Held = lock>
 concept async_body = lock_body<Body, Held> && default_constructible_or_void<body_result_t<Body, Held>>;
 
 template <class Body, class Held = lock>
-using body_signature_t = exception_signature_t<verb_signature_t<body_result_t<Body, Held>>>;
+using body_signature_t = exception_signature_t<operation_signature_t<body_result_t<Body, Held>>>;
 
 /// Reference to a body and its result, without their types. Exactly one of the two function pointers is null.
 template <class Held>
@@ -220,11 +220,11 @@ struct with_lock_initiation
     {
         const auto caller = executor_of(handler);
         auto slot = std::make_shared<slot_type>(std::move(body));
-        auto verb = with_shared_body<Keys, Body>(std::move(core_), std::move(keys), std::move(options), slot);
+        auto coroutine = with_shared_body<Keys, Body>(std::move(core_), std::move(keys), std::move(options), slot);
         if constexpr (std::is_void_v<typename slot_type::result_type>) {
-            run_verb<void>(executor, std::move(verb), std::forward<Handler>(handler), caller);
+            run_coroutine<void>(executor, std::move(coroutine), std::forward<Handler>(handler), caller);
         } else {
-            run_verb<void>(executor, std::move(verb),
+            run_coroutine<void>(executor, std::move(coroutine),
                 body_completion<std::decay_t<Handler>, slot_type>{std::forward<Handler>(handler), std::move(slot)},
                 caller);
         }

@@ -130,7 +130,7 @@ template <asio::completion_token_for<void(error_code)> CompletionToken = default
 auto async_create_indexes(std::shared_ptr<adapter> of, CompletionToken&& completion_token = CompletionToken())
 {
     auto executor = of->executor();
-    return colock::detail::async_verb<void>(
+    return colock::detail::async_coroutine<void>(
         std::move(executor), [of = std::move(of)] { return create_indexes(of); },
         std::forward<CompletionToken>(completion_token));
 }

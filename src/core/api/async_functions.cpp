@@ -32,39 +32,40 @@ error_code code_of(const std::exception_ptr& failure)
 }
 
 template <class T>
-void run_verb(const asio::any_io_executor& executor, asio::awaitable<T> verb, verb_handler<T> handler,
+void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> coroutine, operation_handler<T> handler,
     const asio::any_io_executor& caller)
 {
-    spawn_operation(executor, std::move(verb), std::move(handler), caller);
+    spawn_operation(executor, std::move(coroutine), std::move(handler), caller);
 }
 
-void end_verb(const std::exception_ptr& failure, verb_handler<void> handler, const asio::any_io_executor& caller)
+void complete_operation(
+    const std::exception_ptr& failure, operation_handler<void> handler, const asio::any_io_executor& caller)
 {
     if (!caller)
         return std::move(handler)(failure);
-    using handler_type = foreign_handler<verb_handler<void>, void>;
+    using handler_type = foreign_handler<operation_handler<void>, void>;
     const handler_type::ptr target(new handler_type(caller, std::move(handler)));
     if (target->enroll(handler_registry::of(caller)))
         target->end(failure);
 }
 
-template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<void>, verb_handler<void>, const asio::any_io_executor&);
-template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<bool>, verb_handler<bool>, const asio::any_io_executor&);
-template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<lock>, verb_handler<lock>, const asio::any_io_executor&);
-template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<lock_group>, verb_handler<lock_group>, const asio::any_io_executor&);
-template void run_verb(
-    const asio::any_io_executor&, asio::awaitable<lock_page>, verb_handler<lock_page>, const asio::any_io_executor&);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<std::string>, verb_handler<std::string>,
+template void run_coroutine(
+    const asio::any_io_executor&, asio::awaitable<void>, operation_handler<void>, const asio::any_io_executor&);
+template void run_coroutine(
+    const asio::any_io_executor&, asio::awaitable<bool>, operation_handler<bool>, const asio::any_io_executor&);
+template void run_coroutine(
+    const asio::any_io_executor&, asio::awaitable<lock>, operation_handler<lock>, const asio::any_io_executor&);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_group>, operation_handler<lock_group>,
     const asio::any_io_executor&);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,
-    verb_handler<std::vector<lock_status>>, const asio::any_io_executor&);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<std::vector<lock_report>>,
-    verb_handler<std::vector<lock_report>>, const asio::any_io_executor&);
-template void run_verb(const asio::any_io_executor&, asio::awaitable<shutdown_report>, verb_handler<shutdown_report>,
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_page>, operation_handler<lock_page>,
     const asio::any_io_executor&);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::string>, operation_handler<std::string>,
+    const asio::any_io_executor&);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,
+    operation_handler<std::vector<lock_status>>, const asio::any_io_executor&);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::vector<lock_report>>,
+    operation_handler<std::vector<lock_report>>, const asio::any_io_executor&);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<shutdown_report>,
+    operation_handler<shutdown_report>, const asio::any_io_executor&);
 
 } // namespace colock::inline v0::detail

@@ -131,7 +131,7 @@ asio::awaitable<void> lock::release(on_failure report)
 
 asio::awaitable<std::string> lock::detach()
 {
-    return detach_verb(record_, core_);
+    return run_detach(record_, core_);
 }
 
 asio::awaitable<lost_reason> lock::lost() const
@@ -142,19 +142,19 @@ asio::awaitable<lost_reason> lock::lost() const
 // The `async_` functions of an empty lock throw before they begin, because an empty lock has no executor.
 
 void lock::start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-    detail::verb_handler<bool> handler, const asio::any_io_executor& caller)
+    detail::operation_handler<bool> handler, const asio::any_io_executor& caller)
 {
     detail::operations::start_is_valid(executor, std::move(handler), caller, core, record_of(record));
 }
 
 void lock::start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
-    const asio::any_io_executor& executor, detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+    const asio::any_io_executor& executor, detail::operation_handler<void> handler, const asio::any_io_executor& caller)
 {
     detail::operations::start_extend(executor, std::move(handler), caller, core, record_of(record), ttl);
 }
 
 void lock::start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-    detail::verb_handler<lost_reason> handler, const asio::any_io_executor& caller)
+    detail::operation_handler<lost_reason> handler, const asio::any_io_executor& caller)
 {
     detail::operations::start_lost(executor, std::move(handler), caller, core, record_of(record));
 }
@@ -164,7 +164,7 @@ detail::initiation_executor lock::release_initiation::get_executor() const noexc
     return detail::initiation_executor(core ? core->executor() : asio::any_io_executor(asio::system_executor()));
 }
 
-void lock::release_initiation::start(detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+void lock::release_initiation::start(detail::operation_handler<void> handler, const asio::any_io_executor& caller)
 {
     if (record) {
         detail::operations::start_release(
@@ -178,10 +178,10 @@ void lock::release_initiation::start(detail::verb_handler<void> handler, const a
     } catch (...) {
         failure = std::current_exception();
     }
-    detail::end_verb(failure, std::move(handler), caller);
+    detail::complete_operation(failure, std::move(handler), caller);
 }
 
-asio::awaitable<std::string> lock::detach_verb(claim_ptr held, core_ptr core)
+asio::awaitable<std::string> lock::run_detach(claim_ptr held, core_ptr core)
 {
     return held ? detail::operations::detach(std::move(core), record::from(std::move(held)))
                 : refuse_empty<std::string>();

@@ -254,8 +254,8 @@ record::ptr prepare_member(const std::shared_ptr<core>& self, const std::string&
 /// Adds an acquired lock to its group, and invokes the handler of the acquire.
 struct member_completion
 {
-    using wrapped_handler_type = detail::wrapped_handler<detail::verb_handler<void>>;
-    detail::verb_handler<void> handler;
+    using wrapped_handler_type = detail::wrapped_handler<detail::operation_handler<void>>;
+    detail::operation_handler<void> handler;
     std::vector<lock>* locks;
 
     void operator()(std::exception_ptr failure, lock granted)
@@ -289,7 +289,7 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
 }
 
 void lock_group::start_acquire(std::string&& key, acquire_options&& options, const asio::any_io_executor& executor,
-    detail::verb_handler<void> handler, const asio::any_io_executor& caller)
+    detail::operation_handler<void> handler, const asio::any_io_executor& caller)
 {
     auto wanted = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
     detail::operations::start_prepared_acquire(
@@ -342,7 +342,8 @@ asio::awaitable<lost_lock> lock_group::lost() const
 }
 
 void lock_group::start_lost(const std::vector<claim_ptr>& claims, const core_ptr& core,
-    const asio::any_io_executor& executor, detail::verb_handler<lost_lock> handler, const asio::any_io_executor& caller)
+    const asio::any_io_executor& executor, detail::operation_handler<lost_lock> handler,
+    const asio::any_io_executor& caller)
 {
     detail::operations::start_first_lost(executor, std::move(handler), caller, core, records_of(claims));
 }

@@ -33,7 +33,7 @@ namespace colock::inline v0::detail::operations {
 
 // acquire.cpp
 [[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
-void start_prepared_acquire(const asio::any_io_executor& executor, verb_handler<lock> handler,
+void start_prepared_acquire(const asio::any_io_executor& executor, operation_handler<lock> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
 [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
 
@@ -46,7 +46,7 @@ void start_prepared_acquire(const asio::any_io_executor& executor, verb_handler<
 
 // release.cpp
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
-void start_release(const asio::any_io_executor& executor, verb_handler<void> handler,
+void start_release(const asio::any_io_executor& executor, operation_handler<void> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report);
 /// Releases several locks at once. Returns an error code for each: empty, or why the release failed. The caller keeps
 /// the handles, so that the core completes the releases if the coroutine ends early.
@@ -55,7 +55,7 @@ void start_release(const asio::any_io_executor& executor, verb_handler<void> han
 
 // extend.cpp
 [[nodiscard]] asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
-void start_extend(const asio::any_io_executor& executor, verb_handler<void> handler,
+void start_extend(const asio::any_io_executor& executor, operation_handler<void> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
 /// Extends several locks at once, with results as in `release_each`.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> extend_each(
@@ -67,15 +67,15 @@ void check_extend(const core& self, const record& held, std::chrono::millisecond
 
 // held_queries.cpp
 [[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held);
-void start_is_valid(const asio::any_io_executor& executor, verb_handler<bool> handler,
+void start_is_valid(const asio::any_io_executor& executor, operation_handler<bool> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
 [[nodiscard]] asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held);
-void start_lost(const asio::any_io_executor& executor, verb_handler<lost_reason> handler,
+void start_lost(const asio::any_io_executor& executor, operation_handler<lost_reason> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
 
 /// Waits until the first of these leases has ended. `held` is not empty.
 [[nodiscard]] asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> held);
-void start_first_lost(const asio::any_io_executor& executor, verb_handler<lost_lock> handler,
+void start_first_lost(const asio::any_io_executor& executor, operation_handler<lost_lock> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, std::vector<record::ptr> held);
 
 // admin.cpp

@@ -251,23 +251,23 @@ void start_foreign(
     target->has_started();
 }
 
-/// Runs `verb` on a strand of `executor`, which is empty if its context is gone, and invokes `handler` on the handler's
-/// executor.
+/// Runs `coroutine` on a strand of `executor`, which is empty if its context is gone, and invokes `handler` on the
+/// handler's executor.
 /// \param caller the handler's executor, whose context the type-erased handler does not provide; empty if the handler
 ///   has none
 template <class T, class Handler>
-void spawn_operation(const asio::any_io_executor& executor, asio::awaitable<T> verb, Handler handler,
+void spawn_operation(const asio::any_io_executor& executor, asio::awaitable<T> coroutine, Handler handler,
     const asio::any_io_executor& caller)
 {
     if (!caller || (executor && &context_of(caller) == &context_of(executor))) {
         // If the context is gone, the handler is gone with it.
         if (executor)
-            asio::co_spawn(new_strand(executor), std::move(verb), relayed<Handler>(std::move(handler)));
+            asio::co_spawn(new_strand(executor), std::move(coroutine), relayed<Handler>(std::move(handler)));
         return;
     }
     start_foreign<T>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {
         // The executor is bound, so that a cancellation is emitted on the strand.
-        asio::co_spawn(strand, std::move(verb), asio::bind_executor(strand, std::move(done)));
+        asio::co_spawn(strand, std::move(coroutine), asio::bind_executor(strand, std::move(done)));
     });
 }
 

@@ -129,7 +129,7 @@ asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_f
     return await_operation<release_operation>(std::move(self), std::move(held), report);
 }
 
-void start_release(const asio::any_io_executor& executor, verb_handler<void> handler,
+void start_release(const asio::any_io_executor& executor, operation_handler<void> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report)
 {
     start_operation<release_operation>(executor, std::move(handler), caller, std::move(self), std::move(held), report);

@@ -93,7 +93,7 @@ using stored_result = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 template <class T>
 struct local_completion
 {
-    verb_handler<T> handler;
+    operation_handler<T> handler;
     /// Whether the operation runs on the handler's executor. If not, the handler has no executor, or a type-erased one.
     bool runs_here;
 
@@ -135,7 +135,7 @@ struct local_completion
 template <class T>
 struct foreign_operation_completion
 {
-    using handler_type = foreign_handler<verb_handler<T>, T>;
+    using handler_type = foreign_handler<operation_handler<T>, T>;
     foreign_completion<handler_type> completion;
 
     [[nodiscard]] asio::cancellation_slot slot() const { return completion.get_cancellation_slot(); }
@@ -283,7 +283,7 @@ void start_with(const asio::any_io_executor& executor, Completion completion, Ar
 /// \param executor the executor of the locker's context; empty if that context has shut down
 /// \param caller the handler's associated executor; empty if it has none, or a type-erased one
 template <class Operation, class... Arguments>
-void start_operation(const asio::any_io_executor& executor, verb_handler<typename Operation::result_type> handler,
+void start_operation(const asio::any_io_executor& executor, operation_handler<typename Operation::result_type> handler,
     const asio::any_io_executor& caller, std::shared_ptr<core> owner, Arguments&&... arguments)
 {
     using result_type = typename Operation::result_type;

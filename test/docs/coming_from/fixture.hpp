@@ -45,15 +45,15 @@ using colock::errc;
     }                                                                                                                  \
     asio::awaitable<void> name##_fixture::body()
 
-/// Returns the code of the exception of type Error that `verb` throws, or no error if it throws none.
+/// Returns the code of the exception of type Error that `coroutine` throws, or no error if it throws none.
 template <class Error = boost::system::system_error, class T>
-asio::awaitable<colock::error_code> code_of(asio::awaitable<T> verb)
+asio::awaitable<colock::error_code> code_of(asio::awaitable<T> coroutine)
 {
     try {
         if constexpr (std::is_void_v<T>)
-            co_await std::move(verb);
+            co_await std::move(coroutine);
         else
-            static_cast<void>(co_await std::move(verb));
+            static_cast<void>(co_await std::move(coroutine));
     } catch (const Error& failure) {
         co_return failure.code();
     }

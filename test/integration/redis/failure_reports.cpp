@@ -55,10 +55,10 @@ struct observed_locker
     ~observed_locker() { run_coro(io, locks->shutdown(1s)); }
 
     template <class T>
-    error failure_of(asio::awaitable<T> verb)
+    error failure_of(asio::awaitable<T> coroutine)
     {
         try {
-            static_cast<void>(run_coro(io, std::move(verb)));
+            static_cast<void>(run_coro(io, std::move(coroutine)));
         } catch (const error& failed) {
             return failed;
         }

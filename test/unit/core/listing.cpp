@@ -67,9 +67,9 @@ struct listing_fixture
     locker by{backend};
 
     template <class T>
-    T run(asio::awaitable<T> verb)
+    T run(asio::awaitable<T> coroutine)
     {
-        return run_coro(io, std::move(verb));
+        return run_coro(io, std::move(coroutine));
     }
 };
 

@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_released_lock_that_was_taken_raises_once)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(verbs)
+BOOST_AUTO_TEST_SUITE(lock_functions)
 
 BOOST_AUTO_TEST_CASE(a_bodys_exception_comes_out_unchanged_and_the_lock_is_free)
 {
