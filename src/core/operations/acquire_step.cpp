@@ -174,7 +174,7 @@ step acquire_step::send(bool counts)
 step acquire_step::wait(const acquire_plan::decision& next)
 {
     record& subject = *wanted_;
-    const bool counts = !subject.acquire.has_waited() && !subject.incomplete;
+    const bool counts = !subject.acquire.has_waited() && !subject.group_in_progress;
     // A waiter is not reported to the observer after an error, because an error does not mean that the lock is busy.
     const bool fails = subject.place.is_head && subject.acquire.was_sent() && subject.outcome().error;
     if (self_.options.observer && !fails && !std::exchange(subject.place.reported.waiting, true))

@@ -208,7 +208,7 @@ std::vector<held_lock> held_locks(core& self)
     const auto now = lease_clock::now();
     for (const record& held : self.leases.all()) {
         const auto ends = held.lease().valid_until();
-        if (ends <= now || held.incomplete)
+        if (ends <= now || held.group_in_progress)
             continue;
         held_lock& seen = result.emplace_back();
         seen.key = held.key();
@@ -239,7 +239,7 @@ locker_stats stats(core& self)
         // An expiry is detected only if somebody waits for it, so expired locks are excluded here.
         const auto now = lease_clock::now();
         result.held = static_cast<std::uint64_t>(std::count_if(self.leases.all().begin(), self.leases.all().end(),
-            [now](const record& held) { return !held.incomplete && now < held.lease().valid_until(); }));
+            [now](const record& held) { return !held.group_in_progress && now < held.lease().valid_until(); }));
     }
     result.unproven += self.backend->unproven();
     result.reconnects = self.backend->reconnects();

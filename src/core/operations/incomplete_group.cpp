@@ -13,7 +13,7 @@ void incomplete_group::add(record::ptr wanted)
     renews_ = wanted->plan.renews();
     max_hold_ = wanted->plan.max_hold();
     wanted->plan.set_options(wanted->ttl() > 0ms, 0ms);
-    wanted->incomplete = &progress_;
+    wanted->group_in_progress = &progress_;
     all_.emplace_back(std::move(wanted));
 }
 

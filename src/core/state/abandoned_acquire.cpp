@@ -17,9 +17,9 @@ void abandon_acquire(core& self, const record::ptr& wanted) noexcept
             self.queues.leave(subject, actions.wakes);
             if (subject.current_phase() == phase::acquiring) {
                 self.remove_single_attempt(subject);
-                if (subject.acquire.stop_waiting() && !subject.incomplete)
+                if (subject.acquire.stop_waiting() && !subject.group_in_progress)
                     --self.stats.waiting;
-                subject.incomplete = nullptr;
+                subject.group_in_progress = nullptr;
                 if (subject.acquire.stop_listening())
                     actions.add_request(deferred_actions::action::cancel_wait, subject);
                 self.timers.schedule(subject, lease_clock::time_point::max());

@@ -40,7 +40,7 @@ void core::context_forked() noexcept
             record& held = leases.all().front();
             leases.remove(held);
             held.end_reason = lost_reason::forked;
-            if (auto* const group = std::exchange(held.incomplete, nullptr)) {
+            if (auto* const group = std::exchange(held.group_in_progress, nullptr)) {
                 group->has_lost = true;
             } else {
                 ++stats.losses[static_cast<std::size_t>(lost_reason::forked)];

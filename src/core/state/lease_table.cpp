@@ -36,7 +36,7 @@ void lease_table::hold(record& wanted, std::uint64_t fence)
     if (wanted.lease().session())
         watch_session(wanted);
 
-    if (!wanted.incomplete) {
+    if (!wanted.group_in_progress) {
         ++shard_.stats.grants;
         if (wanted.acquire.has_waited())
             end_wait(wanted.started);
@@ -68,7 +68,7 @@ void lease_table::grant(record& wanted, std::uint64_t fence, deferred_actions& a
     }
     hold(wanted, fence);
     wanted.notify(actions.wakes);
-    if (shard_.options.observer && !wanted.incomplete)
+    if (shard_.options.observer && !wanted.group_in_progress)
         report_grant(wanted, lease_clock::now());
     apply_early_reports(wanted, actions);
 }
@@ -111,7 +111,7 @@ void lease_table::verify(record& held, deferred_actions& actions)
 
 void lease_table::hand_out(record& held, bool renews, milliseconds max_hold, time_point now)
 {
-    held.incomplete = nullptr;
+    held.group_in_progress = nullptr;
     held.lease().set_ttl_bound(held.plan.on_handed_out(now, renews, max_hold, held.lease().ttl_bound()));
     ++shard_.stats.grants;
     reschedule(held);
@@ -207,7 +207,7 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
         shard_.queues.wake_heads(held, actions.wakes);
     else
         held.release_state().error = nullptr;
-    if (auto* const group = std::exchange(held.incomplete, nullptr)) {
+    if (auto* const group = std::exchange(held.group_in_progress, nullptr)) {
         // The grant was not reported to anybody, so its end is not reported either.
         held.release_state().is_settling = true;
         group->lease_ended(actions.wakes);
@@ -304,8 +304,8 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     subject.answer_by = time_point::max();
     const auto result = std::move(subject.extension().result);
     // A renewal of an incomplete group may be answered after the completion of the group.
-    const bool is_renewal = !result && !subject.incomplete && subject.plan.renews();
-    const bool tells = shard_.options.observer && (result ? !subject.incomplete : is_renewal);
+    const bool is_renewal = !result && !subject.group_in_progress && subject.plan.renews();
+    const bool tells = shard_.options.observer && (result ? !subject.group_in_progress : is_renewal);
     if (outcome.status == extend_status::failed && outcome.error->code == errc::outcome_unknown)
         subject.may_arrive_late(subject.extension().ttl);
     if (subject.current_phase() == phase::ended)
@@ -338,8 +338,8 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
     }
     if (result)
         result->emplace(std::move(outcome));
-    if (subject.incomplete)
-        subject.incomplete->notify(actions.wakes);
+    if (subject.group_in_progress)
+        subject.group_in_progress->notify(actions.wakes);
     if (subject.current_phase() == phase::held) {
         reschedule(subject);
         if (subject.is_to_be_verified)
@@ -351,7 +351,7 @@ void lease_table::on_extended(record& subject, extend_outcome&& outcome, deferre
 void lease_table::on_contact_lost(time_point now)
 {
     for (record& held : held_) {
-        if (shard_.options.observer && !held.incomplete)
+        if (shard_.options.observer && !held.group_in_progress)
             shard_.events.add({.what = lock_event::kind::at_risk, .subject = &held, .why = errc::unavailable});
         // The renewal also shows whether the lease still exists, so it is due at once.
         if (held.plan.renews() && held.in_flight == operation::none) {

@@ -18,7 +18,7 @@ constexpr auto search_interval = std::chrono::seconds(1);
 record* find_own_holder(core& self, const record& wanted, lease_clock::time_point now)
 {
     for (record& held : self.leases.all()) {
-        if (held.key_hash() == wanted.key_hash() && held.key() == wanted.key() && !held.incomplete &&
+        if (held.key_hash() == wanted.key_hash() && held.key() == wanted.key() && !held.group_in_progress &&
             !held.lease().has_ended(now))
             return &held;
     }

@@ -62,9 +62,9 @@ void record::continue_for(record& replaced) noexcept
     attempts_made.store(replaced.attempts_made.load(std::memory_order_relaxed), std::memory_order_relaxed);
     plan.set_options(replaced.plan.renews(), replaced.plan.max_hold());
     acquire.continue_for(replaced.acquire);
-    incomplete = std::exchange(replaced.incomplete, nullptr);
-    if (incomplete && incomplete->waits_for == &replaced)
-        incomplete->waits_for = this;
+    group_in_progress = std::exchange(replaced.group_in_progress, nullptr);
+    if (group_in_progress && group_in_progress->waits_for == &replaced)
+        group_in_progress->waits_for = this;
 }
 
 void* record::operator new(std::size_t size)

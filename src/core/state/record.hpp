@@ -252,7 +252,7 @@ public:
     std::unique_ptr<const retry_policy> own_policy;
     place_in_queue place;
     /// The group that the record belongs to, until the group is complete or has released the record.
-    group_progress* incomplete = nullptr;
+    group_progress* group_in_progress = nullptr;
     time_point started{};
     acquire_plan acquire;
 
