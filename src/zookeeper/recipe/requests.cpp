@@ -1,7 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "zookeeper/recipe/requests.hpp"
 
-#include "zookeeper/recipe/parts.hpp"
+#include "zookeeper/recipe/transactions.hpp"
 #include "zookeeper/url.hpp"
 
 #include <algorithm>

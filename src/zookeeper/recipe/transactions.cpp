@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/recipe/parts.hpp"
+#include "zookeeper/recipe/transactions.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@ namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
-/// The driver's code for the members of a failed transaction that follow the failed_member (ZRUNTIMEINCONSISTENCY).
+/// The driver's code for the members of a failed transaction that follow the failed member (ZRUNTIMEINCONSISTENCY).
 constexpr int runtime_inconsistency = -2;
 
 /// The transaction that is being filled.

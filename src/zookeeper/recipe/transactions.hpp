@@ -43,7 +43,7 @@ struct multi_outcome
     std::optional<std::size_t> failed_member{};
 };
 /// \param code code of the call. If it is not 0, no member has taken effect, whatever its own code is: members before
-/// the failed_member have the code of success although they were rolled back, and members after it have the code of an
+/// the failed member have the code of success although they were rolled back, and members after it have the code of an
 /// inconsistency.
 /// \param codes codes of the members; 0 is success
 [[nodiscard]] multi_outcome outcome_of(int code, std::span<const int> codes);

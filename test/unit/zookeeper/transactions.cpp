@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "zookeeper/recipe/parts.hpp"
+#include "zookeeper/recipe/transactions.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -31,7 +31,7 @@ std::vector<std::size_t> sizes(const batches& of)
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(zookeeper_parts)
+BOOST_AUTO_TEST_SUITE(zookeeper_transactions)
 
 BOOST_AUTO_TEST_CASE(empty_list_and_single_item_are_batched)
 {
@@ -75,10 +75,10 @@ BOOST_AUTO_TEST_CASE(batch_is_limited_in_operations_and_bytes)
     BOOST_TEST((make_batches(ready, {.max_bytes = 10}) == batches{{0}, {1}, {2}, {3}}));
 }
 
-BOOST_AUTO_TEST_CASE(failed_transaction_has_no_effect)
+BOOST_AUTO_TEST_CASE(failed_transaction_is_not_done_and_has_a_failed_member)
 {
     BOOST_TEST(outcome_of(0, std::vector{0, 0, 0}).done);
-    // Codes of a real server: the members before the failed_member report success.
+    // Codes of a real server: the members before the failed member report success.
     const auto failed = outcome_of(-101, std::vector{0, 0, -101, -2, -2});
     BOOST_TEST(!failed.done);
     BOOST_TEST((failed.failed_member == 2u));
