@@ -16,8 +16,8 @@ namespace colock::inline v0::quorum {
 void count_create(vote_count& counted, const create_outcome& outcome);
 [[nodiscard]] std::optional<create_outcome> decide_create(const vote_count& so_far);
 
-/// An adoption asks who holds the lock, as an extension does: if no majority can hold it, the lock is not held. A
-/// failure is decided only after all nodes have answered, because a part that was adopted must not be forgotten.
+/// Decides by the same rule as `decide_extend`: if no majority can hold the lock, the outcome is busy. A failure
+/// is decided only after all nodes have answered, because a part that was adopted must not be forgotten.
 /// The answers are counted by `count_create`.
 [[nodiscard]] std::optional<create_outcome> decide_adopt(const vote_count& so_far);
 

@@ -56,7 +56,7 @@ struct tally
 /// decide while a majority is missing, because it may only hold a remainder of an expired lock.
 [[nodiscard]] verdict judge_create(const tally& so_far) noexcept;
 
-/// Decides whether a majority holds the lock, for extend and is_valid. `no`: no majority can hold it.
+/// Decides whether a majority holds the lock, for adopt, extend and is_valid. `no`: no majority can hold it.
 [[nodiscard]] verdict judge_held(const tally& so_far) noexcept;
 
 /// Decides a release. If a majority of the nodes holds nothing, no majority can hold the lock. `yes`: a majority may
