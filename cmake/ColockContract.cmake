@@ -31,7 +31,7 @@ set(colock_contract_sources
     test/support/run.cpp)
 set(colock_contract_private_headers
     test/contract/contract.hpp
-    test/contract/locker_verbs.hpp
+    test/contract/locker_helpers.hpp
     test/contract/remote.hpp
     test/support/driver.hpp
     test/support/print.hpp

@@ -23,7 +23,7 @@ claims make_exclusive_claims(const std::vector<std::string>& keys, std::chrono::
     return made;
 }
 
-void release_all(const subject& env, const claims& held)
+void release_all(const fixture& env, const claims& held)
 {
     for (const auto& each : held)
         env.release_held(each);

@@ -35,24 +35,27 @@ cases& locker_cases()
 
 namespace ut = boost::unit_test;
 
-subject::subject(asio::io_context& io, environment& provider) : subject(io, provider, provider.make()) {}
-
-subject::subject(asio::io_context& io, environment& provider, std::shared_ptr<adapter> tested)
-    : driver(io, std::move(tested)), environment_(provider)
+fixture::fixture(asio::io_context& io, environment& backend_environment)
+    : fixture(io, backend_environment, backend_environment.make())
 {
 }
 
-locker subject::make_locker(locker_options options) const
+fixture::fixture(asio::io_context& io, environment& backend_environment, std::shared_ptr<adapter> tested)
+    : driver(io, std::move(tested)), environment_(backend_environment)
+{
+}
+
+locker fixture::make_locker(locker_options options) const
 {
     return locker(shared_backend(), std::move(options));
 }
 
-locker subject::make_other_locker(locker_options options)
+locker fixture::make_other_locker(locker_options options)
 {
     return locker(environment_.make(), std::move(options));
 }
 
-void subject::check_nothing_left()
+void fixture::check_nothing_left()
 {
     testing::run_ready(io());
     // Operations that were started in the background may still be in flight. The wait is short, so that the expiry of a
@@ -92,8 +95,8 @@ boost::test_tools::assertion_result report_skip(const ut::test_unit& unit, const
 void run(const backend& tested, const contract_case& which)
 {
     asio::io_context io;
-    const auto provider = tested.make_environment(io);
-    subject env(io, *provider);
+    const auto backend_environment = tested.make_environment(io);
+    fixture env(io, *backend_environment);
     check_declared_capabilities(tested.name, tested.capabilities, env.capabilities());
     which.body(env);
     if (env.capabilities().list)

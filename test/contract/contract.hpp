@@ -28,11 +28,11 @@ using testing::run_coro;
 using testing::running;
 
 /// The fixture of a test case: the operations of a backend, and time.
-class subject : public driver
+class fixture : public driver
 {
 public:
-    subject(asio::io_context& io, environment& provider);
-    subject(asio::io_context& io, environment& provider, std::shared_ptr<adapter> tested);
+    fixture(asio::io_context& io, environment& backend_environment);
+    fixture(asio::io_context& io, environment& backend_environment, std::shared_ptr<adapter> tested);
 
     [[nodiscard]] colock::capabilities capabilities() const noexcept { return backend().capabilities(); }
     [[nodiscard]] std::chrono::milliseconds short_ttl() const { return environment_.short_ttl(); }
@@ -63,7 +63,7 @@ struct contract_case
     const char* file;
     std::size_t line;
     std::vector<need> needs;
-    void (*body)(subject&);
+    void (*body)(fixture&);
 };
 using cases = std::vector<contract_case>;
 
@@ -79,11 +79,11 @@ void check_declared_capabilities(const std::string& name, const capabilities& de
 /// Cases that use a locker.
 [[nodiscard]] cases& locker_cases();
 
-/// COLOCK_CONTRACT_CASE(adapter, name, needs...) { body; the subject is `env` }
+/// COLOCK_CONTRACT_CASE(adapter, name, needs...) { body; `env` is the fixture }
 #define COLOCK_CONTRACT_CASE(level, case_name, ...)                                                                    \
-    static void case_name(subject& env);                                                                               \
+    static void case_name(fixture& env);                                                                               \
     [[maybe_unused]] static const auto& case_name##_added =                                                            \
         level##_cases().emplace_back(contract_case{#case_name, __FILE__, __LINE__, {__VA_ARGS__}, &case_name});        \
-    static void case_name([[maybe_unused]] subject& env)
+    static void case_name([[maybe_unused]] fixture& env)
 
 } // namespace colock::contract

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_verbs.hpp"
+#include "locker_helpers.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "locker_verbs.hpp"
+#include "locker_helpers.hpp"
 
 #include <utility>
 #include <vector>
@@ -12,7 +12,7 @@ namespace colock::contract {
 namespace {
 
 /// Waits until the backend does not hold the key any more, whether the backend or the locker has ended the lock.
-colock::lock acquire_after_expiry(subject& env, const locker& by, std::string key, acquire_options options = {})
+colock::lock acquire_after_expiry(fixture& env, const locker& by, std::string key, acquire_options options = {})
 {
     auto waiting = testing::start(env.io(), by.acquire(std::move(key), std::move(options)));
     pass_slowly_until(env, [&] { return waiting.done(); });

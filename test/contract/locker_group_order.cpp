@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Groups that compete: they are served in arrival order and do not deadlock.
-#include "locker_verbs.hpp"
+#include "locker_helpers.hpp"
 
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/post.hpp>
@@ -22,7 +22,7 @@ namespace {
 class grant_recorder
 {
 public:
-    explicit grant_recorder(subject& env) : on_(env) {}
+    explicit grant_recorder(fixture& env) : on_(env) {}
 
     /// Starts an acquire, and returns when it waits behind all earlier acquires.
     void add(const locker& by, group_members keys)
@@ -54,7 +54,7 @@ private:
         co_await group.release();
     }
 
-    subject& on_;
+    fixture& on_;
     std::vector<testing::running<void>> all_;
     std::vector<int> order_;
 };

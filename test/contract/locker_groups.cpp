@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Groups of locks that are acquired together: what a group holds while it waits, fails and ends.
-#include "locker_verbs.hpp"
+#include "locker_helpers.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>

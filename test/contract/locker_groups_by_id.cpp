@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Groups that are released and extended by their id, also by another process.
-#include "locker_verbs.hpp"
+#include "locker_helpers.hpp"
 
 #include <algorithm>
 #include <string>

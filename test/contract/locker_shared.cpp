@@ -1,6 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // Shared locks and semaphores.
-#include "locker_verbs.hpp"
+#include "locker_helpers.hpp"
 
 #include <string>
 

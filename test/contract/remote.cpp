@@ -23,42 +23,42 @@ std::size_t event_recorder::count(std::string_view what) const
     return static_cast<std::size_t>(std::ranges::count(events, what));
 }
 
-remote_subject::remote_subject(asio::io_context& io, remote_environment& provider)
-    : subject(io, provider, provider.make_linked(provider.short_ttl() * 14)), environment_(provider),
-      direct_driver_(another())
+remote_fixture::remote_fixture(asio::io_context& io, remote_environment& backend_environment)
+    : fixture(io, backend_environment, backend_environment.make_linked(backend_environment.short_ttl() * 14)),
+      environment_(backend_environment), direct_driver_(another())
 {
 }
 
-driver remote_subject::make_short_timeout_driver()
+driver remote_fixture::make_short_timeout_driver()
 {
     return {io(), others_.emplace_back(environment_.make_linked(short_timeout()))};
 }
 
-locker remote_subject::make_linked_locker(locker_options options)
+locker remote_fixture::make_linked_locker(locker_options options)
 {
     options.operation_timeout = long_timeout();
     return locker(environment_.make_linked(long_timeout()), std::move(options));
 }
 
-locker remote_subject::make_short_timeout_locker(locker_options options)
+locker remote_fixture::make_short_timeout_locker(locker_options options)
 {
     options.operation_timeout = short_timeout();
     return locker(environment_.make_linked(short_timeout()), std::move(options));
 }
 
-locker remote_subject::make_locker_that_times_out_first()
+locker remote_fixture::make_locker_that_times_out_first()
 {
     return locker(environment_.make_linked(long_timeout()), {.operation_timeout = short_timeout()});
 }
 
-locker remote_subject::make_direct_locker()
+locker remote_fixture::make_direct_locker()
 {
     auto options = quick_retry();
     options.operation_timeout = long_timeout();
     return make_other_locker(std::move(options));
 }
 
-void remote_subject::until(const std::function<bool()>& reached, where at)
+void remote_fixture::until(const std::function<bool()>& reached, where at)
 {
     testing::run_ready(io(), at);
     const auto end = lease_clock::now() + short_ttl() * 30;
@@ -73,14 +73,14 @@ void remote_subject::until(const std::function<bool()>& reached, where at)
     }
 }
 
-void remote_subject::warm_up()
+void remote_fixture::warm_up()
 {
     const auto warm = exclusive("warm");
     grant(warm);
     release_held(warm);
 }
 
-void remote_subject::check_stored(std::size_t expected, where at)
+void remote_fixture::check_stored(std::size_t expected, where at)
 {
     auto stored = environment_.stored();
     // Waits only for entries to appear, never for entries to disappear, because a lease may end by itself.
@@ -95,17 +95,17 @@ void remote_subject::check_stored(std::size_t expected, where at)
     }
 }
 
-bool remote_subject::abandon_once(const claim_ptr& claim)
+bool remote_fixture::abandon_once(const claim_ptr& claim)
 {
     return run(backend().abandon(claim)).status != release_status::failed;
 }
 
-void remote_subject::settle(const claim_ptr& claim, where at)
+void remote_fixture::settle(const claim_ptr& claim, where at)
 {
     until([&] { return abandon_once(claim); }, at);
 }
 
-bool remote_subject::out_of_work()
+bool remote_fixture::out_of_work()
 {
     io().restart();
     io().poll();
@@ -114,7 +114,7 @@ bool remote_subject::out_of_work()
     return none_left;
 }
 
-void remote_subject::check_end()
+void remote_fixture::check_end()
 {
     for (const auto& each : all_faults)
         each.set(environment_, false);
@@ -131,8 +131,8 @@ namespace {
 void run(const remote_backend& tested, const contract_case& which)
 {
     asio::io_context io;
-    const auto provider = tested.make_environment(io);
-    remote_subject env(io, *provider);
+    const auto backend_environment = tested.make_environment(io);
+    remote_fixture env(io, *backend_environment);
     check_declared_capabilities(tested.name, tested.capabilities, env.capabilities());
     which.body(env);
     env.check_end();

@@ -61,12 +61,12 @@ public:
 };
 
 /// The fixture of a remote case. As a driver, it uses an adapter behind the link that fails.
-class remote_subject : public subject
+class remote_fixture : public fixture
 {
 public:
     using where = std::source_location;
 
-    remote_subject(asio::io_context& io, remote_environment& provider);
+    remote_fixture(asio::io_context& io, remote_environment& backend_environment);
 
     [[nodiscard]] remote_environment& link() noexcept { return environment_; }
     /// Returns a driver whose link never fails. It acts as another process, and shows what the server stores.
@@ -100,20 +100,20 @@ public:
     }
     /// Runs an operation that takes time to end.
     template <class T>
-    T run(asio::awaitable<T> verb, where at = where::current())
+    T run(asio::awaitable<T> coroutine, where at = where::current())
     {
-        return get(testing::start(io(), std::move(verb)), at);
+        return get(testing::start(io(), std::move(coroutine)), at);
     }
     template <class T>
-    [[nodiscard]] running<T> start(asio::awaitable<T> verb)
+    [[nodiscard]] running<T> start(asio::awaitable<T> coroutine)
     {
-        return testing::start(io(), std::move(verb));
+        return testing::start(io(), std::move(coroutine));
     }
     /// Returns the error that the operation throws.
     template <class T>
-    error failure_of(asio::awaitable<T> verb, where at = where::current())
+    error failure_of(asio::awaitable<T> coroutine, where at = where::current())
     {
-        return failure_of(start(std::move(verb)), at);
+        return failure_of(start(std::move(coroutine)), at);
     }
     template <class T>
     error failure_of(running<T> under_way, where at = where::current())
@@ -154,13 +154,13 @@ private:
 
 [[nodiscard]] cases& remote_cases();
 
-/// COLOCK_REMOTE_CASE(name, needs...) { body; the remote_subject is `env` }
+/// COLOCK_REMOTE_CASE(name, needs...) { body; `env` is the fixture }
 #define COLOCK_REMOTE_CASE(case_name, ...)                                                                             \
-    static void case_name##_body(remote_subject& env);                                                                 \
+    static void case_name##_body(remote_fixture& env);                                                                 \
     COLOCK_CONTRACT_CASE(remote, case_name __VA_OPT__(, ) __VA_ARGS__)                                                 \
     {                                                                                                                  \
-        case_name##_body(static_cast<remote_subject&>(env));                                                           \
+        case_name##_body(static_cast<remote_fixture&>(env));                                                           \
     }                                                                                                                  \
-    static void case_name##_body(remote_subject& env)
+    static void case_name##_body(remote_fixture& env)
 
 } // namespace colock::contract

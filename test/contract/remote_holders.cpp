@@ -35,7 +35,7 @@ auto endless(bool& inside)
     };
 }
 
-void check_holder_is_notified_first(remote_subject& env, const lasting_fault& fault, lock_mode mode)
+void check_holder_is_notified_first(remote_fixture& env, const lasting_fault& fault, lock_mode mode)
 {
     const auto ours = env.make_linked_locker(), theirs = env.make_direct_locker();
     auto held = env.run(ours.acquire("k", {.ttl = env.short_ttl(), .mode = mode}));

@@ -13,7 +13,7 @@ namespace {
 
 /// Starts an operation whose request is in flight when its connection ends.
 template <class Outcome>
-Outcome send_before_disconnect(remote_subject& env, asio::awaitable<Outcome> operation)
+Outcome send_before_disconnect(remote_fixture& env, asio::awaitable<Outcome> operation)
 {
     env.link().hold();
     auto under_way = env.start(std::move(operation));
@@ -24,7 +24,7 @@ Outcome send_before_disconnect(remote_subject& env, asio::awaitable<Outcome> ope
 
 /// Runs the body twice: the late request finds the lock free, or held by another client.
 template <class Body>
-void for_free_and_held(remote_subject& env, Body body)
+void for_free_and_held(remote_fixture& env, Body body)
 {
     for (const bool taken : {false, true}) {
         BOOST_TEST_CONTEXT("meanwhile taken: " << taken)
@@ -38,7 +38,7 @@ void for_free_and_held(remote_subject& env, Body body)
 
 /// Abandons the claim. If the adapter answers that the claim holds nothing, this stays true when the late request
 /// arrives. Otherwise the adapter can answer so afterwards.
-void check_abandon_is_final(remote_subject& env, const plain_claim_ptr& claim, bool taken)
+void check_abandon_is_final(remote_fixture& env, const plain_claim_ptr& claim, bool taken)
 {
     const auto other_claim = env.exclusive("k");
     const bool proven = env.abandon_once(claim);

@@ -13,7 +13,7 @@ namespace {
 
 /// Runs the body once for each part that a link may lose, with an established connection.
 template <class Body>
-void for_each_loss(remote_subject& env, Body body)
+void for_each_loss(remote_fixture& env, Body body)
 {
     for (const auto what : lost_parts) {
         BOOST_TEST_CONTEXT("loses a " << what)
@@ -30,7 +30,7 @@ void for_each_loss(remote_subject& env, Body body)
 /// Loses two parts in sequence. If the operation sends nothing more after the first loss, another operation loses the
 /// second part.
 template <class Begin>
-void lose_both(remote_subject& env, const locker& locks, lost_part first, lost_part second, Begin begin)
+void lose_both(remote_fixture& env, const locker& locks, lost_part first, lost_part second, Begin begin)
 {
     const int before = env.link().cuts();
     env.link().cut(first);
@@ -48,7 +48,7 @@ void lose_both(remote_subject& env, const locker& locks, lost_part first, lost_p
 }
 
 /// Returns the statistics of a locker whose acquire loses its create, is granted, and is released.
-locker_stats counted_after_loss(remote_subject& env, lost_part what, locker_options options)
+locker_stats counted_after_loss(remote_fixture& env, lost_part what, locker_options options)
 {
     const auto locks = env.make_linked_locker(std::move(options));
     env.run(env.run(locks.acquire("k")).release(on_failure::raise));
@@ -281,7 +281,7 @@ COLOCK_REMOTE_CASE(several_refused_claims_in_doubt_can_be_released, &capabilitie
 COLOCK_REMOTE_CASE(acquire_with_a_lost_create_is_granted)
 {
     for_each_loss(env, [&](lost_part what) {
-        const auto counted = counted_after_loss(env, what, remote_subject::quick_retry());
+        const auto counted = counted_after_loss(env, what, remote_fixture::quick_retry());
         BOOST_TEST(counted.attempts >= 3U);
         BOOST_TEST(counted.unproven == 0U);
     });

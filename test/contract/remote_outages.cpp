@@ -14,7 +14,7 @@ namespace {
 
 /// Returns the errors of one operation of each kind. All run at the same time, because each may last until its timeout.
 std::vector<failure_ptr> failures_of(
-    remote_subject& env, const driver& by, const plain_claim_ptr& held, const plain_claim_ptr& wanted)
+    remote_fixture& env, const driver& by, const plain_claim_ptr& held, const plain_claim_ptr& wanted)
 {
     std::vector<running<failure_ptr>> under_way;
     const auto begin = [&]<class Outcome>(asio::awaitable<Outcome> operation) {
@@ -126,7 +126,7 @@ COLOCK_REMOTE_CASE(server_that_never_completes_a_connection_is_unavailable)
 COLOCK_REMOTE_CASE(loss_of_contact_puts_every_held_lock_at_risk)
 {
     const auto recorder = std::make_shared<event_recorder>();
-    const auto locks = env.make_linked_locker({.retry = remote_subject::quick_retry().retry, .observer = recorder});
+    const auto locks = env.make_linked_locker({.retry = remote_fixture::quick_retry().retry, .observer = recorder});
     std::vector<lock> held;
     for (const char* const key : {"a", "b"})
         held.push_back(env.run(locks.acquire(key, {.ttl = 1h})));
@@ -159,7 +159,7 @@ COLOCK_REMOTE_CASE(failed_acquire_is_tried_again_when_contact_is_regained)
             env.pass_time(env.short_ttl() / 5);
             env.link().refuse(false);
             // Another caller makes the adapter connect again.
-            env.run(locks.acquire("other", {.retry = remote_subject::quick_retry().retry})) = {};
+            env.run(locks.acquire("other", {.retry = remote_fixture::quick_retry().retry})) = {};
             env.get(std::move(waiting)) = {};
             env.until([&] { return locks.stats().settling == 0; });
         }

@@ -14,8 +14,8 @@ namespace {
 /// Two lockers of two processes. One holds a lock, and both have a waiter.
 struct waiting_pair
 {
-    explicit waiting_pair(remote_subject& subject)
-        : env(subject), ours(env.make_linked_locker()), theirs(env.make_linked_locker())
+    explicit waiting_pair(remote_fixture& of)
+        : env(of), ours(env.make_linked_locker()), theirs(env.make_linked_locker())
     {
         held = env.run(ours->acquire("k", {.ttl = env.short_ttl() * 3}));
         far.emplace(env.start(theirs->acquire("k")));
@@ -37,7 +37,7 @@ struct waiting_pair
         return ours_left;
     }
 
-    remote_subject& env;
+    remote_fixture& env;
     std::optional<locker> ours;
     std::optional<locker> theirs;
     lock held;

@@ -25,7 +25,7 @@ struct cancelled_acquire
     }
 
     /// Checks that the acquire does not end by itself, but ends at once when it is cancelled.
-    void check_cancellation(remote_subject& env)
+    void check_cancellation(remote_fixture& env)
     {
         env.pass_time(env.short_ttl() / 10);
         BOOST_TEST(!over);
@@ -41,7 +41,7 @@ struct cancelled_acquire
 };
 
 /// Waits like the core does, but only the adapter can report a release.
-asio::awaitable<void> wait_for(remote_subject& env, plain_claim_ptr claim)
+asio::awaitable<void> wait_for(remote_fixture& env, plain_claim_ptr claim)
 {
     for (;;) {
         const auto outcome = co_await env.backend().create(testing::sent_now(claim));
@@ -58,7 +58,7 @@ asio::awaitable<void> wait_for(remote_subject& env, plain_claim_ptr claim)
 }
 
 /// Checks that the waiter is granted the lock, and releases it.
-void check_granted(remote_subject& env, running<lock>& waiting, std::string_view what)
+void check_granted(remote_fixture& env, running<lock>& waiting, std::string_view what)
 {
     BOOST_TEST_CONTEXT(what)
     {

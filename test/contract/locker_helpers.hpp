@@ -15,10 +15,10 @@ namespace colock::contract {
 /// Runs an operation that must throw `Error`; returns the code of the exception.
 template <class Error, class T>
 error_code failure_of(
-    subject& env, asio::awaitable<T> verb, std::source_location where = std::source_location::current())
+    fixture& env, asio::awaitable<T> coroutine, std::source_location where = std::source_location::current())
 {
     try {
-        static_cast<void>(run_coro(env.io(), std::move(verb), where));
+        static_cast<void>(run_coro(env.io(), std::move(coroutine), where));
     } catch (const Error& thrown) {
         return thrown.code();
     }
@@ -31,7 +31,7 @@ error_code failure_of(
 
 /// Returns whether any locker holds the key. Uses a try_acquire if the backend cannot list its locks.
 inline bool is_taken(
-    subject& env, const locker& by, std::string key, std::source_location where = std::source_location::current())
+    fixture& env, const locker& by, std::string key, std::source_location where = std::source_location::current())
 {
     if (env.capabilities().list)
         return run_coro(env.io(), by.is_locked(std::move(key)), where);
@@ -54,7 +54,7 @@ using strings = std::vector<std::string>;
 #define CHECK_STRINGS(actual, ...) BOOST_TEST(actual == strings(__VA_ARGS__), boost::test_tools::per_element())
 
 /// Lets time pass in small steps, so that each timer is processed soon after it expires.
-inline void pass_slowly(subject& env, std::chrono::milliseconds span)
+inline void pass_slowly(fixture& env, std::chrono::milliseconds span)
 {
     for (const auto end = lease_clock::now() + span; lease_clock::now() < end;)
         env.pass_time(env.short_ttl() / 20);
@@ -62,7 +62,7 @@ inline void pass_slowly(subject& env, std::chrono::milliseconds span)
 
 /// Lets time pass in small steps until `reached` returns true. Fails the test if this takes longer than
 /// four short TTLs.
-inline void pass_slowly_until(subject& env, const std::function<bool()>& reached)
+inline void pass_slowly_until(fixture& env, const std::function<bool()>& reached)
 {
     // Stored, because the condition may become false again.
     bool is_reached = reached();
