@@ -55,13 +55,13 @@ struct changed_replies_fixture : batch_fixture
     {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
             change_update_replies(instead);
-            auto asked = ask_for_all({.mode = mode, .retry = retry_policy::never()});
+            auto asked = start_acquires({.mode = mode, .retry = retry_policy::never()});
             until([&] { return std::ranges::all_of(asked, [](const auto& each) { return each.done(); }); });
             interceptor.forward_all();
             BOOST_TEST(count_unknown(std::move(asked)) >= key_count - 1);
             auto held = take_all({.mode = mode});
             change_update_replies(instead);
-            auto releasing = release_held(held);
+            auto releasing = start_releases(held);
             until([&] { return std::ranges::all_of(releasing, [](const auto& each) { return each.done(); }); });
             interceptor.forward_all();
             BOOST_TEST(count_failed(std::move(releasing)) >= key_count - 1);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(batch_without_permission_changes_nothing)
         return what.command == "update" ? document::from_json(R"({"ok":0,"errmsg":"not authorized","code":13})")
                                         : what.carry_out();
     });
-    auto asked = ask_for_all();
+    auto asked = start_acquires();
     for (auto& each : asked)
         COLOCK_THROWS(create_error, errc::access_denied, static_cast<void>(each.get(io)));
     interceptor.forward_all();
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(error_of_one_statement_concerns_no_other)
         };
     };
     change_update_replies(of_second("50"));
-    auto asked = ask_for_all({.retry = retry_policy::never()});
+    auto asked = start_acquires({.retry = retry_policy::never()});
     until([&] { return std::ranges::all_of(asked, [](const auto& each) { return each.done(); }); });
     interceptor.forward_all();
     BOOST_TEST(count_unknown(std::move(asked)) == static_cast<std::size_t>(updates));
@@ -203,10 +203,10 @@ BOOST_AUTO_TEST_CASE(batch_refused_by_a_former_primary_is_sent_again)
         return document::from_json(R"({"ok":0,"errmsg":"not primary","code":10107,"codeName":"NotWritablePrimary"})");
     });
     // Commands on other connections may be lost together with their connections.
-    BOOST_TEST(count_unknown(ask_for_all({.retry = retry_policy::never()})) < key_count - 1);
+    BOOST_TEST(count_unknown(start_acquires({.retry = retry_policy::never()})) < key_count - 1);
     auto held = take_all();
     update_count = 0;
-    BOOST_TEST(count_failed(release_held(held)) < key_count - 1);
+    BOOST_TEST(count_failed(start_releases(held)) < key_count - 1);
     BOOST_TEST(update_count > 1);
     check_all_are_free();
 }
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(operation_with_a_missing_document_is_unknown)
                    : std::move(reply);
     };
     interceptor.on_command(show_nothing);
-    auto asked = ask_for_all({.mode = lock_mode::shared, .retry = retry_policy::never()});
+    auto asked = start_acquires({.mode = lock_mode::shared, .retry = retry_policy::never()});
     until([&] { return std::ranges::all_of(asked, [](const auto& each) { return each.done(); }); });
     interceptor.forward_all();
     BOOST_TEST(count_unknown(std::move(asked)) >= key_count - 1);

@@ -42,7 +42,7 @@ struct batch_fixture : mongo_fixture
             all.push_back(std::to_string(i));
         return all;
     }
-    std::vector<running<lock>> ask_for_all(const acquire_options& how = {})
+    std::vector<running<lock>> start_acquires(const acquire_options& how = {})
     {
         std::vector<running<lock>> asked;
         for (const auto& key : keys())
@@ -52,11 +52,11 @@ struct batch_fixture : mongo_fixture
     std::vector<lock> take_all(const acquire_options& how = {})
     {
         std::vector<lock> held;
-        for (auto& each : ask_for_all(how))
+        for (auto& each : start_acquires(how))
             held.push_back(each.get(io));
         return held;
     }
-    std::vector<running<void>> release_held(std::vector<lock>& held)
+    std::vector<running<void>> start_releases(std::vector<lock>& held)
     {
         std::vector<running<void>> releases;
         for (auto& each : held)
@@ -65,7 +65,7 @@ struct batch_fixture : mongo_fixture
     }
     void release_all(std::vector<lock>& held)
     {
-        for (auto& each : release_held(held))
+        for (auto& each : start_releases(held))
             each.get(io);
     }
     /// Returns the number of acquires with an unknown outcome, after they are settled. The others are granted and

@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_fails_alone_in_its_batch)
         static_cast<void>(ask(R"({"delete":"locks","deletes":[{"q":{"_id":"3"},"limit":1}]})"));
         const int before = link.cuts();
         link.cut_at_bytes(statements_start, loss::delayed_reply);
-        auto releases = release_held(held);
+        auto releases = start_releases(held);
         until([&] { return link.cuts() > before; });
         link.deliver_replies();
         for (std::size_t i = 0; i < key_count; ++i) {
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_fails_alone_in_its_batch)
 BOOST_AUTO_TEST_CASE(lost_reply_of_a_batch_is_unknown_to_all_and_is_settled)
 {
     link.cut_at_bytes(statements_start, loss::reply);
-    const auto unknown = count_unknown(ask_for_all({.retry = retry_policy::never()}));
+    const auto unknown = count_unknown(start_acquires({.retry = retry_policy::never()}));
     BOOST_TEST(unknown >= 2U);
     BOOST_TEST(link.cuts() == 1);
     check_all_are_free();
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(lost_reply_of_a_batch_is_unknown_to_all_and_is_settled)
 BOOST_AUTO_TEST_CASE(lost_request_of_a_batch_is_unknown_to_all)
 {
     link.cut_at_bytes(statements_start, loss::request);
-    BOOST_TEST(count_unknown(ask_for_all({.retry = retry_policy::never()})) >= 2U);
+    BOOST_TEST(count_unknown(start_acquires({.retry = retry_policy::never()})) >= 2U);
     check_all_are_free();
 }
 
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(shared_grant_without_its_document_is_settled)
 {
     for (const auto what : {loss::request, loss::reply}) {
         link.cut_at_bytes(find_start, what);
-        BOOST_TEST(count_unknown(ask_for_all({.mode = lock_mode::shared, .retry = retry_policy::never()})) >= 2U);
+        BOOST_TEST(count_unknown(start_acquires({.mode = lock_mode::shared, .retry = retry_policy::never()})) >= 2U);
         check_all_are_free();
     }
 }
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_lost_reply_to_releases_is_settled)
     auto held = take_all();
     link.cut_at_bytes(statements_start, loss::reply);
     std::size_t failed = 0;
-    for (auto& each : release_held(held)) {
+    for (auto& each : start_releases(held)) {
         try {
             each.get(io);
         } catch (const release_error&) {
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(busy_key_does_not_delay_the_rest_of_a_batch)
     release_all(held);
     // A claim that waits marks the document, and is woken.
     const auto busy = ours.stats().busy;
-    auto waiting = ask_for_all({.retry = retry_policy::fixed(1h)});
+    auto waiting = start_acquires({.retry = retry_policy::fixed(1h)});
     until([&] { return ours.stats().busy > busy; });
     BOOST_TEST(lock_document("2").find("\"wb\"") != std::string::npos);
     until([&] {
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(batch_without_operations_frees_its_connection)
 BOOST_AUTO_TEST_CASE(batch_that_arrives_after_its_abandon_leaves_nothing)
 {
     link.hold();
-    auto asked = ask_for_all({.ttl = 1h, .retry = retry_policy::never()});
+    auto asked = start_acquires({.ttl = 1h, .retry = retry_policy::never()});
     for (const auto& key : keys())
         asked.push_back(
             start(io, ours.acquire("s" + key, {.ttl = 1h, .mode = lock_mode::shared, .retry = retry_policy::never()})));
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(claims_of_one_key_in_a_batch_are_granted_in_turn)
 BOOST_AUTO_TEST_CASE(shutdown_ends_the_operations_of_a_batch)
 {
     link.cut_at_bytes(statements_start, loss::delayed_reply);
-    auto asked = ask_for_all();
+    auto asked = start_acquires();
     until([&] { return link.cuts() == 1; });
     auto down = start(io, ours.shutdown(100ms));
     // Operations that were sent in another command may have been answered before.
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(
     child_of_a_fork_leaves_batches_to_its_parent, *boost::unit_test::precondition(may_fork_with_fibers))
 {
     link.cut_at_bytes(statements_start, loss::delayed_reply);
-    auto asked = ask_for_all();
+    auto asked = start_acquires();
     until([&] { return link.cuts() == 1; });
     io.notify_fork(asio::execution_context::fork_prepare);
     const auto child = in_child([&] {

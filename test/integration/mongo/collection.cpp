@@ -46,17 +46,18 @@ struct made_collection : mongo_fixture
     }
 };
 
-/// The user has the smallest role of docs/mongodb.md, and has no right to list collections or indexes.
-struct unlisted_collection : made_collection
+/// A collection whose user has the role with the fewest rights of docs/mongodb.md. The user may not list collections or
+/// indexes.
+struct restricted_collection : made_collection
 {
-    unlisted_collection()
+    restricted_collection()
     {
         static_cast<void>(
             ask(R"({"createRole":"app","privileges":[{"resource":{"db":"colock","collection":"locks"},"actions":[
             "find","insert","update","remove","changeStream","createIndex"]}],"roles":[]})"));
         static_cast<void>(ask(R"({"createUser":"app","pwd":"secret","roles":[{"role":"app","db":"colock"}]})"));
     }
-    locker add_unlisted()
+    locker add_restricted()
     {
         server->kill();
         server->start({"--auth"});
@@ -68,7 +69,7 @@ struct unlisted_collection : made_collection
 
 BOOST_FIXTURE_TEST_SUITE(mongo_collection, made_collection, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(unique_index_is_refused_by_its_name)
+BOOST_AUTO_TEST_CASE(unique_index_is_refused_and_named_in_the_error)
 {
     add_index(R"("key":{"name":1},"name":"by_name","unique":true)");
     check_refused("has the unique index by_name");
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(validator_that_is_made_later_is_named_too)
     check_refused([&] { static_cast<void>(run(ours.acquire("other"))); }, "has a validator");
 }
 
-BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_busy)
+BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_reported_as_a_busy_lock)
 {
     const auto ours = add();
     auto held = run(ours.acquire("k"));
@@ -143,12 +144,13 @@ BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_busy)
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_FIXTURE_TEST_SUITE(mongo_unlisted_collection, unlisted_collection, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(
+    mongo_restricted_collection, restricted_collection, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(unique_index_is_refused_by_its_name_at_the_second_key)
+BOOST_AUTO_TEST_CASE(error_at_the_second_key_names_the_unique_index)
 {
     add_index(R"("key":{"name":1},"name":"by_name","unique":true)");
-    const auto ours = add_unlisted();
+    const auto ours = add_restricted();
     auto held = run(ours.acquire("one"));
     check_refused([&] { static_cast<void>(run(ours.acquire("two"))); }, "has the unique index by_name");
     run(held.release(on_failure::raise));
@@ -157,7 +159,7 @@ BOOST_AUTO_TEST_CASE(unique_index_is_refused_by_its_name_at_the_second_key)
 BOOST_AUTO_TEST_CASE(validator_is_named)
 {
     make(R"("validator":{"name":{"$type":"string"}})");
-    const auto ours = add_unlisted();
+    const auto ours = add_restricted();
     check_refused([&] { static_cast<void>(run(ours.acquire("one"))); }, "has a validator");
 }
 

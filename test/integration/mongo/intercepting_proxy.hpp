@@ -55,7 +55,7 @@ private:
         bson_copy_to_excluding_noinit(
             asked.get(), plain.get(), "$db", "lsid", "$clusterTime", "$readPreference", nullptr);
         const auto text = plain.to_json();
-        const auto carry_out = [&] { return reply_of_mongodb(upstream_, "colock", text); };
+        const auto carry_out = [&] { return ask_mongodb_unchecked(upstream_, "colock", text); };
         return on_command_ ? on_command_({command, text, carry_out}) : carry_out();
     }
     document greet() const

@@ -80,7 +80,7 @@ mongo::detail::document ask_mongodb(std::uint16_t port, const std::string& datab
     return reply;
 }
 
-mongo::detail::document reply_of_mongodb(std::uint16_t port, const std::string& database, std::string_view command)
+mongo::detail::document ask_mongodb_unchecked(std::uint16_t port, const std::string& database, std::string_view command)
 {
     bson_error_t error;
     auto reply = reply_to(port, database, command, error);

@@ -44,9 +44,9 @@ inline constexpr capabilities mongodb_capabilities{.shared = true,
 /// \throws std::runtime_error if the server refuses the command
 [[nodiscard]] mongo::detail::document ask_mongodb(
     std::uint16_t port, const std::string& database, std::string_view command);
-/// Like `ask_mongodb`, but also returns the reply if the server refuses the command.
+/// Like `ask_mongodb`, but returns the reply even if the server refuses the command.
 /// \throws std::runtime_error if the server does not answer
-[[nodiscard]] mongo::detail::document reply_of_mongodb(
+[[nodiscard]] mongo::detail::document ask_mongodb_unchecked(
     std::uint16_t port, const std::string& database, std::string_view command);
 /// Returns the keys whose locks are held, or for which a writer waits, and will be so for at least `lasting`.
 [[nodiscard]] std::vector<std::string> holders_at(
