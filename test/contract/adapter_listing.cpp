@@ -215,22 +215,22 @@ COLOCK_CONTRACT_CASE(adapter, list_shows_the_locks_of_all_processes, &capabiliti
 COLOCK_CONTRACT_CASE(adapter, pages_contain_each_lock_once_and_honour_the_filter, &capabilities::list)
 {
     std::vector<claim_ptr> claims;
-    keys all, anns;
+    keys all, keys_of_ann;
     for (int i = 0; i < 400; ++i) {
-        const bool is_anns = i % 3 == 0;
+        const bool is_owned_by_ann = i % 3 == 0;
         claims.push_back(
-            described((i % 2 == 0 ? "even:" : "odd:") + std::to_string(i), {.owner = is_anns ? "ann" : "bob"}));
+            described((i % 2 == 0 ? "even:" : "odd:") + std::to_string(i), {.owner = is_owned_by_ann ? "ann" : "bob"}));
         all.insert(claims.back()->key());
-        if (is_anns)
-            anns.insert(claims.back()->key());
+        if (is_owned_by_ann)
+            keys_of_ann.insert(claims.back()->key());
         env.grant(claims.back());
     }
     const auto listed = env.list();
     BOOST_TEST(listed.size() == all.size());
     CHECK_KEYS(listed, all);
-    const auto told_of_ann = env.list({.owner = "ann"});
-    BOOST_TEST(told_of_ann.size() == anns.size());
-    CHECK_KEYS(told_of_ann, anns);
+    const auto listed_for_ann = env.list({.owner = "ann"});
+    BOOST_TEST(listed_for_ann.size() == keys_of_ann.size());
+    CHECK_KEYS(listed_for_ann, keys_of_ann);
     filter odd_of_ann{.key_prefix = "odd:", .owner = "ann"};
     for (const auto& each : env.list(odd_of_ann))
         BOOST_TEST(odd_of_ann.matches(each), each.key);

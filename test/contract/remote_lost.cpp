@@ -148,7 +148,7 @@ COLOCK_REMOTE_CASE(an_extension_that_is_lost_does_not_end_the_lock)
 COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets)
 {
     const auto& other = env.direct_driver();
-    const auto give_up = [&](plain_claim_ptr& held) {
+    const auto grant_and_export = [&](plain_claim_ptr& held) {
         held = env.exclusive("k");
         other.grant(held);
         return other.backend().export_ticket(*held);
@@ -156,10 +156,10 @@ COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets
     plain_claim_ptr held;
     // The first use may have to send the script to the server, which then executes nothing yet.
     const auto first = env.exclusive("k");
-    other.take_over(give_up(held), first);
+    other.take_over(grant_and_export(held), first);
     other.release_held(first);
     for_each_loss(env, [&](lost_part what) {
-        const auto ticket = give_up(held);
+        const auto ticket = grant_and_export(held);
         const auto claim = env.exclusive("k");
         env.link().cut(what);
         const auto outcome = env.adopt(ticket, claim);
@@ -172,7 +172,7 @@ COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets
         env.settle(claim);
     });
     for_each_loss(env, [&](lost_part what) {
-        const auto ticket = give_up(held);
+        const auto ticket = grant_and_export(held);
         const auto claim = env.exclusive("k"), next = env.exclusive("k");
         env.link().cut(what);
         BOOST_TEST(env.adopt(ticket, claim).status == create_status::failed);
@@ -310,7 +310,8 @@ COLOCK_REMOTE_CASE(two_losses_one_after_the_other_leave_nothing_and_keep_nobody_
     }
 }
 
-// A grant that the lost create may have left excludes everybody until it is found, or has expired.
+// The lost create may have been granted. That grant keeps all others waiting until the locker finds it, or until it
+// expires.
 COLOCK_REMOTE_CASE(lost_create_is_checked_before_a_long_delay_ends)
 {
     for_each_loss(env, [&](lost_part what) {
