@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(batch_that_arrives_after_its_abandon_leaves_nothing)
 BOOST_AUTO_TEST_CASE(late_batch_leaves_nothing)
 {
     const auto ours_with_timeout = add_with_timeout(500ms);
-    const driver by(io, last);
+    const driver by(io, last_adapter);
     link.hold();
     std::vector<running<create_outcome>> asked;
     for (const auto& key : keys()) {
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(unsent_batch_is_sent_again)
 
 BOOST_AUTO_TEST_CASE(claims_of_one_key_in_a_batch_are_granted_in_turn)
 {
-    const driver by(io, last);
+    const driver by(io, last_adapter);
     const auto make = [](const std::string& key, lock_mode mode) {
         return mode == lock_mode::exclusive ? driver::exclusive(key) : driver::shared(key, 1);
     };

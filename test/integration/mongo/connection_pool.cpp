@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_SUITE(mongo_connection_pool, *boost::unit_test::precondition(has
 BOOST_AUTO_TEST_CASE(a_command_is_answered)
 {
     pool_fixture test(shared_mongodb());
-    const auto& got = test.say(ping);
+    const auto& got = test.ask_and_wait(ping);
     BOOST_TEST(got.what == kind::done, got.why);
     BOOST_TEST(!got.ends_connection);
     BOOST_TEST(got.reply.to_json().find("\"ok\" : 1") != std::string::npos, got.reply.to_json());
@@ -108,12 +108,12 @@ BOOST_AUTO_TEST_CASE(waiting_command_can_be_withdrawn)
 BOOST_AUTO_TEST_CASE(refused_command_keeps_its_connection)
 {
     pool_fixture test(shared_mongodb(), 1);
-    const auto& got = test.say(R"({"noSuchCommand": 1})");
+    const auto& got = test.ask_and_wait(R"({"noSuchCommand": 1})");
     BOOST_TEST(got.what == kind::refused);
     BOOST_TEST(got.code == 59);
     BOOST_TEST(got.why.find("noSuchCommand") != std::string::npos, got.why);
     BOOST_TEST(test.all().open_count() == 1u);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
@@ -126,10 +126,10 @@ BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
     {
         // When the proxy refuses another connection, it has closed the existing ones.
         pool_fixture other(link.port());
-        BOOST_TEST(other.say(ping).what == kind::unsent);
+        BOOST_TEST(other.ask_and_wait(ping).what == kind::unsent);
     }
     link.refuse(false);
-    const auto& got = test.say(ping);
+    const auto& got = test.ask_and_wait(ping);
     BOOST_TEST(got.what == kind::done, got.why);
     BOOST_TEST(test.all().open_count() == 1u);
 }
@@ -157,15 +157,16 @@ BOOST_AUTO_TEST_CASE(free_connections_are_closed)
     test.io->run_for(patience);
     BOOST_TEST(test.io->stopped());
     test.io->restart();
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_large_document_passes_in_both_directions)
 {
     pool_fixture test(shared_mongodb(), 1);
     const std::string text(1'000'000, 'x');
-    const auto& got = test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" + text +
-                               R"("}, "upsert": true, "new": true})");
+    const auto& got =
+        test.ask_and_wait(R"({"findAndModify": "pool_test", "query": {"_id": "large"}, "update": {"t": ")" + text +
+                          R"("}, "upsert": true, "new": true})");
     BOOST_TEST(got.what == kind::done, got.why);
     BOOST_TEST(got.reply.to_json().size() > text.size());
 }
@@ -175,14 +176,14 @@ BOOST_AUTO_TEST_CASE(no_thread_is_started)
     // A sanitizer may have started a thread of its own.
     const auto before = threads_of_this_process();
     pool_fixture test(shared_mongodb());
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
     BOOST_TEST(threads_of_this_process() == before);
 }
 
 BOOST_AUTO_TEST_CASE(command_to_a_closed_port_is_unsent)
 {
     pool_fixture test(free_port());
-    const auto& got = test.say(ping);
+    const auto& got = test.ask_and_wait(ping);
     BOOST_TEST(got.what == kind::unsent);
     BOOST_TEST(got.cause == asio::error::connection_refused);
     BOOST_TEST(got.ends_connection);
@@ -201,22 +202,23 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
     BOOST_TEST(asked->got().what == kind::unsent);
     BOOST_TEST(asked->got().cause == asio::error::timed_out);
     link.silence(false);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_command_whose_reply_is_lost_has_an_unknown_outcome)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
-    BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
+    BOOST_TEST(test.ask_and_wait(R"({"delete": "pool_test", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what ==
+               kind::done);
     link.cut_at_bytes("findAndModify", loss::reply);
-    const auto& got = test.say(count_up);
+    const auto& got = test.ask_and_wait(count_up);
     BOOST_TEST(got.what == kind::unknown);
     BOOST_TEST(got.cause == asio::error::eof);
     BOOST_TEST(got.ends_connection);
     BOOST_TEST(test.all().open_count() == 0u);
     // The command was carried out nevertheless.
-    const auto& again = test.say(count_up);
+    const auto& again = test.ask_and_wait(count_up);
     BOOST_TEST(again.what == kind::done, again.why);
     BOOST_TEST(again.reply.to_json().find("\"n\" : 2") != std::string::npos, again.reply.to_json());
 }
@@ -225,28 +227,29 @@ BOOST_AUTO_TEST_CASE(a_command_that_is_lost_has_an_unknown_outcome)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
-    BOOST_TEST(test.say(R"({"delete": "lanes", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what == kind::done);
+    BOOST_TEST(test.ask_and_wait(R"({"delete": "pool_test", "deletes": [{"q": {"_id": "n"}, "limit": 1}]})").what ==
+               kind::done);
     link.cut_at_bytes("findAndModify", loss::request);
-    BOOST_TEST(test.say(count_up).what == kind::unknown);
-    BOOST_TEST(test.say(count_up).reply.to_json().find("\"n\" : 1") != std::string::npos);
+    BOOST_TEST(test.ask_and_wait(count_up).what == kind::unknown);
+    BOOST_TEST(test.ask_and_wait(count_up).reply.to_json().find("\"n\" : 1") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(silent_connection_is_given_up_at_the_deadline)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
     link.silence(true);
     const auto begun = lease_clock::now();
     const auto asked = test.ask(ping, 200ms);
     // The event loop must not spin.
     const auto longest = longest_handler(*test.io, [&] { return asked->done(); });
     BOOST_TEST(asked->got().what == kind::unknown);
-    // The deadline applies, not the rest of the two seconds for the connection attempt.
+    // The deadline applies, not the limit of two seconds that the driver has for a connection attempt.
     BOOST_TEST((lease_clock::now() - begun < 1500ms));
     BOOST_TEST((longest < max_handler_time), "a handler took " << longest.count() << " ns");
     link.silence(false);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(driver_makes_no_second_connection)
@@ -280,7 +283,7 @@ BOOST_AUTO_TEST_CASE(commands_in_flight_end_when_the_pool_is_closed)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 2);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
     link.silence(true);
     const auto first = test.ask(ping);
     const auto second = test.ask(ping);
@@ -300,7 +303,7 @@ BOOST_AUTO_TEST_CASE(destroyed_context_drops_the_commands_in_flight)
 {
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 2);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
     link.silence(true);
     const auto first = test.ask(ping);
     const auto second = test.ask(ping);
@@ -316,23 +319,23 @@ BOOST_AUTO_TEST_CASE(a_server_that_dies_and_returns_is_found_again)
 {
     mongodb_server server;
     pool_fixture test(server.port(), 2);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
     server.kill();
-    BOOST_TEST(test.say(ping).what != kind::done);
-    BOOST_TEST(test.say(ping).what == kind::unsent);
+    BOOST_TEST(test.ask_and_wait(ping).what != kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::unsent);
     server.start();
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_stands_still_is_given_up_at_the_deadline)
 {
     mongodb_server server;
     pool_fixture test(server.port(), 1);
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
     server.pause();
-    BOOST_TEST(test.say(ping, 200ms).what == kind::unknown);
+    BOOST_TEST(test.ask_and_wait(ping, 200ms).what == kind::unknown);
     server.resume();
-    BOOST_TEST(test.say(ping).what == kind::done);
+    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

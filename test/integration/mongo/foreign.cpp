@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(break_of_a_foreign_document_is_refused)
 
 BOOST_AUTO_TEST_CASE(settling_an_unanswered_acquire_of_a_foreign_document_leaves_it)
 {
-    const driver by(io, (static_cast<void>(add()), last));
+    const driver by(io, (static_cast<void>(add()), last_adapter));
     for (std::size_t i = 0; i < fields.size(); ++i) {
         const auto claimed = driver::exclusive(key(i), 1min);
         // As if a request of the claim had not been answered.

@@ -18,7 +18,7 @@ namespace {
 /// Creates locks whose holder has disappeared, and waits until they have expired.
 void leave_behind(mongo_fixture& env, int count)
 {
-    const driver test_driver(env.io, env.last);
+    const driver test_driver(env.io, env.last_adapter);
     for (int i = 0; i < count; ++i)
         test_driver.grant(driver::exclusive("k" + std::to_string(i), 100ms));
     run_until(env.io, [&] { return test_driver.list().empty(); });
@@ -86,7 +86,7 @@ BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fen
     const auto ours = add();
     leave_behind(*this, 600);
     auto held = run(ours.acquire("held", {.ttl = 1h}));
-    const auto step = run(last->purge(0));
+    const auto step = run(last_adapter->purge(0));
     BOOST_TEST(!step.error);
     BOOST_TEST((!step.next.empty() && step.locks.size() <= 300U));
     BOOST_TEST(run(ours.purge(100)).size() == 100U);

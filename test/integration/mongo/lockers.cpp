@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(indexes_are_made_when_they_are_asked_for_and_with_the_first
         }
     };
     const auto ours = add();
-    run(mongo::create_indexes(last));
+    run(mongo::create_indexes(last_adapter));
     for (const auto* const name : {"colock_group", "colock_shared_group", "colock_free_since"})
         BOOST_TEST(names().find(name) != std::string::npos, name);
     static_cast<void>(ask(R"({"drop":"locks"})"));

@@ -67,9 +67,9 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
     const auto port = server.running.port();
     {
         pool_fixture nobody(port);
-        BOOST_TEST(nobody.say(count_up).code == 13);
+        BOOST_TEST(nobody.ask_and_wait(count_up).code == 13);
     }
-    const auto say = [&](credentials who) {
+    const auto ask_as = [&](credentials who) {
         authenticated_pool pool(port, std::move(who));
         const auto asked = pool.test.ask(count_up);
         static_cast<void>(pool.test.wait_for(asked));
@@ -79,21 +79,21 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
     for (const auto* const mechanism : {"", "SCRAM-SHA-1", "SCRAM-SHA-256"}) {
         auto who = me;
         who.mechanism = mechanism;
-        BOOST_TEST(say(who)->got().what == kind::done, mechanism << ": " << say(who)->got().why);
+        BOOST_TEST(ask_as(who)->got().what == kind::done, mechanism << ": " << ask_as(who)->got().why);
         who.password = "secret, +";
-        is_refused(say(who)->got());
+        is_refused(ask_as(who)->got());
         who.user = "nobody";
-        is_refused(say(who)->got());
+        is_refused(ask_as(who)->got());
     }
     for (const credentials& who : {credentials{.user = "sha1_user", .password = "secret"},
              credentials{.user = "other_db_user", .password = "secret", .source = "other_db"},
              credentials{.user = "accented",
                  .password = "s\xc3\xa9"
                              "cret"}})
-        BOOST_TEST(say(who)->got().what == kind::done, who.user << ": " << say(who)->got().why);
-    is_refused(say({.user = "accented", .password = "secret"})->got());
-    is_refused(say({.user = "other_db_user", .password = "secret"})->got());
-    is_refused(say({.user = "me", .password = "secret\n", .mechanism = "SCRAM-SHA-256"})->got());
+        BOOST_TEST(ask_as(who)->got().what == kind::done, who.user << ": " << ask_as(who)->got().why);
+    is_refused(ask_as({.user = "accented", .password = "secret"})->got());
+    is_refused(ask_as({.user = "other_db_user", .password = "secret"})->got());
+    is_refused(ask_as({.user = "me", .password = "secret\n", .mechanism = "SCRAM-SHA-256"})->got());
 }
 
 BOOST_AUTO_TEST_CASE(connections_are_authenticated_one_at_a_time)
@@ -216,13 +216,13 @@ BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
                     pool.test.post([](connection_pool& all) { all.close_free(); });
                     const auto before = link.cuts();
                     link.cut_at_bytes(bytes, what);
-                    const auto& got = pool.test.say(count_up);
+                    const auto& got = pool.test.ask_and_wait(count_up);
                     if (link.cuts() == before)
                         continue;
                     BOOST_TEST(got.what == (bytes == std::string("findAndModify") ? kind::unknown : kind::unsent));
                     BOOST_TEST(got.ends_connection);
                     BOOST_TEST(pool.test.all().open_count() == 0u);
-                    BOOST_TEST(pool.test.say(count_up).what == kind::done, pool.test.last->got().why);
+                    BOOST_TEST(pool.test.ask_and_wait(count_up).what == kind::done, pool.test.last_command->got().why);
                 }
             }
         }
@@ -236,8 +236,8 @@ BOOST_AUTO_TEST_CASE(login_that_hangs_is_given_up_at_the_deadline_and_at_the_end
     faulty_proxy link(server.running.port());
     authenticated_pool pool(link.port(), me, 2);
     link.cut_at_bytes("saslContinue", loss::delayed_reply);
-    BOOST_TEST(pool.test.say(ping, 500ms).what == kind::unsent);
-    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 500ms).what == kind::unsent);
+    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
     pool.test.post([](connection_pool& all) { all.close_free(); });
     link.cut_at_bytes("speculativeAuthenticate", loss::delayed_reply);
     const auto cuts = link.cuts();
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(login_that_hangs_does_not_keep_other_connections_from_their
     const guarded_server server;
     faulty_proxy link(server.running.port());
     authenticated_pool pool(link.port(), me, 2);
-    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
     link.cut_at_bytes("speculativeAuthenticate", loss::delayed_reply);
     const auto cuts = link.cuts();
     // The pool starts a second connection for these commands after a pause.
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(login_that_hangs_does_not_keep_other_connections_from_their
         BOOST_TEST(pool.test.wait_for(second).what == kind::done);
         BOOST_TEST(pool.test.wait_for(first).what == kind::done);
     }
-    BOOST_TEST(pool.test.say(ping, 1s).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 1s).what == kind::done);
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_login)

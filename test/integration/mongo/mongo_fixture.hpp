@@ -33,8 +33,8 @@ struct mongo_fixture
     }
     [[nodiscard]] locker add(const mongo::options& options)
     {
-        last = mongo::make_adapter(io.get_executor(), options);
-        return locker(last, {.observer = event_log});
+        last_adapter = mongo::make_adapter(io.get_executor(), options);
+        return locker(last_adapter, {.observer = event_log});
     }
     [[nodiscard]] locker add() { return add(options()); }
 
@@ -66,7 +66,7 @@ struct mongo_fixture
     mongodb_server* server = &*own;
     asio::io_context io;
     std::shared_ptr<notes> event_log = std::make_shared<notes>();
-    std::shared_ptr<adapter> last;
+    std::shared_ptr<adapter> last_adapter;
 };
 
 /// A precondition: the server supports fail points.

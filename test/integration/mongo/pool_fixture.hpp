@@ -116,19 +116,19 @@ struct pool_fixture
         run_until(*io, [&] { return asked->done(); });
         return asked->got();
     }
-    const answer& say(std::string_view asked, lease_clock::duration within = patience)
+    const answer& ask_and_wait(std::string_view asked, lease_clock::duration within = patience)
     {
-        last = ask(asked, within);
-        return wait_for(last);
+        last_command = ask(asked, within);
+        return wait_for(last_command);
     }
 
     std::unique_ptr<asio::io_context> io = std::make_unique<asio::io_context>();
     std::shared_ptr<pool_state> state = std::make_shared<pool_state>();
-    recorded_command_ptr last;
+    recorded_command_ptr last_command;
 };
 
 inline constexpr auto ping = R"({"ping": 1})";
-inline constexpr auto count_up = R"({"findAndModify": "lanes", "query": {"_id": "n"}, "update": {"$inc": {"n": 1}},
+inline constexpr auto count_up = R"({"findAndModify": "pool_test", "query": {"_id": "n"}, "update": {"$inc": {"n": 1}},
     "upsert": true, "new": true})";
 
 } // namespace colock::testing

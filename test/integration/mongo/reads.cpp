@@ -123,7 +123,7 @@ struct recorded_reads : mongo_fixture
 
     intercepting_proxy interceptor{io, server->port()};
     const locker ours = add(options(mongodb_url(interceptor.port())));
-    const std::shared_ptr<adapter> backend = last;
+    const std::shared_ptr<adapter> backend = last_adapter;
     const locker theirs = add();
     std::vector<note> records;
 };

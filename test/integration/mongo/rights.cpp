@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_role_suffices)
 {
     const auto theirs = add_as("app");
     const auto ours = add_as("app");
-    const auto by = last;
+    const auto by = last_adapter;
     auto held = run(theirs.acquire("k"));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
     until([&] { return mongo::waiting(*by) == mongo::waiting_by::change_stream && ours.stats().busy >= 2; });
@@ -87,13 +87,13 @@ BOOST_AUTO_TEST_CASE(user_without_permission_is_denied_at_once)
     // The operator finds the reason in the log, because the events of an acquire have only a code.
     BOOST_TEST(event_log->warned_of("grant find, insert, update and remove on the collection"));
     COLOCK_THROWS(error, errc::access_denied, run(add_as("reader").list()));
-    COLOCK_THROWS(error, errc::access_denied, run(mongo::create_indexes(last)));
+    COLOCK_THROWS(error, errc::access_denied, run(mongo::create_indexes(last_adapter)));
 }
 
 BOOST_AUTO_TEST_CASE(user_without_index_permission_can_use_locks)
 {
     const auto by = add_as("without_indexes");
-    COLOCK_THROWS(error, errc::access_denied, run(mongo::create_indexes(last)));
+    COLOCK_THROWS(error, errc::access_denied, run(mongo::create_indexes(last_adapter)));
     BOOST_TEST(event_log->warnings.empty());
     auto held = run(by.acquire("k"));
     BOOST_TEST(run(by.list()).size() == 1U);
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(each_operation_tells_of_a_right_that_was_taken_away)
 BOOST_AUTO_TEST_CASE(user_without_change_stream_permission_polls)
 {
     const auto ours = add();
-    const auto by = last;
+    const auto by = last_adapter;
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
     fail(R"({"failCommands":["aggregate"],"errorCode":13})");

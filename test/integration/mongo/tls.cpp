@@ -44,7 +44,7 @@ struct tls_pool
 
 void is_not_trusted(tls_pool& by)
 {
-    const auto& got = by.test.say(ping);
+    const auto& got = by.test.ask_and_wait(ping);
     BOOST_TEST(got.what == kind::unsent);
     BOOST_TEST(got.ends_connection);
     BOOST_TEST((got.cause.category() == asio::error::get_ssl_category()), got.cause.message());
@@ -61,11 +61,12 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
     const mongodb_server right(with_tls(known, "right"));
     {
         tls_pool pool(right.port(), known.file("ca.pem"));
-        BOOST_TEST(pool.test.say(ping).what == kind::done, pool.test.last->got().why);
+        BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done, pool.test.last_command->got().why);
         // The text is larger than one read or write.
         const std::string text(1'000'000, 'x');
-        const auto& got = pool.test.say(R"({"findAndModify": "lanes", "query": {"_id": "large"}, "update": {"t": ")" +
-                                        text + R"("}, "upsert": true, "new": true})");
+        const auto& got =
+            pool.test.ask_and_wait(R"({"findAndModify": "pool_test", "query": {"_id": "large"}, "update": {"t": ")" +
+                                   text + R"("}, "upsert": true, "new": true})");
         BOOST_TEST(got.what == kind::done, got.why);
         BOOST_TEST(got.reply.to_json().size() > text.size());
         BOOST_TEST(pool.test.all().open_count() == 1u);
@@ -78,7 +79,7 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
     tls_pool by_address(named.port(), known.file("ca.pem"));
     is_not_trusted(by_address);
     tls_pool by_name(named.port(), known.file("ca.pem"), "named.example");
-    BOOST_TEST(by_name.test.say(ping).what == kind::done, by_name.test.last->got().why);
+    BOOST_TEST(by_name.test.ask_and_wait(ping).what == kind::done, by_name.test.last_command->got().why);
 }
 
 BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_fixture)
@@ -108,12 +109,12 @@ BOOST_AUTO_TEST_CASE(tls_and_plain_endpoints_do_not_connect)
 {
     const certificates known;
     tls_pool pool(shared_mongodb(), known.file("ca.pem"));
-    BOOST_TEST(pool.test.say(ping, 2s).what == kind::unsent);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 2s).what == kind::unsent);
     BOOST_TEST(pool.test.all().open_count() == 0u);
     // A server with TLS must not be used without TLS, either.
     const mongodb_server server(with_tls(known, "right"));
     pool_fixture plain(server.port());
-    BOOST_TEST(plain.say(ping, 2s).what == kind::unsent);
+    BOOST_TEST(plain.ask_and_wait(ping, 2s).what == kind::unsent);
 }
 
 BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
@@ -122,17 +123,17 @@ BOOST_AUTO_TEST_CASE(free_tls_connection_is_replaced_after_its_end)
     const mongodb_server server(with_tls(known, "right"));
     faulty_proxy link(server.port());
     tls_pool pool(link.port(), known.file("ca.pem"));
-    BOOST_TEST(pool.test.say(ping).what == kind::done);
-    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
     BOOST_TEST(pool.test.all().open_count() == 1u);
     link.refuse(true);
     {
         // When the proxy refuses another connection, it has closed the existing one.
         pool_fixture other(link.port());
-        BOOST_TEST(other.say(ping).what == kind::unsent);
+        BOOST_TEST(other.ask_and_wait(ping).what == kind::unsent);
     }
     link.refuse(false);
-    BOOST_TEST(pool.test.say(ping).what == kind::done, pool.test.last->got().why);
+    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done, pool.test.last_command->got().why);
 }
 
 BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
@@ -141,13 +142,13 @@ BOOST_AUTO_TEST_CASE(silent_or_cut_tls_connection_makes_the_outcome_unknown)
     const mongodb_server server(with_tls(known, "right"));
     faulty_proxy link(server.port());
     tls_pool pool(link.port(), known.file("ca.pem"));
-    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
     link.silence(true);
-    BOOST_TEST(pool.test.say(ping, 200ms).what == kind::unknown);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 200ms).what == kind::unknown);
     // The link is still silent, so no other connection can be made.
-    BOOST_TEST(pool.test.say(ping, 200ms).what == kind::unsent);
+    BOOST_TEST(pool.test.ask_and_wait(ping, 200ms).what == kind::unsent);
     link.silence(false);
-    BOOST_TEST(pool.test.say(ping).what == kind::done);
+    BOOST_TEST(pool.test.ask_and_wait(ping).what == kind::done);
     link.silence(true);
     const auto cut = pool.test.ask(ping);
     run_until(*pool.test.io, [&] { return pool.test.all().in_flight() == 1; });

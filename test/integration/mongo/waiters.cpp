@@ -17,7 +17,7 @@ BOOST_FIXTURE_TEST_SUITE(mongo_waiters, mongo_fixture, *boost::unit_test::precon
 BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release)
 {
     const auto ours = add();
-    const auto by = last;
+    const auto by = last_adapter;
     BOOST_TEST((mongo::waiting(*by) == mongo::waiting_by::nothing));
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(silent_change_stream_is_given_up)
     auto how = options(mongodb_url(link.port()));
     how.operation_timeout = 500ms;
     const auto ours = add(how);
-    const auto by = last;
+    const auto by = last_adapter;
     const auto theirs = add();
     auto held = run(theirs.acquire("k", {.ttl = 1h}));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(without_change_streams_waiters_poll)
     own.emplace(std::vector<std::string>{"--standalone"});
     server = &*own;
     const auto ours = add();
-    const auto by = last;
+    const auto by = last_adapter;
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(refused_change_stream_is_replaced_by_polling, *boost::unit_
         {
             event_log->warnings.clear();
             const auto ours = add();
-            const auto by = last;
+            const auto by = last_adapter;
             const auto theirs = add();
             auto held = run(theirs.acquire("k"));
             fail(R"({"failCommands":["aggregate"],"errorCode":)" + std::to_string(code) + '}');
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(
     temporarily_refused_change_stream_is_opened_later, *boost::unit_test::precondition(has_fail_points))
 {
     const auto ours = add();
-    const auto by = last;
+    const auto by = last_adapter;
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
     // TemporarilyUnavailable.
@@ -180,7 +180,7 @@ BOOST_FIXTURE_TEST_CASE(change_stream_whose_every_get_more_fails_is_opened_less_
 BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_after_the_last_waiter, seen_cursors)
 {
     const auto ours = add(options(mongodb_url(interceptor.port())));
-    const auto by = last;
+    const auto by = last_adapter;
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(100ms)}));
@@ -196,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_after_the_last_waite
 BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_at_shutdown, seen_cursors)
 {
     const auto ours = add(options(mongodb_url(interceptor.port())));
-    const auto by = last;
+    const auto by = last_adapter;
     const auto theirs = add();
     auto held = run(theirs.acquire("k"));
     auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(100ms)}));
