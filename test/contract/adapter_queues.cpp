@@ -84,7 +84,7 @@ COLOCK_CONTRACT_CASE(adapter, break_wakes_waiters, &capabilities::events, &capab
     env.release_held(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, cancelled_wait_releases_its_completion, &capabilities::events)
+COLOCK_CONTRACT_CASE(adapter, cancelled_wait_does_not_affect_other_claims, &capabilities::events)
 {
     const auto holder = env.exclusive("k"), gone = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);

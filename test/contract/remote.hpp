@@ -60,7 +60,8 @@ public:
     std::vector<lost_reason> losses;
 };
 
-/// The fixture of a remote case. As a driver, it uses an adapter behind the link that fails.
+/// The fixture of a remote case. The operations that it inherits from `driver` use an adapter behind the link that
+/// fails.
 class remote_fixture : public fixture
 {
 public:

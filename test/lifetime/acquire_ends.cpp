@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(rejected_group_reports_each_of_its_keys_without_a_waiting_t
 // Before Boost 1.86, a coroutine that is cancelled during its first step throws out of io_context::run().
 BOOST_AUTO_TEST_CASE(group_that_is_cancelled_after_its_completion_is_only_reported_as_granted)
 {
-    // The group must let other handlers run after so many grants that were answered at once.
+    // After 64 grants that were answered at once, the group must let other handlers run.
     std::vector<std::string> keys;
     for (int n = 0; n < 64; ++n)
         keys.push_back(std::to_string(n));

@@ -258,10 +258,10 @@ BOOST_AUTO_TEST_CASE(exclusive_grant_needs_no_read_of_the_document)
 BOOST_AUTO_TEST_CASE(release_with_local_waiters_reads_whether_others_wait)
 {
     constexpr int rounds = 40;
-    int grants = 0, unaware = 0;
+    int grants = 0, releases_without_read = 0;
     interceptor.on_command([&](const intercepting_proxy::request& what) {
         const bool releases = what.command == "update" && what.text.find("\"g\"") != std::string::npos;
-        unaware += releases && grants < rounds ? 1 : 0;
+        releases_without_read += releases && grants < rounds ? 1 : 0;
         return what.carry_out();
     });
     const auto work = [&]() -> asio::awaitable<void> {
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(release_with_local_waiters_reads_whether_others_wait)
     for (auto& each : all)
         each.get(io);
     interceptor.forward_all();
-    BOOST_TEST(unaware == 0);
+    BOOST_TEST(releases_without_read == 0);
 }
 
 BOOST_AUTO_TEST_CASE(fence_is_greater_than_the_last)
@@ -296,9 +296,9 @@ BOOST_AUTO_TEST_CASE(fence_is_greater_than_the_last)
     }
 }
 
-/// After a long time, the fence of a statement might not be valid: a higher fence may have been granted, and its
-/// document purged.
-BOOST_AUTO_TEST_CASE(statement_with_a_fence_is_refused_after_half_a_minute)
+/// A fence is a time of the server's clock, in milliseconds. After the expiry, the server refuses the statement,
+/// because a higher fence may have been granted, and its document purged.
+BOOST_AUTO_TEST_CASE(statement_with_a_fence_contains_an_expiry_half_a_minute_later)
 {
     auto how = options(mongodb_url(interceptor.port()));
     how.operation_timeout = 1h;
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(release_before_or_after_the_read_wakes_the_waiter)
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         // An exclusive claim that was refused asks again with a command of its own.
-        const std::string find_start = mode == lock_mode::exclusive ? "findAndModify" : "find";
+        const std::string read_command = mode == lock_mode::exclusive ? "findAndModify" : "find";
         for (const bool before : {true, false}) {
             const auto taken = run(theirs.acquire("2", {.ttl = 1h}));
             bool released = false;
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(release_before_or_after_the_read_wakes_the_waiter)
                     static_cast<void>(ask(R"({"update":"locks","updates":[{"q":{"_id":"2"},
                         "u":{"$set":{"t":null,"x":{"$numberLong":"0"},"o":null},"$inc":{"g":1}}}]})"));
                 };
-                const bool now = what.command == find_start && what.text.find("\"2\"") != std::string::npos &&
+                const bool now = what.command == read_command && what.text.find("\"2\"") != std::string::npos &&
                                  !std::exchange(released, true);
                 if (now && before)
                     release();

@@ -230,7 +230,8 @@ struct slow_route_fixture : failing_link
     faulty_proxy router{slow_proxy.port()};
     const locker observer = add_linked(slow_proxy.port(), 60s);
 
-    /// Waits until a request that was sent later on the slow route has been carried out.
+    /// Returns after all requests that were sent on the slow route before this call have arrived: a request that
+    /// follows them has been carried out.
     void wait_for_slow_requests() { run(run(observer.acquire("witness")).release(on_failure::raise)); }
     void slow_down() { slow_proxy.add("late", "latency", "upstream", R"({"latency":2000})"); }
     /// Closes the client's connections, while requests on the slow route continue.

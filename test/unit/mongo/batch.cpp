@@ -19,7 +19,7 @@ using namespace colock::mongo::detail;
 
 BOOST_AUTO_TEST_SUITE(mongo_batch_commands)
 
-BOOST_AUTO_TEST_CASE(few_operations_are_sent_alone_and_many_in_two_batches)
+BOOST_AUTO_TEST_CASE(few_operations_are_sent_alone_and_many_in_at_most_two_batches)
 {
     for (const std::size_t few : {0U, 1U, 2U}) {
         BOOST_TEST(batch_count(few) == few);

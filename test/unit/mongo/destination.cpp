@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(the_driver_names_a_destination_as_we_do)
     BOOST_TEST((destination{.host = "::1", .port = "7"}.name() == "[::1]:7"));
 }
 
-BOOST_AUTO_TEST_CASE(host_unsuitable_for_a_url_has_a_uri)
+BOOST_AUTO_TEST_CASE(host_or_port_unsuitable_for_a_url_is_replaced_by_a_placeholder)
 {
     for (const auto& host :
         {"", "a,b", "a/b.sock", "a@b", "a?ssl=true", "fe80::1%lo", "a b", "%zz", "caf\xc3\xa9", "a]"})
