@@ -97,7 +97,7 @@ void measure_held_locks(
 {
     results.begin(backend + ": the longest handler, in milliseconds of CPU time, by number of locks");
     for (const std::size_t size : {3'000U, 10'000U}) {
-        // A short run only checks counts.
+        // A short run is made for the counted numbers, and leaves long measurements out.
         if (size > 3'000 && settings.seconds < 0.5)
             continue;
         const auto name = std::to_string(size) + " keys, ";

@@ -183,7 +183,7 @@ void measure_purge(stored_locks& stored, std::size_t size, const std::string& na
 
 void measure_listing(const options& settings, report& results)
 {
-    // A short run only checks counts.
+    // A short run is made for the counted numbers. A small size is enough for them.
     const std::size_t size = settings.seconds < 0.5 ? 2000 : 100'000;
     const auto name = std::to_string(size) + " locks";
     stored_locks stored(settings.backend);

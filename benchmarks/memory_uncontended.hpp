@@ -6,7 +6,8 @@
 
 namespace bench {
 
-/// Measures an acquire and release with the memory adapter, with few and many keys, locks and waiters for other keys.
+/// Measures an acquire and release with the memory adapter: on one key and on many keys in turn, also while locks are
+/// held on other keys, and while other keys have waiters.
 void measure_uncontended(const options& settings, report& results);
 
 /// Measures each way to acquire and release a lock, and the same work of Asio without a lock.

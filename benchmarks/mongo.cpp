@@ -242,7 +242,7 @@ std::optional<chart> run_mongo(const options& settings, report& results)
         measure_group_waits(settings.backend, settings, results);
     if (settings.wants("memory"))
         measure_mongo_memory(settings, results);
-    // A short run only checks counts.
+    // A short run is made for the counted numbers, and leaves long measurements out.
     if (settings.seconds >= 0.5 && at->host == "127.0.0.1" && settings.wants("stalls")) {
         measure_held_locks(
             "MongoDB",

@@ -80,7 +80,7 @@ void measure_redis_stalls(const workload& at, const options& settings, report& r
 {
     results.begin("Redis: the longest handler, in milliseconds of CPU time, by number of waiters");
     for (const std::size_t size : {10'000U, 30'000U, 100'000U}) {
-        // A short run only checks counts.
+        // A short run is made for the counted numbers, and leaves long measurements out.
         if (size > 10'000 && settings.seconds < 0.5)
             continue;
         const auto name = std::to_string(size) + " keys, ";

@@ -47,20 +47,21 @@ void measure_loads(const options& settings, report& results)
 
 chart run_remote(const options& settings, report& results)
 {
-    std::optional<chart> drawn;
+    // run_redis(), run_zookeeper() and run_mongo() return nothing if the URL does not name their backend.
+    std::optional<chart> rates;
 #ifdef COLOCK_BENCH_REDIS
-    if (!drawn)
-        drawn = run_redis(settings, results);
+    if (!rates)
+        rates = run_redis(settings, results);
 #endif
 #ifdef COLOCK_BENCH_ZOOKEEPER
-    if (!drawn)
-        drawn = run_zookeeper(settings, results);
+    if (!rates)
+        rates = run_zookeeper(settings, results);
 #endif
 #ifdef COLOCK_BENCH_MONGO
-    if (!drawn)
-        drawn = run_mongo(settings, results);
+    if (!rates)
+        rates = run_mongo(settings, results);
 #endif
-    if (!drawn && !settings.peers.empty())
+    if (!rates && !settings.peers.empty())
         throw std::invalid_argument("--peers needs --backend redis://HOST:PORT, zookeeper://HOST:PORT or "
                                     "mongodb://HOST:PORT, and the backend in this build");
     if (settings.wants("forms"))
@@ -68,7 +69,7 @@ chart run_remote(const options& settings, report& results)
     // With peers, the comparisons already contain this measurement.
     if (settings.part == "load" || (settings.part.empty() && settings.peers.empty()))
         measure_loads(settings, results);
-    return drawn.value_or(chart());
+    return rates.value_or(chart());
 }
 
 } // namespace bench

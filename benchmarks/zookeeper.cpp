@@ -252,7 +252,7 @@ std::optional<chart> run_zookeeper(const options& settings, report& results)
         warm_up(settings);
     if (with_peers && settings.wants("uncontended"))
         drawn = run_uncontended(settings, results);
-    // A short run only checks counts.
+    // A short run is made for the counted numbers, and leaves long measurements out.
     const bool is_long = settings.seconds >= 0.5;
     if (is_long && settings.wants("contended"))
         run_contended(settings, results);
