@@ -288,7 +288,8 @@ BOOST_AUTO_TEST_CASE(group_that_is_cancelled_after_its_completion_is_only_report
     env.locker->async_acquire_all(
         keys, asio::bind_cancellation_slot(recorder->cancel.slot(), [](error_code, lock_group) {}));
     env.wind_down();
-    BOOST_TEST(recorder->ends.size() + recorder->granted_keys.size() == 64U);
+    BOOST_TEST(recorder->granted_keys.size() == 64U);
+    BOOST_TEST(recorder->ends.empty());
 }
 #endif
 

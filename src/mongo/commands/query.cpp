@@ -114,12 +114,12 @@ std::optional<page_start> page_start::from(std::string_view cursor)
     return start;
 }
 
-std::string page_start::text() const
+std::string page_start::cursor() const
 {
     return colock::detail::make_cursor(cursor_name, (is_text_ ? text_mark : binary_mark) + last_);
 }
 
-bool page_start::skip_text() noexcept
+bool page_start::skip_to_binary_keys() noexcept
 {
     last_.clear();
     return std::exchange(is_text_, false);
@@ -171,7 +171,7 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
         held = *wanted.mode == lock_mode::exclusive ? R"({"x":{"$gt":"?n"}})" : R"({"hx":{"$gt":"?n"}})";
     all.add(held, {{"n", now}});
     exclude_foreign_documents(all);
-    if (wanted.key_prefix && from.is_text())
+    if (wanted.key_prefix && from.is_in_text_keys())
         add_prefix(all, *wanted.key_prefix);
     // No group is stored for a holder without a group.
     if (wanted.group && !wanted.group->empty())

@@ -21,18 +21,18 @@ namespace colock::inline v0::mongo::detail {
 class page_start
 {
 public:
-    /// \param cursor a result of `text`; empty: the first page
+    /// \param cursor a result of `cursor`; empty: the first page
     /// \return nullopt if the cursor is not valid
     [[nodiscard]] static std::optional<page_start> from(std::string_view cursor);
 
-    [[nodiscard]] std::string text() const;
+    [[nodiscard]] std::string cursor() const;
     void move_after(std::string key) { last_ = std::move(key); }
     /// Moves to the binary keys. Returns false if that was done before, so that nothing more follows.
-    [[nodiscard]] bool skip_text() noexcept;
+    [[nodiscard]] bool skip_to_binary_keys() noexcept;
 
     /// Appends the condition on `_id`: only keys after the start of the page.
     void append_to(bson_t& query) const;
-    [[nodiscard]] bool is_text() const noexcept { return is_text_; }
+    [[nodiscard]] bool is_in_text_keys() const noexcept { return is_text_; }
 
 private:
     bool is_text_ = true;

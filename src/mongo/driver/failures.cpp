@@ -157,7 +157,7 @@ bool is_temporary(const answer& got) noexcept
     return judge(got) == verdict::conflict || (judge(got) == verdict::refused && is_one_of(not_for_now, got.code));
 }
 
-bool is_leaving(const answer& got) noexcept
+bool needs_new_primary(const answer& got) noexcept
 {
     return got.what == answer::kind::unsent || (got.ends_connection && got.code != 0 && !is_one_of(denials, got.code));
 }

@@ -36,7 +36,7 @@ enum class verdict : unsigned char
 [[nodiscard]] bool is_temporary(const answer& got) noexcept;
 
 /// Returns whether the server cannot be used any more, so that the primary has to be found again.
-[[nodiscard]] bool is_leaving(const answer& got) noexcept;
+[[nodiscard]] bool needs_new_primary(const answer& got) noexcept;
 
 /// Returns the failure for an answer that is not `done`. It does not contain the server's own text, which may repeat
 /// parts of the command.

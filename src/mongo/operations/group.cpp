@@ -97,7 +97,7 @@ private:
                 }
             });
             // After the last key that is text, the pages continue with the binary keys.
-            has_more = may_have_more(got.reply, count, page_size) || from.skip_text();
+            has_more = may_have_more(got.reply, count, page_size) || from.skip_to_binary_keys();
         }
         co_await read_confirmation();
     }

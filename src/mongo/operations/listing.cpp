@@ -193,8 +193,8 @@ private:
             add(each, holders::live, filter_);
         });
         // Binary keys follow the last text.
-        if (may_have_more(got.reply, count, page_size) || next.skip_text()) {
-            finish(next.text());
+        if (may_have_more(got.reply, count, page_size) || next.skip_to_binary_keys()) {
+            finish(next.cursor());
         } else {
             co_await read_confirmation();
             finish();
@@ -227,7 +227,7 @@ private:
         const bool was_full = may_have_more(got.reply, std::ssize(keys), limit_);
         for (std::size_t i = 0; i < keys.size(); ++i) {
             if (std::ssize(found_) >= limit_ || (i > 0 && lease_clock::now() >= ends_at)) {
-                finish(from_.text());
+                finish(from_.cursor());
                 co_return;
             }
             const answer& removed = co_await reply_to(removal_of(keys[i]));
@@ -235,8 +235,8 @@ private:
                 add(value, holders::expired, {});
             from_.move_after(std::move(keys[i]));
         }
-        if (was_full || from_.skip_text()) {
-            finish(from_.text());
+        if (was_full || from_.skip_to_binary_keys()) {
+            finish(from_.cursor());
         } else {
             co_await reply_to(forget_command());
             finish();

@@ -71,7 +71,7 @@ void primary::note_failure(const answer& got)
     // Other connections may have been lost as well, without notice.
     if (got.what == answer::kind::unknown && got.code == 0 && pool_)
         pool_->close_free();
-    if (!is_leaving(got))
+    if (!needs_new_primary(got))
         return;
     set_problem(failure_of(got));
     lose(problem()->cause ? problem()->cause : asio::error::connection_reset);

@@ -280,7 +280,7 @@ private:
         }
     }
 
-    [[nodiscard]] std::string next() const override { return next_.bucket < folder_count() ? next_.text() : ""; }
+    [[nodiscard]] std::string next() const override { return next_.bucket < folder_count() ? next_.cursor() : ""; }
     /// Layouts other than the standard one have no buckets.
     [[nodiscard]] std::size_t folder_count() const noexcept
     {
@@ -358,7 +358,7 @@ std::string page_start::name_of(std::size_t bucket)
     return {bucket_digits[bucket / bucket_digits.size()], bucket_digits[bucket % bucket_digits.size()]};
 }
 
-std::string page_start::text() const
+std::string page_start::cursor() const
 {
     return colock::detail::make_cursor(cursor_name, name_of(bucket) + after);
 }

@@ -45,8 +45,8 @@ struct page_start
     static constexpr std::size_t bucket_count = 256;
     [[nodiscard]] static std::string name_of(std::size_t bucket);
 
-    [[nodiscard]] std::string text() const;
-    /// \param cursor a text that `text` has returned; empty: the first page
+    [[nodiscard]] std::string cursor() const;
+    /// \param cursor a text that `cursor` has returned; empty: the first page
     /// \param folders number of folders of the layout
     /// \return nullopt if the cursor is not valid
     [[nodiscard]] static std::optional<page_start> from(std::string_view cursor, std::size_t folders);

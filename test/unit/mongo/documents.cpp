@@ -244,17 +244,17 @@ BOOST_AUTO_TEST_CASE(pages_list_text_keys_before_binary_keys)
 {
     auto first = page_start::from("");
     BOOST_TEST_REQUIRE(first.has_value());
-    BOOST_TEST(first->is_text());
+    BOOST_TEST(first->is_in_text_keys());
     first->move_after("middle");
-    BOOST_TEST(first->text() == "mongodb:tmiddle");
-    auto again = page_start::from(first->text());
+    BOOST_TEST(first->cursor() == "mongodb:tmiddle");
+    auto again = page_start::from(first->cursor());
     BOOST_TEST_REQUIRE(again.has_value());
-    BOOST_TEST(again->text() == "mongodb:tmiddle");
-    BOOST_TEST(again->skip_text());
-    BOOST_TEST(again->text() == "mongodb:b");
-    BOOST_TEST(!again->skip_text());
+    BOOST_TEST(again->cursor() == "mongodb:tmiddle");
+    BOOST_TEST(again->skip_to_binary_keys());
+    BOOST_TEST(again->cursor() == "mongodb:b");
+    BOOST_TEST(!again->skip_to_binary_keys());
     again->move_after("\xff\xfe");
-    BOOST_TEST(page_start::from(again->text())->text() == again->text());
+    BOOST_TEST(page_start::from(again->cursor())->cursor() == again->cursor());
 }
 
 BOOST_AUTO_TEST_CASE(invalid_cursor_is_rejected)

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(temporary_refusal_is_unavailable_without_an_immediate_retry
 {
     for (const int code : {134, 175, 365, 371, 402, 433, 449, 450, 462, 12587, 14031}) {
         check(code, verdict::refused, errc::unavailable);
-        BOOST_TEST(!is_leaving(refusal(code)));
+        BOOST_TEST(!needs_new_primary(refusal(code)));
     }
 }
 
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(not_primary_error_ends_the_connection)
 {
     for (const int code : {10107, 13435, 10058}) {
         check(code, verdict::later, errc::unavailable);
-        BOOST_TEST(is_leaving(refusal(code)));
+        BOOST_TEST(needs_new_primary(refusal(code)));
     }
 }
 
