@@ -24,6 +24,9 @@
 #   COLOCK_MONGODB_OPTIONS     its options, in addition to its port and its folder
 #   COLOCK_TOXIPROXY       the Toxiproxy server binary
 #
+# The caller may set COLOCK_ZOOKEEPER_OPTIONS, the options of the Java program. By default, the server does not wait for
+# the disk (forceSync=no), because a busy disk can delay it by more than the session timeouts of the tests.
+#
 # The caller may set COLOCK_REDIS_WITHOUT_TLS if the redis-server binary was built without TLS. Tests that need TLS are
 # then reported as skipped.
 set -euo pipefail
@@ -84,8 +87,9 @@ redis_answers() { [ "$(ask "$1" 'PING\r\n')" = +PONG ]; }
 launch_zookeeper() {
     printf '%s\n' "dataDir=$2/data" "clientPort=$1" clientPortAddress=127.0.0.1 tickTime=500 maxClientCnxns=0 \
         admin.enableServer=false extendedTypesEnabled=true '4lw.commands.whitelist=*' >"$2/server.cfg"
-    exec java -Xmx256m -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -cp "$COLOCK_ZOOKEEPER_CLASSES" \
-        org.apache.zookeeper.server.quorum.QuorumPeerMain "$2/server.cfg"
+    # shellcheck disable=SC2086 # a list of options
+    exec java -Xmx256m -Dorg.slf4j.simpleLogger.defaultLogLevel=warn ${COLOCK_ZOOKEEPER_OPTIONS--Dzookeeper.forceSync=no} \
+        -cp "$COLOCK_ZOOKEEPER_CLASSES" org.apache.zookeeper.server.quorum.QuorumPeerMain "$2/server.cfg"
 }
 zookeeper_answers() { [[ $(ask "$1" srvr) = "Zookeeper version"* ]]; }
 

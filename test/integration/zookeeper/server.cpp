@@ -193,10 +193,14 @@ void zookeeper_server::launch(const std::vector<std::string>& environment)
         from_environment("COLOCK_ZOOKEEPER_CLASSES", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar");
     std::vector<std::string> command{"env"};
     command.insert(command.end(), environment.begin(), environment.end());
+    // With an environment, the server may have to wait for a disk that the test has made slow. Otherwise it does not
+    // wait, because a busy disk can delay it by more than the session timeouts of the tests.
+    const std::string sync = environment.empty() ? "no" : "yes";
     // Options for a quick start, because the server lives only for a test.
-    command.insert(command.end(), {"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                                      "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classes,
-                                      "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder_ / "server.cfg"});
+    command.insert(
+        command.end(), {"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                           "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dzookeeper.forceSync=" + sync, "-cp",
+                           classes, "org.apache.zookeeper.server.quorum.QuorumPeerMain", folder_ / "server.cfg"});
     process_ = child_process(command, folder_ / "log");
 }
 
