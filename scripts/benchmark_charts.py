@@ -40,7 +40,7 @@ COLORS = {
 OTHER_COLOR = '#495057'
 
 RATE = re.compile(r'^(.*), (?:pairs|hand-offs) per second$')
-LOAD = re.compile(r'^\w+: (\d+ (?:in flight|contend for \d+ keys|of one process contend for one key'
+LOAD = re.compile(r'^\w+: (\d+ (?:in flight|contend for \d+ keys|callers in one process contend for one key'
                   r'|processes contend for one key))\b')
 
 
