@@ -146,8 +146,8 @@ public:
     /// Cancellation: the lease is renewed while the body runs. The body is cancelled (all types) at each of these
     /// events: `stop_margin` before the lease can end, when the loss of the lock becomes known, at a shutdown, and at
     /// each cancellation of the caller. A body that continues after a cancellation (because it resets its cancellation
-    /// state, or does not throw) is cancelled again by the next event. A value that is returned before the deadline is
-    /// the result, even after a cancellation of the caller.
+    /// state, or does not throw) is cancelled again by the next event. A value that is returned before the stop
+    /// margin, a loss and a shutdown is the result, even after a cancellation of the caller.
     ///
     /// Completion: the function returns only after the body has ended. Then the lock is released, even if the body has
     /// moved the handle away. The call ends when the release is answered, or after the operation timeout. If the caller

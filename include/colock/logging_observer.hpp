@@ -52,9 +52,8 @@ struct logging_options
 /// An observer that writes one line for each event. Give it to `locker_options::observer`; an observer_list combines it
 /// with other observers. It can be shared by any number of lockers.
 ///
-/// - debug: `waiting`, `granted`, `renewed`, `released`, `settled`; `not_granted` of an acquire that found the lock
-/// busy
-///   or was cancelled
+/// - debug: `waiting`, `granted`, `renewed`, `released`, `settled`; `not_granted` because the lock was busy or
+///   because of a cancellation
 /// - info: `ready`, `reconnected`; `not_granted` of an acquire that was shut down; `lost` because of a shutdown or a
 ///   fork of this process
 /// - warning: `suspended`, `unreachable`, `warning`, `at_risk`, `possible_deadlock`; each other `not_granted`;

@@ -38,8 +38,8 @@ enum class on_failure : unsigned char
 struct acquire_options
 {
     /// Time to live of the grant. Default: that of the locker. 0: the lock is held until it is released, if the backend
-    /// supports this. Range: from the smallest ttl of the backend (at least 100 ms, and at least four times an explicit
-    /// `max_clock_lead`) to ten years.
+    /// supports this. Range: from the smallest ttl of the backend (at least 100 ms, and at least four times the
+    /// `max_clock_lead` of the adapter's options, if it is set there) to ten years.
     std::optional<std::chrono::milliseconds> ttl{};
     /// Exclusive or shared.
     lock_mode mode = lock_mode::exclusive;

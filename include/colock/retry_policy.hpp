@@ -64,11 +64,12 @@ using retry_function = std::function<retry_decision(const retry_attempt&)>;
 /// If the backend has events (`capabilities::events`), the delay is only a safety interval: a release wakes the next
 /// waiter at once. An attempt after such a wake-up is not counted unless it fails with an error.
 ///
-/// After an attempt of unknown outcome, an additional attempt checks whether a grant was left in the backend that would
-/// exclude everyone. It is made after 1 s, 2 s, 4 s and so on up to 64 s if the delay is longer, and is not counted
-/// either.
+/// An attempt of unknown outcome may leave a grant in the backend that excludes everyone. Until the backend answers,
+/// additional attempts check for such a grant: after 1 s, then 2 s, 4 s and so on up to 64 s, if the delay is longer.
+/// They are not counted either.
 ///
-/// While a waiter is not at the head of the local queue, its attempts are counted by its own delays.
+/// A waiter behind another caller of its locker sends no request. Nevertheless, if the policy has a limit, an attempt
+/// is counted at the start and after each delay.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: safe for const use. A custom function may be called from any
 /// thread on which an acquire runs.
