@@ -206,10 +206,10 @@ COLOCK_CONTRACT_CASE(locker, waiter_notices_an_earlier_expiry)
             continue;
         for (const bool in_another_process : {false, true}) {
             const auto mine = env.make_locker();
-            const auto waits = in_another_process ? env.make_other_locker() : mine;
+            const auto waiting_locker = in_another_process ? env.make_other_locker() : mine;
             auto held = run_coro(env.io(), mine.acquire("k", {.ttl = 1h, .mode = mode}));
-            auto waiting = testing::start(env.io(), waits.acquire("k", patient));
-            testing::run_until(env.io(), [&] { return waits.stats().waiting == 1; });
+            auto waiting = testing::start(env.io(), waiting_locker.acquire("k", patient));
+            testing::run_until(env.io(), [&] { return waiting_locker.stats().waiting == 1; });
             run_coro(env.io(), held.extend(env.short_ttl()));
             pass_slowly(env, env.short_ttl() * 6 / 5);
             auto next = waiting.get(env.io());

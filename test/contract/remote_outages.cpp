@@ -94,7 +94,7 @@ COLOCK_REMOTE_CASE(unreachable_server_is_never_reported_as_busy)
     for (const auto& policy :
         {retry_policy::forever().total_time(env.short_ttl() / 3), retry_policy::fixed(env.short_ttl() / 15).times(2)})
     {
-        // The second caller waits behind the first, and sends no request.
+        // The acquire of "k" waits behind `first`, and sends no request.
         for (const char* const key : {"other", "k"}) {
             const auto failed = env.failure_of(locks.acquire(key, {.retry = policy}));
             BOOST_TEST((failed.code() == errc::unavailable), failed.what());

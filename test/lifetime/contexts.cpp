@@ -331,9 +331,9 @@ BOOST_AUTO_TEST_CASE(locker_made_after_the_adapters_context_is_destroyed_refuses
     BOOST_TEST(ended == 1);
 }
 
-/// The context destroys the frame of a waiter that has been granted the lock but not resumed. The lock is then granted
-/// to the next waiter, whose frame is destroyed in the same way.
-BOOST_AUTO_TEST_CASE(waiters_on_strands_are_destroyed_with_the_context_after_a_release)
+/// The context destroys a waiter that has been granted the lock but not resumed. The lock is then granted to the next
+/// waiter, which is destroyed in the same way.
+BOOST_AUTO_TEST_CASE(waiters_are_destroyed_with_the_context_after_a_release)
 {
     std::optional<asio::io_context> io(std::in_place);
     const colock::locker by(memory::make_adapter(io->get_executor()));
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(context_of_the_store_may_be_destroyed_before_the_callers_co
         acquire_by_other_locker(env);
         env.spawn(without_result(env.fixture.locker->acquire("k")));
         env.run();
-        // Only the coroutine keeps the locker alive.
+        // The last handle to the locker is destroyed, so the acquire ends, although its coroutine shares the state.
         env.fixture.locker.reset();
         env.run();
         BOOST_TEST(env.ended == 1);

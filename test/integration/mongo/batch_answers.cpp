@@ -50,7 +50,8 @@ struct changed_replies_fixture : batch_fixture
             return instead(std::move(reply));
         });
     }
-    /// Checks that the outcome is unknown to all operations of a batch. An operation that is sent alone may succeed.
+    /// Checks that every operation of a batch ends with an unknown outcome. An operation that is sent alone may
+    /// succeed.
     void check_all_are_unknown(const std::function<document(document)>& instead)
     {
         for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
@@ -102,7 +103,7 @@ struct changed_replies_fixture : batch_fixture
 
 BOOST_FIXTURE_TEST_SUITE(mongo_batch_answers, changed_replies_fixture, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(failed_batch_is_unknown_to_all)
+BOOST_AUTO_TEST_CASE(failed_batch_leaves_every_outcome_unknown)
 {
     // Codes 1, 8 and 146: the server fails with an unnamed error, or has no memory for the remaining statements.
     for (const auto* const code : {"112", "433", "50", "237", "1", "8", "146"})
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(batch_without_permission_changes_nothing)
     BOOST_TEST(ours.stats().settling == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_group_that_was_extended_before_a_failure_is_unknown)
+BOOST_AUTO_TEST_CASE(group_extended_before_a_failure_reports_outcome_unknown)
 {
     const driver by(io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port()))));
     auto members = theirs.group("g");
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_was_extended_before_a_failure_is_unknown)
     BOOST_TEST(run(members.release()).size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(batch_without_a_majority_is_unknown_to_all)
+BOOST_AUTO_TEST_CASE(batch_without_a_majority_leaves_every_outcome_unknown)
 {
     check_all_are_unknown([](const document& reply) {
         return update_reply(
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(batch_without_a_majority_is_unknown_to_all)
     });
 }
 
-BOOST_AUTO_TEST_CASE(incomplete_reply_of_a_batch_is_unknown_to_all)
+BOOST_AUTO_TEST_CASE(incomplete_reply_of_a_batch_leaves_every_outcome_unknown)
 {
     check_all_are_unknown([](const document& reply) { return update_reply(carried_out_count(reply) - 1, ""); });
     check_all_are_unknown([](const document& reply) { return update_reply(carried_out_count(reply) + 1, ""); });

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(release_of_a_lost_lock_fails_alone_in_its_batch)
     }
 }
 
-BOOST_AUTO_TEST_CASE(lost_reply_of_a_batch_is_unknown_to_all_and_is_settled)
+BOOST_AUTO_TEST_CASE(lost_reply_of_a_batch_leaves_every_outcome_unknown)
 {
     link.cut_at_bytes(statements_start, loss::reply);
     const auto unknown = count_unknown(start_acquires({.retry = retry_policy::never()}));
@@ -52,14 +52,14 @@ BOOST_AUTO_TEST_CASE(lost_reply_of_a_batch_is_unknown_to_all_and_is_settled)
     check_all_are_free();
 }
 
-BOOST_AUTO_TEST_CASE(lost_request_of_a_batch_is_unknown_to_all)
+BOOST_AUTO_TEST_CASE(lost_request_of_a_batch_leaves_every_outcome_unknown)
 {
     link.cut_at_bytes(statements_start, loss::request);
     BOOST_TEST(count_unknown(start_acquires({.retry = retry_policy::never()})) >= 2U);
     check_all_are_free();
 }
 
-BOOST_AUTO_TEST_CASE(shared_grant_without_its_document_is_settled)
+BOOST_AUTO_TEST_CASE(shared_grant_is_settled_if_its_document_cannot_be_read)
 {
     for (const auto what : {loss::request, loss::reply}) {
         link.cut_at_bytes(find_start, what);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(shared_grant_without_its_document_is_settled)
 }
 
 /// A release reads the document only if another claim of this process waits, to see whether other processes wait, too.
-BOOST_AUTO_TEST_CASE(release_succeeds_without_its_document)
+BOOST_AUTO_TEST_CASE(release_succeeds_if_its_document_cannot_be_read)
 {
     auto held = take_all({.mode = lock_mode::shared});
     std::vector<running<lock>> waiting;
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(busy_key_does_not_delay_the_rest_of_a_batch)
     release_all(all);
 }
 
-BOOST_AUTO_TEST_CASE(many_ask_for_the_same_new_keys_at_once_and_one_is_granted_each)
+BOOST_AUTO_TEST_CASE(each_new_key_is_granted_to_one_of_many_lockers)
 {
     std::vector<locker> all;
     for (int i = 0; i < 6; ++i)
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(operation_of_a_batch_ends_at_its_timeout)
     check_all_are_free();
 }
 
-BOOST_AUTO_TEST_CASE(batch_without_operations_frees_its_connection)
+BOOST_AUTO_TEST_CASE(batch_whose_operations_have_timed_out_frees_its_connection)
 {
     const auto ours_with_timeout = add_with_timeout(1s, 1);
     link.cut_at_bytes(statements_start, loss::delayed_reply);

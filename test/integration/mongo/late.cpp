@@ -75,11 +75,11 @@ BOOST_AUTO_TEST_CASE(late_create_of_a_new_key_leaves_the_document_of_a_free_lock
 BOOST_AUTO_TEST_CASE(late_create_leaves_no_mark_of_a_waiter)
 {
     for (const auto& held : {driver::shared("k"), driver::exclusive("k")}) {
-        late_client waits(*this, io, 2s);
+        late_client late_writer(*this, io, 2s);
         direct.grant(held);
-        waits.send_late(driver::exclusive("k"));
+        late_writer.send_late(driver::exclusive("k"));
         contract::pass_real_time(io, 4s);
-        waits.link.deliver();
+        late_writer.link.deliver();
         const auto left = lock_document("k");
         for (const auto* const mark : {"\"w\"", "\"wb\"", "\"wt\" : \"", "\"d\""})
             BOOST_TEST(left.find(mark) == std::string::npos, left);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_late_create_does_not_overrule_what_was_asked_later)
     }
 }
 
-BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
+BOOST_AUTO_TEST_CASE(purge_keeps_the_refusal_of_a_late_create)
 {
     for (const auto& claim : {driver::exclusive("k"), driver::shared("k")}) {
         late_client client(*this, io);
@@ -124,13 +124,13 @@ BOOST_AUTO_TEST_CASE(a_late_create_is_refused_though_everything_else_was_purged)
     }
 }
 
-BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_granted_after_its_read)
+BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_granted_after_its_query)
 {
     asio::io_context other_io;
     const driver others{other_io, mongo::make_adapter(other_io.get_executor(), options())};
     intercepting_proxy interceptor(io, server->port());
-    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
-    BOOST_TEST(breaks.break_key("k").empty());
+    const driver intercepted{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
+    BOOST_TEST(intercepted.break_key("k").empty());
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         const auto made = [&] { return mode == lock_mode::shared ? driver::shared("k") : driver::exclusive("k"); };
         const auto seen = made();
@@ -144,24 +144,24 @@ BOOST_AUTO_TEST_CASE(late_break_leaves_a_lock_granted_after_its_read)
             }
             return what.carry_out();
         });
-        BOOST_TEST(breaks.break_key("k").empty());
+        BOOST_TEST(intercepted.break_key("k").empty());
         BOOST_TEST(was_late);
         others.check_held(later);
         interceptor.forward_all();
-        const auto broken = breaks.break_key("k");
+        const auto broken = intercepted.break_key("k");
         BOOST_TEST_REQUIRE(broken.size() == 1U);
         BOOST_TEST((broken[0].mode == mode));
         others.check_not_held(later);
     }
 }
 
-BOOST_AUTO_TEST_CASE(late_break_removes_only_the_readers_of_its_read)
+BOOST_AUTO_TEST_CASE(late_break_removes_only_the_shared_holders_found_by_its_query)
 {
     asio::io_context other_io;
     const driver others{other_io, mongo::make_adapter(other_io.get_executor(), options())};
     intercepting_proxy interceptor(io, server->port());
-    const driver breaks{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
-    BOOST_TEST(breaks.break_key("k").empty());
+    const driver intercepted{io, mongo::make_adapter(io.get_executor(), options(mongodb_url(interceptor.port())))};
+    BOOST_TEST(intercepted.break_key("k").empty());
     const auto first = driver::shared("k");
     const auto second = driver::shared("k");
     const auto later = driver::shared("k");
@@ -175,27 +175,27 @@ BOOST_AUTO_TEST_CASE(late_break_removes_only_the_readers_of_its_read)
         }
         return what.carry_out();
     });
-    BOOST_TEST(breaks.break_key("k").size() == 1U);
+    BOOST_TEST(intercepted.break_key("k").size() == 1U);
     interceptor.forward_all();
     others.check_not_held(second);
     others.check_held(later);
     others.release_held(later);
 }
 
-BOOST_AUTO_TEST_CASE(break_with_an_unanswered_read_is_unavailable)
+BOOST_AUTO_TEST_CASE(break_with_an_unanswered_query_is_unavailable)
 {
     intercepting_proxy interceptor(io, server->port());
     auto how = options(mongodb_url(interceptor.port()));
     how.operation_timeout = 2s;
-    const driver breaks{io, mongo::make_adapter(io.get_executor(), how)};
-    BOOST_TEST(breaks.break_key("k").empty());
+    const driver intercepted{io, mongo::make_adapter(io.get_executor(), how)};
+    BOOST_TEST(intercepted.break_key("k").empty());
     interceptor.on_command([&](const intercepting_proxy::request& what) {
         if (what.command == "find")
             throw std::runtime_error("the connection ends");
         return what.carry_out();
     });
     failure_ptr why;
-    breaks.backend().start_break("k", [&](list_outcome outcome) { why = std::move(outcome.error); });
+    intercepted.backend().start_break("k", [&](list_outcome outcome) { why = std::move(outcome.error); });
     run_until(io, [&] { return why != nullptr; });
     BOOST_TEST((why->code == errc::unavailable), why->detail);
 }

@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
     }
 }
 
-BOOST_AUTO_TEST_CASE(login_that_hangs_is_given_up_at_the_deadline_and_at_the_end)
+BOOST_AUTO_TEST_CASE(login_that_hangs_is_given_up_at_the_deadline_and_when_the_pool_closes)
 {
     const guarded_server server;
     faulty_proxy link(server.running.port());

@@ -40,9 +40,9 @@ struct two_clients : mongo_fixture
     void check_closed_to_writers(const std::string& key) const
     {
         other.check_refused(driver::one_attempt(key));
-        const auto waits = driver::exclusive(key);
-        other.check_refused(waits);
-        other.abandon(waits);
+        const auto waiting_claim = driver::exclusive(key);
+        other.check_refused(waiting_claim);
+        other.abandon(waiting_claim);
     }
 
     const driver test_driver = client();
@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_howev
     test_driver.grant(first);
     other.grant(follower);
 
-    const auto stays = driver::shared("left"), gone = driver::shared("left"), released = driver::shared("left");
-    for (const auto& each : {gone, stays, released})
+    const auto remaining = driver::shared("left"), gone = driver::shared("left"), released = driver::shared("left");
+    for (const auto& each : {gone, remaining, released})
         test_driver.grant(each);
     test_driver.abandon(gone);
     test_driver.release_held(released);
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_howev
             check_closed_to_writers(key);
         }
     }
-    for (const auto& each : {extended, first, stays, shortened})
+    for (const auto& each : {extended, first, remaining, shortened})
         test_driver.release_held(each);
     for (const auto* const key : {"extended", "followed", "left", "shortened"})
         other.grant(driver::one_attempt(key));

@@ -128,9 +128,9 @@ mongodb_server::~mongodb_server()
 void mongodb_server::start()
 {
     const auto program = from_environment("COLOCK_MONGODB_SERVER", "secantusd-py");
-    // Confirmed writes must survive a kill.
     std::vector<std::string> command{"env"};
     command.insert(command.end(), environment_.begin(), environment_.end());
+    // The server syncs on each commit, because confirmed writes must survive a kill.
     command.insert(command.end(),
         {program, "--port", std::to_string(port_), "--storage-path", folder_.path() / "data", "--sync-on-commit"});
     std::istringstream common(from_environment("COLOCK_MONGODB_OPTIONS", ""));

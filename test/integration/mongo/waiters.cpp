@@ -252,8 +252,8 @@ struct notification_fixture : mongo_fixture
         BOOST_TEST(release_counter(key) == 0);
         if (test_driver.inspect(key).empty())
             test_driver.grant(held);
-        const auto waits = held->mode() == lock_mode::shared ? driver::shared(key, 1) : driver::exclusive(key);
-        other.check_refused(waits);
+        const auto waiting_claim = held->mode() == lock_mode::shared ? driver::shared(key, 1) : driver::exclusive(key);
+        other.check_refused(waiting_claim);
         act();
         BOOST_TEST(release_counter(key) == (is_notified ? 1 : 0));
     }

@@ -101,11 +101,11 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_as_soon_as_commands_can_be_sent_again)
     asio::io_context io;
     const auto events = std::make_shared<notes>();
     // The health interval is long, so that the connection with the unconfirmed subscription is not closed as silent.
-    locker waits(redis::make_adapter(io.get_executor(), {.url = between.url(), .health_interval = 1min}),
+    locker waiting_locker(redis::make_adapter(io.get_executor(), {.url = between.url(), .health_interval = 1min}),
         {.retry = retry_policy::fixed(1h), .observer = events});
-    locker holds(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-    auto held = run_coro(io, holds.acquire("k", {.ttl = 1h}));
-    auto waiting = start(io, waits.acquire("k"));
+    locker holding_locker(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    auto held = run_coro(io, holding_locker.acquire("k", {.ttl = 1h}));
+    auto waiting = start(io, waiting_locker.acquire("k"));
     run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
     between.refuse(true);
     run_until(io, [&] { return events->suspensions == 1; });
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(waiter_is_granted_as_soon_as_commands_can_be_sent_again)
     waiting.get(io) = {};
     BOOST_TEST(events->reconnections == 1);
     between.deliver_replies();
-    run_coro(io, waits.shutdown(1s));
+    run_coro(io, waiting_locker.shutdown(1s));
 }
 
 BOOST_AUTO_TEST_CASE(busy_locker_does_not_starve_another)

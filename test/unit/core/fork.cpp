@@ -103,15 +103,15 @@ BOOST_AUTO_TEST_CASE(grant_that_arrives_after_the_fork_is_ignored_in_the_child)
     virtual_fixture env(backend_kind::other_context);
     env.script->next(operation::create, step::hold());
     env.script->next(operation::create, step::hold());
-    auto waits = env.start(env.locker->acquire("a"));
-    auto tries = env.start(env.locker->try_acquire("b"));
+    auto waiting = env.start(env.locker->acquire("a"));
+    auto single_attempt = env.start(env.locker->try_acquire("b"));
     env.ready();
     pretend_to_be_forked(env.io());
     env.script->forget_calls();
     while (env.script->deliver())
         continue;
-    COLOCK_THROWS(create_error, errc::forked, waits.get(env.io()));
-    COLOCK_THROWS(create_error, errc::forked, tries.get(env.io()));
+    COLOCK_THROWS(create_error, errc::forked, waiting.get(env.io()));
+    COLOCK_THROWS(create_error, errc::forked, single_attempt.get(env.io()));
     env.advance(60s);
     BOOST_TEST(sent_count(*env.script) == 0U);
     BOOST_TEST(env.locker->stats().held == 0U);
@@ -172,13 +172,13 @@ BOOST_AUTO_TEST_CASE(memory_store_of_the_child_is_empty)
 {
     virtual_fixture env;
     auto held = env.acquire("k", {.ttl = 0ms});
-    auto waits = env.start(env.locker->acquire("k"));
+    auto waiting = env.start(env.locker->acquire("k"));
     env.ready();
     pretend_to_be_forked(env.io());
     BOOST_TEST(env.stored().empty());
     auto own = env.acquire("k");
     BOOST_TEST(own.held());
-    COLOCK_THROWS(create_error, errc::forked, waits.get(env.io()));
+    COLOCK_THROWS(create_error, errc::forked, waiting.get(env.io()));
     env.run(held.release());
     BOOST_TEST(own.held());
     env.run(own.release(on_failure::raise));

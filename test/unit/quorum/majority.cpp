@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(quorum_is_suspended_without_a_majority)
     nodes[b]->notify_suspended(errc::unavailable);
     BOOST_TEST(listener->suspensions == 1);
     BOOST_TEST(listener->risks == 1);
-    // One of three nodes that disconnects and reconnects does not change the majority.
+    // The nodes a and c are still disconnected, so nothing is reported when b reconnects and disconnects again.
     nodes[b]->notify_reconnected();
     nodes[b]->notify_suspended(errc::unavailable);
     BOOST_TEST(listener->suspensions == 1);

@@ -120,7 +120,8 @@ BOOST_AUTO_TEST_CASE(each_request_says_when_it_was_sent)
     ready();
     BOOST_TEST((sent_of(operation::extend) >= sent_of(operation::create) + 1s));
     BOOST_TEST((sent_of(operation::extend) == claim->sent()));
-    // This request waits in the queue and has the time at which it is sent.
+    // The release is sent to node c after the answer to this request, and contains the time of its sending, not that of
+    // the call.
     nodes[c]->next(operation::is_valid, step::pass().delay(100ms));
     env->check_held(claim);
     env->release_held(claim);
