@@ -30,10 +30,10 @@ struct two_contexts
 {
     asio::cancellation_signal cancel;
     virtual_fixture fixture;
-    std::optional<asio::io_context> mine{std::in_place};
+    std::optional<asio::io_context> callers_context{std::in_place};
     colock::locker other_locker{fixture.memory};
-    lock theirs;
-    lock subject;
+    lock others_lock;
+    lock held_lock;
     lock_group group;
     int ended = 0;
     bool ended_on_own_context = false;
@@ -45,7 +45,7 @@ struct two_contexts
     {
         ++ended;
         result = code;
-        ended_on_own_context = mine && mine->get_executor().running_in_this_thread();
+        ended_on_own_context = callers_context && callers_context->get_executor().running_in_this_thread();
     }
     void end(const std::exception_ptr& failure)
     {
@@ -63,19 +63,19 @@ struct two_contexts
             co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
             co_await std::move(inner);
         };
-        asio::co_spawn(*mine, wrapper(std::move(coroutine)),
+        asio::co_spawn(*callers_context, wrapper(std::move(coroutine)),
             asio::bind_cancellation_slot(cancel.slot(), [this](const std::exception_ptr& failure) { end(failure); }));
     }
     [[nodiscard]] auto handler()
     {
-        return asio::bind_executor(mine->get_executor(),
+        return asio::bind_executor(callers_context->get_executor(),
             asio::bind_cancellation_slot(cancel.slot(), [this](auto why, auto...) { end(std::move(why)); }));
     }
     /// Runs both contexts until nothing is left to do.
     void run()
     {
         for (int rounds = 0; rounds < 20; ++rounds) {
-            for (auto* context : {&fixture.context, &mine}) {
+            for (auto* context : {&fixture.context, &callers_context}) {
                 if (*context)
                     run_ready(**context);
             }
@@ -115,12 +115,12 @@ struct waiting_call
 
 void acquire_by_other_locker(two_contexts& env)
 {
-    env.theirs = env.fixture.run(env.other_locker.acquire("k", {.ttl = 0ms}));
+    env.others_lock = env.fixture.run(env.other_locker.acquire("k", {.ttl = 0ms}));
 }
 
-void acquire_subject(two_contexts& env)
+void acquire_held_lock(two_contexts& env)
 {
-    env.subject = env.fixture.acquire("mine", {.ttl = 1h});
+    env.held_lock = env.fixture.acquire("mine", {.ttl = 1h});
 }
 
 action hold_answers_to(operation what, action before = [](two_contexts&) {})
@@ -152,14 +152,14 @@ std::vector<waiting_call> calls()
             [](auto& env) { env.spawn(without_result(env.fixture.locker->acquire_all({"a", "k"}))); },
             [](auto& env) { env.fixture.locker->async_acquire_all(std::vector<std::string>{"a", "k"}, env.handler()); },
             errc::shutting_down, true},
-        {"lost", acquire_subject,
+        {"lost", acquire_held_lock,
             [](auto& env) {
                 env.spawn([](lock& held) -> asio::awaitable<void> {
                     if (co_await held.lost() != lost_reason::shutting_down)
                         throw boost::system::system_error(asio::error::fault);
-                }(env.subject));
+                }(env.held_lock));
             },
-            [](auto& env) { env.subject.async_lost(env.handler()); }, error_code(), true},
+            [](auto& env) { env.held_lock.async_lost(env.handler()); }, error_code(), true},
         {"with_lock, waiting", acquire_by_other_locker,
             [](auto& env) { env.spawn(env.fixture.locker->with_lock("k", [] {})); },
             [](auto& env) { env.fixture.locker->async_with_lock("k", [] {}, env.handler()); }, errc::shutting_down,
@@ -179,44 +179,44 @@ std::vector<waiting_call> calls()
                 auto held = env.fixture.acquire("k");
                 const auto ticket = env.fixture.run(held.detach());
                 env.fixture.script->always(operation::adopt, step::hold());
-                env.subject = {};
+                env.held_lock = {};
                 env.group = env.fixture.locker->group(ticket);
             },
             [](auto& env) { env.spawn(without_result(env.fixture.locker->adopt(env.group.id()))); },
             [](auto& env) { env.fixture.locker->async_adopt(env.group.id(), env.handler()); }},
-        {"release", hold_answers_to(operation::release, acquire_subject),
-            [](auto& env) { env.spawn(env.subject.release(on_failure::raise)); },
-            [](auto& env) { env.subject.async_release(on_failure::raise, env.handler()); }},
-        {"extend", hold_answers_to(operation::extend, acquire_subject),
-            [](auto& env) { env.spawn(env.subject.extend(10h)); },
-            [](auto& env) { env.subject.async_extend(10h, env.handler()); }},
+        {"release", hold_answers_to(operation::release, acquire_held_lock),
+            [](auto& env) { env.spawn(env.held_lock.release(on_failure::raise)); },
+            [](auto& env) { env.held_lock.async_release(on_failure::raise, env.handler()); }},
+        {"extend", hold_answers_to(operation::extend, acquire_held_lock),
+            [](auto& env) { env.spawn(env.held_lock.extend(10h)); },
+            [](auto& env) { env.held_lock.async_extend(10h, env.handler()); }},
         {"extend, behind another one",
             [](auto& env) {
-                hold_answers_to(operation::extend, acquire_subject)(env);
-                env.subject.async_extend(5h, [](error_code) {});
+                hold_answers_to(operation::extend, acquire_held_lock)(env);
+                env.held_lock.async_extend(5h, [](error_code) {});
                 env.fixture.ready();
             },
-            [](auto& env) { env.spawn(env.subject.extend(10h)); },
-            [](auto& env) { env.subject.async_extend(10h, env.handler()); }},
-        {"lock::is_locked", hold_answers_to(operation::is_valid, acquire_subject),
-            [](auto& env) { env.spawn(without_result(env.subject.is_locked())); },
-            [](auto& env) { env.subject.async_is_locked(env.handler()); }},
+            [](auto& env) { env.spawn(env.held_lock.extend(10h)); },
+            [](auto& env) { env.held_lock.async_extend(10h, env.handler()); }},
+        {"lock::is_locked", hold_answers_to(operation::is_valid, acquire_held_lock),
+            [](auto& env) { env.spawn(without_result(env.held_lock.is_locked())); },
+            [](auto& env) { env.held_lock.async_is_locked(env.handler()); }},
         {"lock::is_locked, behind an extend",
             [](auto& env) {
-                hold_answers_to(operation::extend, acquire_subject)(env);
-                env.subject.async_extend(5h, [](error_code) {});
+                hold_answers_to(operation::extend, acquire_held_lock)(env);
+                env.held_lock.async_extend(5h, [](error_code) {});
                 env.fixture.ready();
             },
-            [](auto& env) { env.spawn(without_result(env.subject.is_locked())); },
-            [](auto& env) { env.subject.async_is_locked(env.handler()); }},
+            [](auto& env) { env.spawn(without_result(env.held_lock.is_locked())); },
+            [](auto& env) { env.held_lock.async_is_locked(env.handler()); }},
         {"detach, behind an extend",
             [](auto& env) {
-                hold_answers_to(operation::extend, acquire_subject)(env);
-                env.subject.async_extend(5h, [](error_code) {});
+                hold_answers_to(operation::extend, acquire_held_lock)(env);
+                env.held_lock.async_extend(5h, [](error_code) {});
                 env.fixture.ready();
             },
-            [](auto& env) { env.spawn(without_result(env.subject.detach())); },
-            [](auto& env) { env.subject.async_detach(env.handler()); }},
+            [](auto& env) { env.spawn(without_result(env.held_lock.detach())); },
+            [](auto& env) { env.held_lock.async_detach(env.handler()); }},
         {"locker::is_locked", hold_answers_to(operation::inspect),
             [](auto& env) { env.spawn(without_result(env.fixture.locker->is_locked("k"))); },
             [](auto& env) { env.fixture.locker->async_is_locked("k", env.handler()); }},
@@ -233,12 +233,12 @@ std::vector<waiting_call> calls()
             [](auto& env) { env.spawn(without_result(env.group.extend(10h))); }, {}, error_code()},
         {"lock_group::release", hold_answers_to(operation::release, acquire_group),
             [](auto& env) { env.spawn(without_result(env.group.release())); }, {}, error_code()},
-        {"shutdown, while it releases", hold_answers_to(operation::release, acquire_subject),
+        {"shutdown, while it releases", hold_answers_to(operation::release, acquire_held_lock),
             [](auto& env) { env.spawn(without_result(env.fixture.locker->shutdown(1h))); },
             [](auto& env) { env.fixture.locker->async_shutdown(1h, env.handler()); }, error_code()},
         {"shutdown, while a body runs",
             [](auto& env) {
-                asio::co_spawn(*env.mine,
+                asio::co_spawn(*env.callers_context,
                     env.fixture.locker->with_lock("w",
                         []() -> asio::awaitable<void> {
                             co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
@@ -320,14 +320,14 @@ BOOST_AUTO_TEST_CASE(locker_made_after_the_adapters_context_is_destroyed_refuses
     const auto adapter = memory::make_adapter(theirs->get_executor());
     theirs.reset();
     locker by(adapter);
-    asio::io_context mine;
+    asio::io_context callers_context;
     int ended = 0;
-    asio::co_spawn(mine, by.acquire("k"), [&](const std::exception_ptr& failure, lock) {
+    asio::co_spawn(callers_context, by.acquire("k"), [&](const std::exception_ptr& failure, lock) {
         ++ended;
         BOOST_CHECK_EXCEPTION(std::rethrow_exception(failure), create_error,
             [](const create_error& why) { return why.code() == errc::shutting_down; });
     });
-    mine.run();
+    callers_context.run();
     BOOST_TEST(ended == 1);
 }
 
@@ -335,32 +335,38 @@ BOOST_AUTO_TEST_CASE(locker_made_after_the_adapters_context_is_destroyed_refuses
 /// waiter, which is destroyed in the same way.
 BOOST_AUTO_TEST_CASE(waiters_are_destroyed_with_the_context_after_a_release)
 {
-    std::optional<asio::io_context> io(std::in_place);
-    const colock::locker by(memory::make_adapter(io->get_executor()));
-    std::optional<lock> held;
-    by.async_acquire("k", [&](error_code, lock granted) { held = std::move(granted); });
-    io->poll();
-    io->restart();
-    int ended = 0;
-    for (int i = 0; i < 8; ++i)
-        by.async_acquire("k", [&](error_code, lock) { ++ended; });
-    io->poll();
-    BOOST_TEST(by.stats().waiting == 8U);
-    held.reset();
-    io.reset();
-    BOOST_TEST(ended == 0);
+    for (const bool uses_strands : {false, true}) {
+        std::optional<asio::io_context> io(std::in_place);
+        const auto make_executor = [&] {
+            const asio::any_io_executor executor = io->get_executor();
+            return uses_strands ? asio::any_io_executor(asio::make_strand(executor)) : executor;
+        };
+        const colock::locker by(memory::make_adapter(io->get_executor()));
+        std::optional<lock> held;
+        by.async_acquire("k", [&](error_code, lock granted) { held = std::move(granted); });
+        io->poll();
+        io->restart();
+        int ended = 0;
+        for (int i = 0; i < 8; ++i)
+            by.async_acquire("k", asio::bind_executor(make_executor(), [&](error_code, lock) { ++ended; }));
+        io->poll();
+        BOOST_TEST(by.stats().waiting == 8U);
+        held.reset();
+        io.reset();
+        BOOST_TEST(ended == 0);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_destroyed_callers_context)
 {
     for (const bool cancels : {false, true}) {
         for_every_call([&](two_contexts& env, const waiting_call&, bool is_async) {
-            env.mine.reset();
+            env.callers_context.reset();
             // Asio does not allow cancelling a coroutine whose context is destroyed.
             if (cancels && is_async)
                 env.cancel.emit(asio::cancellation_type::terminal);
             env.fixture.ready();
-            env.theirs = {};
+            env.others_lock = {};
             if (env.fixture.script) {
                 env.fixture.script->reset();
                 while (env.fixture.script->deliver())
@@ -368,7 +374,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_destroyed_callers_context)
             }
             env.fixture.ready();
             BOOST_TEST(env.ended == 0);
-            env.subject = {};
+            env.held_lock = {};
             env.group = {};
             env.fixture.wind_down();
             // The key can be acquired: no claim of a destroyed caller is left.
@@ -391,12 +397,12 @@ BOOST_AUTO_TEST_CASE(context_of_the_store_may_be_destroyed_before_the_callers_co
         env.run();
         BOOST_TEST(env.ended == 1);
         two_contexts last(backend_kind::memory);
-        acquire_subject(last);
+        acquire_held_lock(last);
         last.spawn([](lock held) -> asio::awaitable<void> { static_cast<void>(co_await held.lost()); }(
-                                     std::move(last.subject)));
+                                     std::move(last.held_lock)));
         last.run();
         last.fixture.locker.reset();
-        last.other_locker = colock::locker(memory::make_adapter(last.mine->get_executor()));
+        last.other_locker = colock::locker(memory::make_adapter(last.callers_context->get_executor()));
         last.fixture.memory.reset();
         last.fixture.context.reset();
         if (emits)

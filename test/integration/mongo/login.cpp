@@ -48,7 +48,7 @@ std::string payload_of(const document& asked)
     return {reinterpret_cast<const char*>(data), size};
 }
 
-void is_refused(const answer& got)
+void check_refused(const answer& got)
 {
     BOOST_TEST(got.what == kind::refused, got.why);
     BOOST_TEST(got.code == authentication_failed);
@@ -81,9 +81,9 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
         who.mechanism = mechanism;
         BOOST_TEST(ask_as(who)->got().what == kind::done, mechanism << ": " << ask_as(who)->got().why);
         who.password = "secret, +";
-        is_refused(ask_as(who)->got());
+        check_refused(ask_as(who)->got());
         who.user = "nobody";
-        is_refused(ask_as(who)->got());
+        check_refused(ask_as(who)->got());
     }
     for (const credentials& who : {credentials{.user = "sha1_user", .password = "secret"},
              credentials{.user = "other_db_user", .password = "secret", .source = "other_db"},
@@ -91,9 +91,9 @@ BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
                  .password = "s\xc3\xa9"
                              "cret"}})
         BOOST_TEST(ask_as(who)->got().what == kind::done, who.user << ": " << ask_as(who)->got().why);
-    is_refused(ask_as({.user = "accented", .password = "secret"})->got());
-    is_refused(ask_as({.user = "other_db_user", .password = "secret"})->got());
-    is_refused(ask_as({.user = "me", .password = "secret\n", .mechanism = "SCRAM-SHA-256"})->got());
+    check_refused(ask_as({.user = "accented", .password = "secret"})->got());
+    check_refused(ask_as({.user = "other_db_user", .password = "secret"})->got());
+    check_refused(ask_as({.user = "me", .password = "secret\n", .mechanism = "SCRAM-SHA-256"})->got());
 }
 
 BOOST_AUTO_TEST_CASE(connections_are_authenticated_one_at_a_time)
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(server_without_proof_of_the_password_gets_no_command)
         other_io.poll();
         return asked->done();
     });
-    is_refused(asked->got());
+    check_refused(asked->got());
     BOOST_TEST(!was_sent);
 }
 

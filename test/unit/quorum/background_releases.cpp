@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_while_a_release_is_queued)
     BOOST_TEST(watched.expired());
 }
 
-BOOST_FIXTURE_TEST_CASE(no_unreleased_claim_is_stored_after_context_shutdown, nodes_at_once)
+BOOST_FIXTURE_TEST_CASE(no_unreleased_claim_is_stored_after_context_shutdown, immediate_nodes)
 {
     const std::weak_ptr<adapter> watched = nodes[c];
     auto claim = driver::exclusive("k", 1h);

@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(unreleased_claims_before_a_fork_belong_to_the_parent)
     BOOST_TEST(idle());
 }
 
-BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, nodes_at_once)
+BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, immediate_nodes)
 {
     const auto leave_on_c = [&] {
         const auto claim = sent_now(driver::exclusive("k", 1h));

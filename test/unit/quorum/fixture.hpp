@@ -82,7 +82,7 @@ struct three_nodes : virtual_clock
         return std::to_string(holder_count(a)) + std::to_string(holder_count(b)) + std::to_string(holder_count(c));
     }
     /// Makes the node lose its data for the key.
-    void lose(std::size_t node, const std::string& key = "k")
+    void lose_data(std::size_t node, const std::string& key = "k")
     {
         stores[node]->start_break(key, [](const list_outcome&) {});
     }
@@ -117,9 +117,9 @@ struct unreleased_claims : three_nodes
 };
 
 /// Each node completes inside the call.
-struct nodes_at_once : three_nodes
+struct immediate_nodes : three_nodes
 {
-    nodes_at_once() : three_nodes(timing::immediate) {}
+    immediate_nodes() : three_nodes(timing::immediate) {}
 };
 
 } // namespace colock::testing

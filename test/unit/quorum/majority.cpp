@@ -89,12 +89,12 @@ BOOST_AUTO_TEST_CASE(grant_of_one_node_is_not_a_lock)
     const auto claim = driver::exclusive("k", ttl);
     env->grant(claim);
     ready();
-    lose(a);
+    lose_data(a);
     BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
     env->check_held(claim);
     BOOST_TEST(env->inspect("k").size() == 1U);
     BOOST_TEST(env->list().size() == 1U);
-    lose(b);
+    lose_data(b);
     BOOST_TEST(env->extend(claim, ttl).status == extend_status::not_held);
     env->check_not_held(claim);
     BOOST_TEST(env->inspect("k").empty());
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(lock_of_a_minority_is_not_reported)
     BOOST_TEST_REQUIRE(held.has_value());
     BOOST_TEST(run_coro(io(), locks.is_locked("k")));
     BOOST_TEST(run_coro(io(), held->is_locked()));
-    lose(a);
+    lose_data(a);
     BOOST_TEST(!run_coro(io(), held->is_locked()));
     BOOST_TEST(!held->held());
 }
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(adoption_on_two_of_three_nodes_succeeds)
         env->check_not_held(old);
         env->release_held(next);
         reconnect(one);
-        lose(one);
+        lose_data(one);
     }
     BOOST_TEST(holder_counts() == "000");
 }
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(late_grant_of_exported_claim_is_released)
         nodes[c]->deliver();
         pass_time(2s);
         BOOST_TEST(holder_counts() == "000");
-        lose(c);
+        lose_data(c);
     }
 }
 
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(partial_adoption_counts_in_the_next_attempt)
     BOOST_TEST(code_of(env->adopt(ticket, next).error) == errc::outcome_unknown);
     ready();
     reconnect(b);
-    lose(c);
+    lose_data(c);
     env->take_over(ticket, next);
     reconnect(c);
     env->check_held(next);
@@ -194,8 +194,8 @@ BOOST_AUTO_TEST_CASE(adoption_refused_by_a_majority_is_released)
     env->grant(old);
     ready();
     const auto ticket = env->backend().export_ticket(*old);
-    lose(b);
-    lose(c);
+    lose_data(b);
+    lose_data(c);
     BOOST_TEST(env->adopt(ticket, next).status == create_status::busy);
     ready();
     BOOST_TEST(holder_counts() == "000");
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(without_a_majority_of_answers_nothing_is_decided)
     const auto claim = driver::exclusive("k", ttl);
     env->grant(claim);
     ready();
-    lose(a);
+    lose_data(a);
     disconnect(b);
     // One node says yes, one says no.
     const auto extended = env->extend(claim, ttl);
@@ -292,13 +292,13 @@ BOOST_AUTO_TEST_CASE(release_reports_whether_a_majority_held_the_lock)
     auto claim = driver::exclusive("k", ttl);
     env->grant(claim);
     ready();
-    lose(a);
+    lose_data(a);
     env->release_held(claim);
     claim = driver::exclusive("k", ttl);
     env->grant(claim);
     ready();
-    lose(a);
-    lose(b);
+    lose_data(a);
+    lose_data(b);
     BOOST_TEST(env->release(claim).status == release_status::not_held);
     ready();
     BOOST_TEST(holder_counts() == "000");
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(unneeded_node_is_not_asked)
     take(b);
     at_once.check_refused(driver::exclusive("k", ttl));
     BOOST_TEST(holder_counts() == "110");
-    lose(a);
+    lose_data(a);
     const auto claim = driver::exclusive("k", ttl);
     at_once.grant(claim);
     at_once.check_held(claim);
