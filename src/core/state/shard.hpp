@@ -27,9 +27,9 @@ namespace colock::inline v0::detail {
 
 using record_list = boost::intrusive::list<record, boost::intrusive::constant_time_size<false>>;
 
-/// The state that the parts of a core share. One mutex guards every member that is neither const nor atomic. The mutex
-/// is never held while an adapter, an observer or a handler is called, or while anything is destroyed that could own a
-/// coroutine.
+/// The base class of a core: the state that the parts of the core share. One mutex guards every member that is neither
+/// const nor atomic. The mutex is never held while an adapter, an observer or a handler is called, or while anything is
+/// destroyed that could own a coroutine.
 struct shard
 {
     shard(std::shared_ptr<adapter> asked, locker_options chosen)
