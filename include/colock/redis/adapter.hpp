@@ -75,8 +75,8 @@ struct options
     /// Interval after which a server that sends nothing is probed. The connection is given up after two intervals
     /// without an answer. Range: 10 ms to 1 h.
     std::chrono::milliseconds health_interval{500};
-    /// Interval at which a waiter tries again if it cannot receive release events: in the plain layout, or if the user
-    /// has no permission to subscribe. Range: 1 ms to 1 h.
+    /// Interval at which a waiter tries again if it may miss releases: in the plain layout, because other libraries
+    /// announce no release, or if the user has no permission to subscribe. Range: 1 ms to 1 h.
     std::chrono::milliseconds poll_interval{250};
     /// Maximum time by which a server's clock may get ahead while a lease lasts. A clock gets ahead by a forward step,
     /// or because the clock of a promoted replica is ahead of its master's. The holder ends every lease earlier by this
