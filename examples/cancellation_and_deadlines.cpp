@@ -55,7 +55,7 @@ asio::awaitable<void> without_waiting(colock::locker& locker)
 //]
 
 //[ signal
-// Cancellation by a signal, which the code that started the coroutine keeps.
+// Cancellation by an asio::cancellation_signal. The code that starts the coroutine keeps the signal and emits it.
 asio::awaitable<void> with_signal(colock::locker& locker)
 {
     const auto executor = co_await asio::this_coro::executor;

@@ -42,8 +42,8 @@ public:
     /// connection, because its requests are executed in order.
     [[nodiscard]] bool may_arrive(connection_number sent_on) const noexcept;
 
-    /// Must be called when a connection to that server process has been established. All connections to another process
-    /// are then proven dead. Proves nothing if the process is not known.
+    /// Must be called when a connection to that server process has been established. It is then certain that all
+    /// connections to another process have ended. Proves nothing if the process is not known.
     void on_connected_to(std::string_view process);
     /// Returns the connections that the current server must be asked to close before any other request. Connections to
     /// a server process that is known to be another one are not included, because their ids may belong to other clients
