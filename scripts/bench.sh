@@ -114,8 +114,8 @@ redis | zookeeper | mongodb)
         [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] || backend=mongodb_native
     fi
     servers=("$backend")
-    # The server waits for the disk, as in production.
-    export COLOCK_ZOOKEEPER_OPTIONS=
+    # The server waits for the disk, as in production, except in tests.
+    [ -n "${COLOCK_BENCH:-}" ] || export COLOCK_ZOOKEEPER_OPTIONS=
     # With peers, each round uses its own ZooKeeper server.
     [ "$backend$with_peers" != zookeeperyes ] || servers=(zookeeper zookeeper zookeeper)
     # shellcheck disable=SC2016
