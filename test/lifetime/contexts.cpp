@@ -8,12 +8,17 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/system_executor.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include <cstddef>
+#include <exception>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -335,26 +340,47 @@ BOOST_AUTO_TEST_CASE(locker_made_after_the_adapters_context_is_destroyed_refuses
 /// waiter, which is destroyed in the same way.
 BOOST_AUTO_TEST_CASE(waiters_are_destroyed_with_the_context_after_a_release)
 {
-    for (const bool uses_strands : {false, true}) {
-        std::optional<asio::io_context> io(std::in_place);
-        const auto make_executor = [&] {
-            const asio::any_io_executor executor = io->get_executor();
-            return uses_strands ? asio::any_io_executor(asio::make_strand(executor)) : executor;
-        };
-        const colock::locker by(memory::make_adapter(io->get_executor()));
-        std::optional<lock> held;
-        by.async_acquire("k", [&](error_code, lock granted) { held = std::move(granted); });
-        io->poll();
-        io->restart();
-        int ended = 0;
-        for (int i = 0; i < 8; ++i)
-            by.async_acquire("k", asio::bind_executor(make_executor(), [&](error_code, lock) { ++ended; }));
-        io->poll();
-        BOOST_TEST(by.stats().waiting == 8U);
-        held.reset();
-        io.reset();
-        BOOST_TEST(ended == 0);
+    std::optional<asio::io_context> io(std::in_place);
+    const colock::locker by(memory::make_adapter(io->get_executor()));
+    std::optional<lock> held;
+    by.async_acquire("k", [&](error_code, lock granted) { held = std::move(granted); });
+    io->poll();
+    io->restart();
+    int ended = 0;
+    for (int i = 0; i < 8; ++i)
+        by.async_acquire("k", [&](error_code, lock) { ++ended; });
+    io->poll();
+    BOOST_TEST(by.stats().waiting == 8U);
+    held.reset();
+    io.reset();
+    BOOST_TEST(ended == 0);
+}
+
+/// A strand that has been shut down destroys a handler inside the call that posts it. If colock posted a handler there
+/// under a mutex, and the handler owned a lock for which a caller of the same context waits, the thread would wait for
+/// itself.
+BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_strand_of_a_destroyed_callers_context)
+{
+    asio::io_context io;
+    const colock::locker by(memory::make_adapter(io.get_executor()));
+    std::optional<asio::io_context> callers_context(std::in_place);
+    bool is_ended = false;
+    std::size_t handlers_run = 0;
+    lock held = run_coro(io, by.acquire("k"));
+    io.restart();
+    asio::co_spawn(*callers_context, by.acquire("k"), [&](const std::exception_ptr&, lock) { is_ended = true; });
+    callers_context->poll();
+    BOOST_TEST(by.stats().waiting == 1U);
+    {
+        const auto strand = asio::make_strand(*callers_context);
+        by.async_is_locked(
+            "other", asio::bind_executor(strand, [&, owned = std::move(held)](error_code, bool) { is_ended = true; }));
+        // This function object is destroyed by the shutdown of the strand. Its destructor runs the locker's context.
+        asio::post(strand, [runs_io = std::shared_ptr<void>(nullptr, [&](void*) { handlers_run = io.poll(); })] {});
     }
+    callers_context.reset();
+    BOOST_TEST(handlers_run > 0U);
+    BOOST_TEST(!is_ended);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_posted_to_a_destroyed_callers_context)

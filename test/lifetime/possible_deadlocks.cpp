@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -209,6 +210,36 @@ BOOST_AUTO_TEST_CASE(function_without_options_is_reported_with_the_line_of_its_c
     check_waiting_line([&](auto& env) { env.locker->async_acquire_all({"k"}, ignore); }, __LINE__);
     check_waiting_line([&](auto& env) { env.locker->async_with_lock("k", body, ignore); }, __LINE__);
     check_waiting_line([&](auto& env) { env.locker->async_with_lock({"k"}, body, ignore); }, __LINE__);
+    lock_group group;
+    const auto grow = [&](auto& env) -> auto& { return group = env.locker->group(); };
+    check_waiting_line([&](auto& env) { spawn(env, grow(env).acquire("k")); }, __LINE__);
+    check_waiting_line([&](auto& env) { grow(env).async_acquire("k", ignore); }, __LINE__);
+}
+
+BOOST_AUTO_TEST_CASE(holder_that_called_a_function_without_options_is_reported_with_the_line_of_its_call)
+{
+    const auto check_held_line = [](const auto& hold, unsigned line) {
+        debug_fixture fixture(backend_kind::memory);
+        auto& env = fixture.env;
+        std::optional<lock> held;
+        hold(env, [&](error_code, auto granted) {
+            if constexpr (requires { *granted; })
+                held = std::move(*granted);
+            else
+                held = std::move(granted);
+        });
+        env.ready();
+        constexpr unsigned waiting_line = __LINE__ + 1;
+        auto waiting = env.start(env.locker->acquire("k"));
+        env.advance_by_steps(1500ms, 100ms);
+        fixture.check_report(line, waiting_line);
+        held.reset();
+        static_cast<void>(waiting.get(env.io()));
+    };
+    check_held_line([](auto& env, auto then) { env.locker->async_acquire("k", then); }, __LINE__);
+    check_held_line([](auto& env, auto then) { env.locker->async_try_acquire("k", then); }, __LINE__);
+    const auto detached = [](auto& env) { return env.run(env.acquire("k", {.ttl = 1h}).detach()); };
+    check_held_line([&](auto& env, auto then) { env.locker->async_adopt(detached(env), then); }, __LINE__);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
