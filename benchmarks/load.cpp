@@ -93,7 +93,7 @@ struct load
         result.cpu = thread_cpu_time() - cpu;
         result.pairs -= pairs;
         stopping = true;
-        // What the coroutines still add while they end is not part of the result.
+        // The result excludes the pairs that the coroutines complete while they end.
         const auto measured = result;
         while (running > 0 || is_measuring) {
             timer.expires_after(1ms);

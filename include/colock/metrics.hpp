@@ -104,7 +104,7 @@ public:
     void settled(std::string_view key, bool proven) noexcept override;
 
 private:
-    std::unique_ptr<detail::counter_store> table_;
+    std::unique_ptr<detail::counter_store> store_;
 };
 
 } // namespace colock::inline v0

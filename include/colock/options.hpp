@@ -62,8 +62,8 @@ struct acquire_options
     std::optional<std::chrono::milliseconds> max_hold{};
     /// Name of the requester's host, for people and tools. Default: that of the locker. At most 256 bytes, no NUL.
     std::string host{};
-    /// Source location that observer::possible_deadlock reports. Default: where the acquire_options are made; for a
-    /// call without options, where the call is.
+    /// Source location that observer::possible_deadlock reports. Default: where the acquire_options are made. Functions
+    /// without options have a parameter of this name instead, whose default is the line of the call.
     std::source_location where = std::source_location::current();
 };
 

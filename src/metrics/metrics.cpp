@@ -144,21 +144,21 @@ void write_backends(text_writer& to, const std::vector<std::shared_ptr<adapter>>
 
 } // namespace
 
-metrics::metrics(metrics_options options) : table_(std::make_unique<counter_store>(std::move(options))) {}
+metrics::metrics(metrics_options options) : store_(std::make_unique<counter_store>(std::move(options))) {}
 metrics::~metrics() = default;
 
 std::string metrics::text(
     const std::vector<locker>& lockers, const std::vector<std::shared_ptr<adapter>>& backends) const
 {
-    const metrics_snapshot counted = table_->snapshot();
+    const metrics_snapshot counted = store_->snapshot();
     text_writer to;
     snapshot_writer writer(to, counted);
     writer.write_acquires();
     writer.write_of_prefix("colock_waits_total", "Acquires that had to wait.", &key_counters::waits);
     writer.write_histogram("colock_wait_seconds", "Time from the call of an acquire to its grant.",
-        table_->options().wait_buckets, &key_counters::wait_times);
+        store_->options().wait_buckets, &key_counters::wait_times);
     writer.write_histogram("colock_hold_seconds", "Time from a grant to the release or the loss.",
-        table_->options().hold_buckets, &key_counters::hold_times);
+        store_->options().hold_buckets, &key_counters::hold_times);
     writer.write_of_prefix("colock_releases_total", "Locks that were released or detached.", &key_counters::releases);
     writer.write_losses();
     writer.write_of_prefix("colock_renewals_total", "Leases that were renewed.", &key_counters::renewals);
@@ -179,76 +179,76 @@ std::string metrics::text(
 void metrics::ready(std::string_view backend) noexcept
 {
     // From now on, the counters of the backend are written, so that their first increment is visible.
-    table_->change_backend(backend, [](backend_counters&) {});
+    store_->change_backend(backend, [](backend_counters&) {});
 }
 
 void metrics::unreachable(std::string_view backend, const error_code&, std::string_view) noexcept
 {
-    table_->change_backend(backend, [](backend_counters& counters) { ++counters.unreachable; });
+    store_->change_backend(backend, [](backend_counters& counters) { ++counters.unreachable; });
 }
 
 void metrics::suspended(std::string_view backend, const error_code&) noexcept
 {
-    table_->change_backend(backend, [](backend_counters& counters) { ++counters.suspensions; });
+    store_->change_backend(backend, [](backend_counters& counters) { ++counters.suspensions; });
 }
 
 void metrics::reconnected(std::string_view backend) noexcept
 {
-    table_->change_backend(backend, [](backend_counters& counters) { ++counters.reconnects; });
+    store_->change_backend(backend, [](backend_counters& counters) { ++counters.reconnects; });
 }
 
 void metrics::warning(std::string_view backend, std::string_view) noexcept
 {
-    table_->change_backend(backend, [](backend_counters& counters) { ++counters.warnings; });
+    store_->change_backend(backend, [](backend_counters& counters) { ++counters.warnings; });
 }
 
 void metrics::waiting(std::string_view key) noexcept
 {
-    table_->change_key(key, [](key_counters& counters) { ++counters.waits; });
+    store_->change_key(key, [](key_counters& counters) { ++counters.waits; });
 }
 
 void metrics::granted(std::string_view key, std::uint64_t, std::chrono::nanoseconds waited) noexcept
 {
-    table_->change_key(key, [&](key_counters& counters) {
+    store_->change_key(key, [&](key_counters& counters) {
         ++acquires_of(counters, acquire_end::granted);
-        counters.wait_times.add(waited, table_->options().wait_buckets);
+        counters.wait_times.add(waited, store_->options().wait_buckets);
     });
 }
 
 void metrics::not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds) noexcept
 {
-    table_->change_key(key, [&](key_counters& counters) { ++acquires_of(counters, end_of(why)); });
+    store_->change_key(key, [&](key_counters& counters) { ++acquires_of(counters, end_of(why)); });
 }
 
 void metrics::renewed(std::string_view key, std::chrono::nanoseconds) noexcept
 {
-    table_->change_key(key, [](key_counters& counters) { ++counters.renewals; });
+    store_->change_key(key, [](key_counters& counters) { ++counters.renewals; });
 }
 
 void metrics::at_risk(std::string_view key, const error_code&) noexcept
 {
-    table_->change_key(key, [](key_counters& counters) { ++counters.risks; });
+    store_->change_key(key, [](key_counters& counters) { ++counters.risks; });
 }
 
 void metrics::lost(std::string_view key, lost_reason reason, std::chrono::nanoseconds held_for) noexcept
 {
-    table_->change_key(key, [&](key_counters& counters) {
+    store_->change_key(key, [&](key_counters& counters) {
         ++counters.losses[static_cast<std::size_t>(reason)];
-        counters.hold_times.add(held_for, table_->options().hold_buckets);
+        counters.hold_times.add(held_for, store_->options().hold_buckets);
     });
 }
 
 void metrics::released(std::string_view key, std::chrono::nanoseconds held_for) noexcept
 {
-    table_->change_key(key, [&](key_counters& counters) {
+    store_->change_key(key, [&](key_counters& counters) {
         ++counters.releases;
-        counters.hold_times.add(held_for, table_->options().hold_buckets);
+        counters.hold_times.add(held_for, store_->options().hold_buckets);
     });
 }
 
 void metrics::settled(std::string_view key, bool proven) noexcept
 {
-    table_->change_key(
+    store_->change_key(
         key, [&](key_counters& counters) { ++(proven ? counters.proven_cleanups : counters.unproven_cleanups); });
 }
 

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/error.hpp>
 #include <colock/retry_policy.hpp>
 
 #include <cstddef>
 
 namespace colock::inline v0::detail {
+
+/// Whether the retry policy applies to a failed attempt with this error. If not, the error ends the acquire.
+[[nodiscard]] inline bool is_retryable(const error_code& code) noexcept
+{
+    return code == errc::unavailable || code == errc::outcome_unknown;
+}
 
 /// The progress of one call under its retry policy. Performs no I/O and reads no clock.
 class retry_schedule

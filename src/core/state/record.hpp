@@ -341,10 +341,4 @@ void ensure_error(failure_ptr& why);
                                                               : lease_clock::time_point::max();
 }
 
-/// Whether the retry policy applies to a failed attempt with this error. If not, the error ends the acquire.
-[[nodiscard]] inline bool is_retryable(const error_code& code) noexcept
-{
-    return code == errc::unavailable || code == errc::outcome_unknown;
-}
-
 } // namespace colock::inline v0::detail
