@@ -30,7 +30,8 @@ namespace colock::inline v0 {
 ///
 /// There are two families of functions. A plain function returns `asio::awaitable<T>` and throws. The corresponding
 /// function with the prefix `async_` takes a completion token and completes with `void(error_code, T)` on the handler's
-/// associated executor (default: `get_executor()`).
+/// associated executor (default: `get_executor()`). An exception of the handler leaves the `run()` of that executor's
+/// context. Nothing else is lost: other callers that were resumed at the same time continue with the next `run()`.
 ///
 /// Execution contexts: the caller of a function, or the handler of an `async_` function, may belong to another
 /// execution context than the adapter. Either context may be destroyed first. If the adapter's context is destroyed, a

@@ -13,17 +13,23 @@ namespace colock::inline v0 {
 
 /// Receives the events of locks and of connections. Derive from this class and override the functions of interest.
 ///
-/// Each function is called directly from the thread on which the event happens, never while a mutex of colock is held.
-/// An implementation must be thread-safe and fast, must not throw (the functions are noexcept), and must not block.
+/// The functions are called from any thread that uses the locker, never while a mutex of colock is held. An
+/// implementation must be thread-safe and fast, must not throw (the functions are noexcept), and must not block.
 /// Strings are valid only during the call. They never contain a token or a credential.
 ///
-/// A locker reports the events of its locks one at a time, in the order in which they happen. An event may happen while
-/// another event is being reported, on another thread or inside an observer function. It is then reported after that
-/// event, by the same thread.
+/// A locker reports the events of its locks one at a time, in the order in which they happen. There is no order between
+/// the events of two lockers that share an observer. Requests to the backend are sent, and waiting callers are resumed,
+/// before events are reported.
+///
+/// An event is reported by the thread on which it happens, unless the locker is reporting another event, on another
+/// thread or further up in the call stack. A thread reports at most 64 events, also those of other threads, before it
+/// continues. The others are reported by the next thread on which an event happens, or on the locker's executor. If a
+/// locker has more than 1,000 events to report, a thread that uses it waits until it can report some of them. A thread
+/// that is inside a function of an observer never waits.
 ///
 /// Each acquire ends with `granted` or `not_granted`. After `granted` follow `released`; or `settled`, if a release is
-/// finished in the background; or `lost` and then `settled`. For an exclusive key, `released` precedes the next
-/// `granted`, provided that the backend's answers arrive in the order in which it made them.
+/// finished in the background; or `lost` and then `settled`. For an exclusive key of one locker, `released` precedes
+/// the next `granted`, provided that the backend's answers arrive in the order in which it made them.
 class COLOCK_EXPORT observer
 {
 public:
@@ -99,7 +105,7 @@ public:
         static_cast<void>(key), static_cast<void>(reason), static_cast<void>(held_for);
     }
     /// The lock was released or detached by its holder. `held_for` is the time from the grant to the call that released
-    /// it. If the backend answers at once (memory), this is reported before the backend is called.
+    /// it. The backend may already have granted the lock to another locker.
     virtual void released(std::string_view key, std::chrono::nanoseconds held_for) noexcept
     {
         static_cast<void>(key), static_cast<void>(held_for);

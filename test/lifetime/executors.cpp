@@ -13,7 +13,10 @@
 #include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace colock;
@@ -37,7 +40,119 @@ void run_both(asio::io_context& one, asio::io_context& two, Reached reached)
     BOOST_TEST(reached());
 }
 
+/// Thrown by a completion handler.
+struct handler_failed
+{
+};
+
+/// Runs `io` and counts the `handler_failed` exceptions that leave `run()`.
+int run_and_count_failures(asio::io_context& io)
+{
+    int failures = 0;
+    for (;;) {
+        io.restart();
+        try {
+            static_cast<void>(io.poll());
+            return failures;
+        } catch (const handler_failed&) {
+            ++failures;
+        }
+    }
+}
+
 } // namespace
+
+BOOST_AUTO_TEST_CASE(exception_of_a_handler_without_an_executor_leaves_run)
+{
+    const auto fail = [](auto&&...) { throw handler_failed(); };
+    const std::vector<std::function<void(virtual_fixture&, lock&)>> starts = {
+        [&](auto& env, auto&) { env.locker->async_acquire("free", fail); },
+        [&](auto& env, auto& held) {
+            env.locker->async_acquire("k", fail);
+            env.ready();
+            held = {};
+        },
+        [&](auto& env, auto&) { env.locker->async_acquire("", fail); },
+        [&](auto& env, auto&) { env.locker->async_try_acquire("free", fail); },
+        [&](auto& env, auto&) { env.locker->async_try_acquire("k", fail); },
+        [&](auto& env, auto&) { env.locker->async_acquire_all({"a", "b"}, fail); },
+        [&](auto& env, auto&) { env.locker->async_with_lock("free", [] {}, fail); },
+        [&](auto& env, auto&) { env.locker->async_is_locked("k", fail); },
+        [&](auto& env, auto&) { env.locker->async_shutdown(1s, fail); },
+        [&](auto&, auto& held) { held.async_release(fail); },
+        [&](auto&, auto& held) { held.async_extend(5s, fail); },
+        [&](auto&, auto& held) { held.async_is_locked(fail); },
+        [&](auto& env, auto& held) {
+            held.async_lost(fail);
+            env.ready();
+            held = {};
+        },
+    };
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
+        for (std::size_t n = 0; n < starts.size(); ++n) {
+            BOOST_TEST_CONTEXT(kind << ", function " << n)
+            {
+                virtual_fixture env(kind);
+                auto held = env.acquire("k", {.ttl = 10s});
+                starts[n](env, held);
+                BOOST_TEST(run_and_count_failures(env.io()) == 1);
+                held = {};
+                env.ready();
+                env.check_clean();
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_handler_without_an_executor_throws_out_of_run)
+{
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
+        virtual_fixture env(kind);
+        auto held = env.acquire("k");
+        asio::cancellation_signal cancel;
+        env.locker->async_acquire(
+            "k", asio::bind_cancellation_slot(cancel.slot(), [](error_code, lock) { throw handler_failed(); }));
+        env.ready();
+        cancel.emit(asio::cancellation_type::terminal);
+        BOOST_TEST(run_and_count_failures(env.io()) == 1);
+        held = {};
+        env.ready();
+        env.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(handler_that_throws_does_not_stop_the_other_waiters)
+{
+    struct counter : observer
+    {
+        int granted_count = 0;
+        int released_count = 0;
+        void granted(std::string_view, std::uint64_t, std::chrono::nanoseconds) noexcept override { ++granted_count; }
+        void released(std::string_view, std::chrono::nanoseconds) noexcept override { ++released_count; }
+    };
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
+        const auto counted = std::make_shared<counter>();
+        virtual_fixture env(kind, {.observer = counted});
+        auto held = env.acquire("k");
+        int called = 0;
+        for (int n = 0; n < 10; ++n) {
+            env.locker->async_acquire(
+                "k", {.mode = lock_mode::shared}, [&called](error_code code, const lock& granted) {
+                    BOOST_TEST(!code);
+                    BOOST_TEST(granted.held());
+                    if (++called == 3)
+                        throw handler_failed();
+                });
+        }
+        env.ready();
+        held = {};
+        BOOST_TEST(run_and_count_failures(env.io()) == 1);
+        BOOST_TEST(called == 10);
+        BOOST_TEST(counted->granted_count == 11);
+        BOOST_TEST(counted->released_count == 11);
+        env.check_clean();
+    }
+}
 
 BOOST_AUTO_TEST_CASE(an_operation_resumes_on_its_callers_executor)
 {

@@ -19,7 +19,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/asio/system_executor.hpp>
 
 #include <atomic>
 #include <exception>

@@ -18,7 +18,6 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
-#include <boost/asio/system_executor.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -111,22 +110,25 @@ struct local_completion
     }
 
     /// Follows the rules of Asio's own operations: an immediate result is dispatched to the immediate executor, and
-    /// from there to the associated executor, if there is one.
+    /// from there to the associated executor, if there is one. A handler without one runs on the operation's executor,
+    /// so that its exception leaves the `run()` of the locker's context.
     /// \param executor the executor on which the operation runs
     static void deliver(local_completion done, const asio::any_io_executor& executor, bool is_starting,
         std::exception_ptr failure, std::optional<stored_result<T>> result)
     {
         if (!is_starting && done.runs_here)
             return done(std::move(failure), std::move(result));
-        const asio::any_completion_executor associated =
-            asio::get_associated_executor(done.handler, asio::any_completion_executor(asio::system_executor()));
+        const auto associated = asio::get_associated_executor(done.handler, asio::any_completion_executor());
+        if (!is_starting && !associated)
+            return done(std::move(failure), std::move(result));
         const asio::any_completion_executor first =
             is_starting ? asio::any_completion_executor(asio::get_associated_immediate_executor(done.handler, executor))
                         : associated;
-        asio::dispatch(first, asio::bind_executor(associated, [done = std::move(done), failure = std::move(failure),
-                                                                  result = std::move(result)]() mutable {
-            done(std::move(failure), std::move(result));
-        }));
+        asio::dispatch(
+            first, asio::bind_executor(associated ? associated : first,
+                       [done = std::move(done), failure = std::move(failure), result = std::move(result)]() mutable {
+                           done(std::move(failure), std::move(result));
+                       }));
     }
 };
 

@@ -3,6 +3,9 @@
 
 #include "core/state/core.hpp"
 
+#include <memory>
+#include <new>
+
 namespace colock::inline v0::detail {
 
 namespace {
@@ -59,18 +62,47 @@ void fail(const deferred_actions::request& request, const failure_ptr& why)
     }
 }
 
+/// Reports a batch of the pending events. The rest is posted, so that the thread can do other work.
+void report_events(const std::shared_ptr<core>& self, core& of)
+{
+    while (of.events.report_batch(*of.options.observer)) {
+        // Without an event loop, nothing else would report the rest.
+        if (!self || of.is_context_shut_down())
+            continue;
+        if (!of.events.begin_post())
+            return;
+        try {
+            // The posted function keeps the core alive, so that no event is dropped.
+            if (of.post_to_context([self] {
+                    self->events.end_post();
+                    report_events(self, *self);
+                }))
+                return;
+        } catch (const std::bad_alloc&) {
+            // Without memory to post, the next batch follows at once.
+        }
+        of.events.end_post();
+    }
+}
+
 } // namespace
 
 void deferred_actions::run(shard& of)
 {
+    auto& self = static_cast<core&>(of);
+    // A waiter that is resumed on another thread may release the last reference to the core. Only the events need the
+    // core after that. Empty while the core is destroyed.
+    std::shared_ptr<core> kept;
     if (of.options.observer)
-        of.events.run(*of.options.observer);
+        kept = self.weak_from_this().lock();
     for (const auto& each : requests) {
         of.start_request(
             *each.subject, [&](adapter& backend) { start(backend, each); },
             [&](const failure_ptr& why) { fail(each, why); });
     }
     wakes.resume([&](waiter& late) { of.wake_later(late); });
+    if (of.options.observer)
+        report_events(kept, self);
 }
 
 } // namespace colock::inline v0::detail

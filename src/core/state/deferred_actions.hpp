@@ -68,8 +68,8 @@ struct deferred_actions
         requests.push_back({what, record::ptr(&subject), std::move(next)});
     }
 
-    /// Reports all pending events of the shard to the observer, and then executes the actions. The mutex must not be
-    /// held.
+    /// Starts the requests, resumes the waiters, and then reports at most a batch of the shard's pending events. The
+    /// mutex must not be held.
     void run(shard& of);
 };
 

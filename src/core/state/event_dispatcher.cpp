@@ -5,6 +5,8 @@
 
 #include "core/state/possible_deadlock.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -40,27 +42,64 @@ void report(observer& listener, const lock_event& event)
     }
 }
 
+/// Number of observer functions, of all lockers, that the current thread is inside of.
+thread_local std::size_t observer_depth = 0;
+
 } // namespace
 
-void event_dispatcher::run(observer& listener)
+void event_dispatcher::take(batch& due) noexcept
 {
-    event_list due;
+    const auto count = std::min(due.capacity(), pending_count());
+    for (std::size_t n = 0; n < count; ++n)
+        due.push_back(std::move(pending_[first_++]));
+    // Erases the events that were taken only if they are many, so that each event is moved a bounded number of times.
+    if (first_ == pending_.size() || first_ > std::max(max_backlog, pending_.size() / 2)) {
+        pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(first_));
+        first_ = 0;
+    }
+}
+
+bool event_dispatcher::report_batch(observer& listener)
+{
+    batch due;
     {
-        const std::lock_guard guard(mutex_);
-        if (is_reporting_)
-            return;
-        due.swap(pending_);
-        is_reporting_ = !due.empty();
+        std::unique_lock guard(mutex_);
+        while (is_reporting_) {
+            if (pending_count() <= max_backlog || observer_depth > 0)
+                return false;
+            ++waiting_count_;
+            batch_ended_.wait(guard);
+            --waiting_count_;
+        }
+        if (pending_count() == 0)
+            return false;
+        take(due);
+        is_reporting_ = true;
     }
-    while (!due.empty()) {
-        for (const auto& each : due)
-            report(listener, each);
-        // May destroy records and objects that they own, so the mutex must not be held.
-        due.clear();
-        const std::lock_guard guard(mutex_);
-        due.swap(pending_);
-        is_reporting_ = !due.empty();
-    }
+    ++observer_depth;
+    for (const auto& each : due)
+        report(listener, each);
+    // May destroy records and objects that they own, so the mutex must not be held. Their destructors are foreign code,
+    // too, and may cause events.
+    due.clear();
+    --observer_depth;
+    const std::lock_guard guard(mutex_);
+    is_reporting_ = false;
+    if (waiting_count_ > 0)
+        batch_ended_.notify_all();
+    return pending_count() > 0;
+}
+
+bool event_dispatcher::begin_post()
+{
+    const std::lock_guard guard(mutex_);
+    return !std::exchange(is_posted_, true);
+}
+
+void event_dispatcher::end_post()
+{
+    const std::lock_guard guard(mutex_);
+    is_posted_ = false;
 }
 
 } // namespace colock::inline v0::detail
