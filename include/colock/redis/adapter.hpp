@@ -67,13 +67,14 @@ struct options
     /// sent, else with `errc::outcome_unknown`. For a quorum, the timeout applies to each node. Default: 5 s; 500 ms
     /// for a quorum. Range: 10 ms to 1 h.
     std::optional<std::chrono::milliseconds> operation_timeout{};
-    /// Maximum duration of one attempt to connect. Range: 10 ms to 1 h.
+    /// Maximum duration of one attempt to connect to one server, from the lookup of its name until it can be used, or
+    /// until one Sentinel has answered. Range: 10 ms to 1 h.
     std::chrono::milliseconds connect_timeout{2000};
     /// How long an unused connection is kept open. 0: it is closed at once. `milliseconds::max()`: it is kept until the
     /// adapter is closed or destroyed. `io_context::run()` does not return while a connection is open.
     std::chrono::milliseconds idle_timeout{10'000};
     /// Interval after which a server that sends nothing is probed. The connection is given up after two intervals
-    /// without an answer. Range: 10 ms to 1 h.
+    /// without an answer. Does not limit an attempt to connect. Range: 10 ms to 1 h.
     std::chrono::milliseconds health_interval{500};
     /// Interval at which a waiter tries again if it may miss releases: in the plain layout, because other libraries
     /// announce no release, or if the user has no permission to subscribe. Range: 1 ms to 1 h.

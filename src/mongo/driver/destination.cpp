@@ -5,6 +5,8 @@
 
 #include <boost/assert.hpp>
 
+#include <cstdint>
+
 #include <mongoc/mongoc.h>
 
 namespace colock::inline v0::mongo::detail {
@@ -16,7 +18,7 @@ namespace {
 /// command.
 constexpr const char* options =
     "/?directConnection=true&retryReads=false&retryWrites=false&heartbeatFrequencyMS=2147483647"
-    "&socketCheckIntervalMS=2000000&socketTimeoutMS=2147483647&connectTimeoutMS=2000";
+    "&socketCheckIntervalMS=2000000&socketTimeoutMS=2147483647";
 
 uri_ptr uri_of(const std::string& hosts)
 {
@@ -60,6 +62,8 @@ uri_ptr driver_uri(const destination& to)
     if (!made)
         made = uri_of("unnamed");
     BOOST_ASSERT_MSG(made, "the URL is put together by us");
+    mongoc_uri_set_option_as_int32(
+        made.get(), MONGOC_URI_CONNECTTIMEOUTMS, static_cast<std::int32_t>(to.connect_timeout.count()));
     if (to.login)
         set_credentials(*made, *to.login);
     return made;

@@ -3,6 +3,7 @@
 
 #include <boost/asio/ssl/context.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,8 @@ struct destination
     std::string server_name{};
     /// Null: the connection is not authenticated.
     std::shared_ptr<const credentials> login{};
+    /// Time limit of an attempt to connect.
+    std::chrono::milliseconds connect_timeout{2000};
 
     /// Returns host and port as in URLs and messages: an IPv6 address has brackets.
     [[nodiscard]] std::string name() const;
@@ -51,7 +54,8 @@ struct uri_deleter
 using uri_ptr = std::unique_ptr<::_mongoc_uri_t, uri_deleter>;
 
 /// Returns the URI for a driver client that retries nothing, does not monitor servers in the background and sends no
-/// command that colock did not ask for. The client never sleeps, and gives up a connection attempt after two seconds.
+/// command that colock did not ask for. The client never sleeps, and gives up a connection attempt after
+/// `connect_timeout`.
 ///
 /// Every destination has such a URI, even a destination that no URL can name: colock connects by itself, and the driver
 /// needs the host only for its messages. The credentials must be UTF-8 without NUL.

@@ -135,7 +135,8 @@ void primary::connect()
         params.hosts.push_back({.host = each.host,
             .port = each.port,
             .tls = tls_ ? &*tls_ : nullptr,
-            .server_name = config_.tls.server_name});
+            .server_name = config_.tls.server_name,
+            .connect_timeout = config_.connect_timeout});
     discovery_ = std::make_shared<server_discovery>(strand_, std::move(params));
     discovery_->start(lease_clock::now() + config_.connect_timeout,
         [self = owner_.keep(*this)](const discovery_result& result) { self->on_discovered(result); });

@@ -5,7 +5,6 @@
 
 #include <boost/redis/connection.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -15,23 +14,32 @@ namespace {
 
 /// Number of checks, two per health interval, without received data after which a connection is closed.
 constexpr unsigned max_silent_checks = 4;
+/// Number of timer events in `connect_timeout`.
+constexpr unsigned max_connect_checks = 4;
 
 } // namespace
 
 health_check::health_check(const asio::any_io_executor& strand, const settings& config, driver_connection& connection,
     std::uint64_t& received_nodes)
-    : interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
-      liveness_({.before_first_data = std::max(
-                     max_silent_checks, static_cast<unsigned>(config.connect_timeout * 2 / config.health_interval)),
-          .silence = max_silent_checks}),
-      timer_(strand), connection_(connection), received_nodes_(received_nodes)
+    : connect_interval_(std::chrono::steady_clock::duration(config.connect_timeout) / max_connect_checks),
+      interval_(std::chrono::steady_clock::duration(config.health_interval) / 2),
+      liveness_({.before_first_data = max_silent_checks, .silence = max_silent_checks}), timer_(strand),
+      connection_(connection), received_nodes_(received_nodes)
 {
     ping_.get_config() = request_config;
 }
 
+void health_check::note_established(std::shared_ptr<void> owner)
+{
+    if (is_stopped_)
+        return;
+    is_established_ = true;
+    start(std::move(owner));
+}
+
 void health_check::start(std::shared_ptr<void> owner)
 {
-    timer_.expires_after(interval_);
+    timer_.expires_after(is_established_ ? interval_ : connect_interval_);
     timer_.async_wait([this, owner = std::move(owner)](const error_code& code) mutable {
         if (!code && !is_stopped_)
             check(std::move(owner));
@@ -46,12 +54,16 @@ void health_check::stop()
 
 void health_check::check(std::shared_ptr<void> owner)
 {
-    // From the first sent byte on, the server must send data: replies to the greeting, and later a reply to each PING.
-    const bool awaits_answer = received_nodes_ != 0 || connection_.get_usage().bytes_sent != 0;
-    switch (liveness_.check(received_nodes_, awaits_answer)) {
+    if (!is_established_) {
+        if (++connect_checks_ == max_connect_checks)
+            give_up();
+        else
+            start(std::move(owner));
+        return;
+    }
+    switch (liveness_.check(received_nodes_, true)) {
     case remote::liveness::action::give_up:
-        is_silent_ = true;
-        connection_.cancel(boost::redis::operation::all);
+        give_up();
         return;
     case remote::liveness::action::ask:
         send_ping(owner);
@@ -60,6 +72,12 @@ void health_check::check(std::shared_ptr<void> owner)
         break;
     }
     start(std::move(owner));
+}
+
+void health_check::give_up()
+{
+    is_silent_ = true;
+    connection_.cancel(boost::redis::operation::all);
 }
 
 void health_check::send_ping(std::shared_ptr<void> owner)

@@ -15,7 +15,8 @@
 
 namespace colock::inline v0::redis::detail {
 
-/// Sends a PING on a silent connection, and closes the connection if it is silent for two health intervals.
+/// Closes a connection that is not established within `connect_timeout`. Later sends a PING on a silent connection, and
+/// closes the connection if it is silent for two health intervals.
 ///
 /// Thread safety: none; belongs to the strand of the connection.
 class health_check
@@ -27,6 +28,8 @@ public:
 
     /// Starts the checks. Until they end, they keep `owner` alive, which has to own the connection and this object.
     void start(std::shared_ptr<void> owner);
+    /// Ends the limit of `connect_timeout`, because the server has answered the greeting.
+    void note_established(std::shared_ptr<void> owner);
     /// Ends the checks, because the connection has ended.
     void stop();
     /// Returns whether the connection was closed because the server was silent.
@@ -34,12 +37,19 @@ public:
 
 private:
     void check(std::shared_ptr<void> owner);
+    void give_up();
     void send_ping(std::shared_ptr<void> owner);
 
-    /// Interval of the timer: half a health interval.
+    /// Interval of the timer until the connection is established.
+    const std::chrono::steady_clock::duration connect_interval_;
+    /// Interval of the timer afterwards: half a health interval.
     const std::chrono::steady_clock::duration interval_;
+    /// Number of timer events before the connection was established. The limit is counted in timer events, because no
+    /// answer can be read while the event loop is blocked.
+    unsigned connect_checks_ = 0;
     remote::liveness liveness_;
     asio::steady_timer timer_;
+    bool is_established_ = false;
     bool is_silent_ = false;
     bool is_stopped_ = false;
     boost::redis::request ping_;

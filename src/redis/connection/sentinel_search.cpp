@@ -7,92 +7,131 @@
 
 #include <boost/asio/error.hpp>
 
+#include <string>
 #include <utility>
 
 namespace colock::inline v0::redis::detail {
 
-sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler on_end)
-    : factory_(factory), config_(config), handler_(std::move(on_end))
+sentinel_search::sentinel_search(connection_factory& factory, const settings& config, handler on_address)
+    : factory_(factory), config_(config), handler_(std::move(on_address)), connections_(config.where.hosts.size()),
+      candidates_(config.where.hosts.size())
 {
+}
+
+void sentinel_search::start()
+{
+    for (std::size_t index = 0; index < connections_.size(); ++index)
+        query(index);
 }
 
 void sentinel_search::query(std::size_t index)
 {
-    if (index == config_.where.hosts.size()) {
-        end({},
-            make_failure(errc::unavailable,
-                "no Sentinel could name the master " + config_.where.master + (problem_ ? ": " + problem_->detail : ""),
-                problem_ ? problem_->cause : error_code()));
-        return;
-    }
-    current_ = factory_.make(config_.where.hosts[index]);
+    const auto connection = connections_[index] = factory_.make(config_.where.hosts[index]);
     exchange(
-        current_,
+        connection,
         [self = shared_from_this()](boost::redis::request& request) {
             const auto& config = self->config_;
             push_hello(request, config.sentinel_user, config.sentinel_password, {});
             request.push("SENTINEL", "GET-MASTER-ADDR-BY-NAME", config.where.master);
         },
-        [self = shared_from_this(), connection = current_, index](delivery how, const reply_list& replies) {
-            if (how == delivery::answered)
+        [self = shared_from_this(), connection, index](delivery how, const reply_list& replies) {
+            if (how == delivery::answered && self->connections_[index] == connection) {
                 self->on_reply(index, replies);
+                self->factory_.drop(self->connections_[index]);
+                self->deliver();
+            }
             connection->close();
         });
-    current_->run([self = shared_from_this(), connection = current_, index](const error_code& code) {
+    connection->run([self = shared_from_this(), connection, index](const error_code& code) {
         // The driver may still hold requests that wait for a connection. Closing ends them.
         connection->close();
-        if (self->current_ == connection)
-            self->connection_ended(
-                index, code == asio::error::operation_aborted ? code : connection->translate_error(code));
+        if (self->connections_[index] == connection)
+            self->connection_ended(index, connection->translate_error(code));
     });
 }
 
 void sentinel_search::on_reply(std::size_t index, const reply_list& replies)
 {
-    if (const auto& address = replies[1]; address.is(reply::kind::array) && address.items.size() == 2)
-        found_ = {address.at(0).text, address.at(1).text};
-    for (const auto& each : replies) {
-        if (!each.is_error() || problem_)
-            continue;
-        problem_ = each.text.starts_with("ERR unknown command")
-                       ? make_failure(errc::unavailable, to_text(config_.where.hosts[index]) +
-                                                             " is no Sentinel; name the Sentinels, whose default port "
-                                                             "is 26379")
-                       : refusal(each);
+    const auto name = to_text(config_.where.hosts[index]);
+    if (const auto& address = replies[1]; address.is(reply::kind::array) && address.items.size() == 2) {
+        candidates_.add_address(index, {address.at(0).text, address.at(1).text});
+        return;
     }
+    const auto& error = replies[0].is_error() ? replies[0] : replies[1];
+    if (!error.is_error()) {
+        candidates_.add_failure(index, make_failure(errc::unavailable, name + " does not know the name"), true);
+        return;
+    }
+    if (error.text.starts_with("ERR unknown command")) {
+        candidates_.add_failure(index,
+            make_failure(errc::unavailable, name + " is no Sentinel; name the Sentinels, whose default port is 26379"),
+            true);
+        return;
+    }
+    const auto why = refusal(error);
+    candidates_.add_failure(index, make_failure(errc::unavailable, name + ": " + why->detail, why->cause), true);
 }
 
 void sentinel_search::connection_ended(std::size_t index, const error_code& code)
 {
-    factory_.drop(current_);
-    // `operation_aborted` is no problem: the search closes the connection itself once the Sentinel has answered.
-    if (code && code != asio::error::operation_aborted && !problem_)
-        problem_ = lost_connection(to_text(config_.where.hosts[index]), code);
-    if (found_.host.empty())
-        query(index + 1);
-    else
-        end(found_, nullptr);
+    factory_.drop(connections_[index]);
+    candidates_.add_failure(index, lost_connection(to_text(config_.where.hosts[index]), code), false);
+    deliver();
 }
 
-void sentinel_search::end(const endpoint& master, const failure_ptr& why)
+void sentinel_search::request_next(failure_ptr why)
 {
-    if (const auto on_end = std::exchange(handler_, nullptr))
-        on_end(master, why);
+    server_failure_ = std::move(why);
+    is_requested_ = true;
+    deliver();
+}
+
+void sentinel_search::deliver()
+{
+    if (!handler_ || !is_requested_ || !candidates_.is_decided())
+        return;
+    // The handler may stop the search, which destroys the stored handler.
+    const auto on_address = handler_;
+    if (const auto address = candidates_.take_next()) {
+        is_requested_ = false;
+        on_address(*address, nullptr);
+    } else if (candidates_.is_complete()) {
+        is_requested_ = false;
+        on_address({}, not_found());
+    }
+}
+
+failure_ptr sentinel_search::not_found() const
+{
+    if (server_failure_)
+        return server_failure_;
+    std::string details;
+    error_code cause;
+    for (const auto& each : candidates_.failures()) {
+        details += (details.empty() ? ": " : "; ") + each->detail;
+        if (!cause)
+            cause = each->cause;
+    }
+    return make_failure(
+        errc::unavailable, "no Sentinel could name the master " + config_.where.master + details, cause);
 }
 
 void sentinel_search::stop()
 {
     handler_ = nullptr;
-    if (!current_)
-        return;
-    current_->close();
-    factory_.drop(current_);
+    for (auto& each : connections_) {
+        if (each)
+            each->close();
+        factory_.drop(each);
+    }
 }
 
 void sentinel_search::drop_after_fork()
 {
-    if (current_)
-        current_->drop_after_fork();
+    for (const auto& each : connections_) {
+        if (each)
+            each->drop_after_fork();
+    }
     stop();
 }
 

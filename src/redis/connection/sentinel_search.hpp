@@ -2,6 +2,7 @@
 #pragma once
 
 #include "redis/connection/connection_factory.hpp"
+#include "redis/connection/master_candidates.hpp"
 #include "redis/pipeline/reply.hpp"
 #include "redis/settings.hpp"
 
@@ -10,40 +11,49 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace colock::inline v0::redis::detail {
 
-/// Asks the Sentinels, one after the other, for the address of the master.
+/// Asks all Sentinels at the same time for the address of the master. A Sentinel that has not answered after
+/// `connect_timeout` is not awaited any more.
 ///
 /// Thread safety: none; belongs to the strand. Pending operations keep the object alive.
 class sentinel_search : public std::enable_shared_from_this<sentinel_search>
 {
 public:
-    /// Called with the address of the master, or with the reason why no Sentinel has named it.
+    /// Called with the next address to try, or with the reason why there is none.
     using handler = std::function<void(const endpoint& master, const failure_ptr& why)>;
 
-    sentinel_search(connection_factory& factory, const settings& config, handler on_end);
+    sentinel_search(connection_factory& factory, const settings& config, handler on_address);
 
-    /// Starts the search. Called once.
-    void start() { query(0); }
-    /// Stops the search without calling the handler.
+    /// Starts the search and requests the first address. Called once.
+    void start();
+    /// Requests another address, because the last one has failed because of `why`. The handler is called once, perhaps
+    /// before this function returns, with an address that it was not called with before.
+    void request_next(failure_ptr why);
+    /// Stops the search. The handler is not called again.
     void stop();
-    /// Stops the search in the child of a fork. Closes the socket at once, because it belongs to the parent.
+    /// Stops the search in the child of a fork. Closes the sockets at once, because they belong to the parent.
     void drop_after_fork();
 
 private:
     void query(std::size_t index);
     void on_reply(std::size_t index, const reply_list& replies);
     void connection_ended(std::size_t index, const error_code& code);
-    void end(const endpoint& master, const failure_ptr& why);
+    void deliver();
+    [[nodiscard]] failure_ptr not_found() const;
 
     connection_factory& factory_;
     const settings& config_;
     handler handler_;
-    std::shared_ptr<server_connection> current_;
-    endpoint found_;
-    /// Problem of the first Sentinel that did not name the master.
-    failure_ptr problem_;
+    /// One connection for each Sentinel. Null once it has ended.
+    std::vector<std::shared_ptr<server_connection>> connections_;
+    master_candidates candidates_;
+    /// True while the session needs an address.
+    bool is_requested_ = true;
+    /// Failure of the server that was tried last.
+    failure_ptr server_failure_;
 };
 
 } // namespace colock::inline v0::redis::detail

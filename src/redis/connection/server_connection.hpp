@@ -36,8 +36,11 @@ public:
     [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
     [[nodiscard]] const endpoint& where() const noexcept { return where_; }
 
-    /// Connects and reads until the connection is lost, closed, or silent for two health intervals.
+    /// Connects and reads until the connection is lost, closed, not established within `connect_timeout`, or silent for
+    /// two health intervals.
     void run(run_handler on_end);
+    /// Called once the server has answered the greeting, which ends the limit of `connect_timeout`.
+    void note_established() { health_check_.note_established(shared_from_this()); }
     /// Translates `code`, the result of `run` or of a request, for a connection that was not closed by `close`. Returns
     /// `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.
     [[nodiscard]] error_code translate_error(const error_code& code) const noexcept;

@@ -36,7 +36,6 @@ void session::connect()
     }
     search_ = std::make_shared<sentinel_search>(
         factory_, config_, [self = owner_.keep(*this)](const endpoint& master, const failure_ptr& why) {
-            self->search_ = nullptr;
             if (why)
                 self->fail_to_connect(why);
             else
@@ -67,9 +66,13 @@ void session::on_set_up(const failure_ptr& refused, const connection_setup::iden
 {
     setup_ = nullptr;
     if (refused) {
-        fail_to_connect(refused);
+        if (refused->code != errc::unavailable || !try_next_address(refused))
+            fail_to_connect(refused);
         return;
     }
+    if (const auto old = std::exchange(search_, nullptr))
+        old->stop();
+    connection_->note_established();
     identity_ = identity;
     opened();
 }
@@ -82,14 +85,32 @@ void session::connection_ended(const error_code& code)
             "no trusted TLS connection to the server: " + (why.empty() ? code.message() : why), code));
         return;
     }
+    if (try_next_address(lost_connection(address(), code)))
+        return;
     set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), code));
     on(code == asio::error::timed_out ? event::silent : event::lost, code);
+}
+
+bool session::try_next_address(const failure_ptr& why)
+{
+    // There is a search only until the connection is open.
+    const auto search = search_;
+    if (!search)
+        return false;
+    drop_connection();
+    search->request_next(why);
+    return true;
 }
 
 void session::disconnect()
 {
     if (const auto old = std::exchange(search_, nullptr))
         old->stop();
+    drop_connection();
+}
+
+void session::drop_connection()
+{
     if (const auto old = std::exchange(setup_, nullptr))
         old->stop();
     if (connection_)

@@ -48,6 +48,9 @@ private:
     void connect_to(const endpoint& where);
     void on_set_up(const failure_ptr& refused, const connection_setup::identity& identity);
     void connection_ended(const error_code& code);
+    /// Tries the next address that the Sentinels have named. Returns false if the address is not from Sentinels.
+    bool try_next_address(const failure_ptr& why);
+    void drop_connection();
 
     const settings& config_;
     connection_factory& factory_;

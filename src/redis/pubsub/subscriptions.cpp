@@ -88,6 +88,7 @@ void subscriptions::on_greeting(const reply_list& replies)
     }
     process_ = replies[1].is_error() ? std::string() : std::string(info_field(replies[1].text, "run_id"));
     connection_->disable_nagle();
+    connection_->note_established();
     on(are_elsewhere() ? event::connected_elsewhere : event::connected_here);
 }
 

@@ -34,10 +34,8 @@ public:
     sentinel(const sentinel&) = delete;
     sentinel& operator=(const sentinel&) = delete;
 
-    [[nodiscard]] std::string url() const
-    {
-        return "redis+sentinel://127.0.0.1:" + std::to_string(speaks_.port()) + "/main";
-    }
+    [[nodiscard]] std::string url() const { return "redis+sentinel://" + address() + "/main"; }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(speaks_.port()); }
 
     std::atomic<std::uint16_t> master;
 

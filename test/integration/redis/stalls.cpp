@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
+#include "support/peer.hpp"
 #include "support/print.hpp"
 
 #include <colock/locker.hpp>
@@ -149,6 +150,21 @@ BOOST_AUTO_TEST_CASE(server_silent_from_the_start_is_retried)
     between.cut_at("HELLO", loss::delayed_reply);
     client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(between.cuts() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(mute_server_is_left_after_connect_timeout)
+{
+    asio::io_context io;
+    std::size_t accepted = 0;
+    peer mute(io, [&](peer::talk& with) -> asio::awaitable<void> {
+        ++accepted;
+        while (co_await with.hear()) {
+        }
+    });
+    const auto backend = redis::make_adapter(io.get_executor(),
+        {.url = mute.url(), .operation_timeout = 30s, .connect_timeout = 100ms, .health_interval = 1min});
+    auto pending = start(io, backend->create(sent_now(driver::exclusive("k"))));
+    run_until(io, [&] { return accepted >= 3; });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -45,6 +46,15 @@ BOOST_AUTO_TEST_CASE(host_or_port_unsuitable_for_a_url_is_replaced_by_a_placehol
     BOOST_TEST(named_by_driver({.host = std::string(300, 'a'), .port = "1"}) == "unnamed:27017");
     for (const auto& port : {"", "0", "65536", "x", "1/?tls=true", "1,b"})
         BOOST_TEST(named_by_driver({.host = "a", .port = port}) == "unnamed:27017");
+}
+
+BOOST_AUTO_TEST_CASE(connect_timeout_is_passed_to_the_driver)
+{
+    start_driver();
+    for (const auto limit : {10, 2'000, 3'600'000}) {
+        const auto made = driver_uri({.host = "h", .port = "1", .connect_timeout = std::chrono::milliseconds(limit)});
+        BOOST_TEST(mongoc_uri_get_option_as_int32(made.get(), MONGOC_URI_CONNECTTIMEOUTMS, 0) == limit);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(credentials_are_set_outside_of_the_uri_text)

@@ -1,0 +1,58 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/connection/master_candidates.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace colock::inline v0::redis::detail {
+
+void master_candidates::add_address(std::size_t sentinel, endpoint address)
+{
+    sentinels_[sentinel] = {.address = std::move(address), .has_answered = true};
+}
+
+void master_candidates::add_failure(std::size_t sentinel, failure_ptr why, bool is_answer)
+{
+    sentinels_[sentinel] = {.failure = std::move(why), .has_answered = is_answer};
+}
+
+bool master_candidates::is_decided() const noexcept
+{
+    const auto answer_count = std::ranges::count_if(sentinels_, &sentinel_state::has_answered);
+    return static_cast<std::size_t>(answer_count) * 2 > sentinels_.size() || is_complete();
+}
+
+bool master_candidates::is_complete() const noexcept
+{
+    return std::ranges::all_of(sentinels_, [](const auto& each) { return each.address || each.failure; });
+}
+
+std::optional<endpoint> master_candidates::take_next()
+{
+    std::optional<endpoint> best;
+    std::ptrdiff_t best_count = 0;
+    for (const auto& each : sentinels_) {
+        if (!each.address || std::ranges::find(tried_, *each.address) != tried_.end())
+            continue;
+        const auto count = std::ranges::count(sentinels_, each.address, &sentinel_state::address);
+        if (count > best_count) {
+            best = each.address;
+            best_count = count;
+        }
+    }
+    if (best)
+        tried_.push_back(*best);
+    return best;
+}
+
+std::vector<failure_ptr> master_candidates::failures() const
+{
+    std::vector<failure_ptr> result;
+    for (const auto& each : sentinels_) {
+        if (each.failure)
+            result.push_back(each.failure);
+    }
+    return result;
+}
+
+} // namespace colock::inline v0::redis::detail

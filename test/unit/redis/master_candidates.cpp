@@ -1,0 +1,75 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "redis/connection/master_candidates.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace colock::redis::detail;
+using colock::errc;
+
+namespace {
+
+const endpoint first{"a", "1"};
+const endpoint second{"b", "1"};
+
+} // namespace
+
+BOOST_AUTO_TEST_SUITE(redis_master_candidates)
+
+BOOST_AUTO_TEST_CASE(half_of_the_answers_decide_nothing)
+{
+    master_candidates candidates(4);
+    candidates.add_address(0, first);
+    candidates.add_failure(1, colock::make_failure(errc::unavailable, "unknown name"), true);
+    candidates.add_failure(2, colock::make_failure(errc::unavailable, "silent"), false);
+    BOOST_TEST(!candidates.is_decided());
+    candidates.add_address(3, second);
+    BOOST_TEST(candidates.is_decided());
+    BOOST_TEST(candidates.failures().size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(all_ended_sentinels_decide)
+{
+    master_candidates candidates(3);
+    candidates.add_address(2, first);
+    candidates.add_failure(0, colock::make_failure(errc::unavailable, "x"), false);
+    BOOST_TEST(!candidates.is_decided());
+    candidates.add_failure(1, colock::make_failure(errc::unavailable, "y"), false);
+    BOOST_TEST(candidates.is_decided());
+    BOOST_TEST(candidates.is_complete());
+    BOOST_TEST((candidates.take_next() == first));
+    BOOST_TEST(!candidates.take_next());
+}
+
+BOOST_AUTO_TEST_CASE(address_of_most_sentinels_is_first_and_each_is_taken_once)
+{
+    master_candidates candidates(3);
+    candidates.add_address(0, first);
+    candidates.add_address(1, second);
+    candidates.add_address(2, second);
+    BOOST_TEST((candidates.take_next() == second));
+    BOOST_TEST((candidates.take_next() == first));
+    BOOST_TEST(!candidates.take_next());
+}
+
+BOOST_AUTO_TEST_CASE(tie_is_decided_by_the_order_of_the_url)
+{
+    master_candidates candidates(2);
+    candidates.add_address(1, second);
+    candidates.add_address(0, first);
+    BOOST_TEST((candidates.take_next() == first));
+    BOOST_TEST((candidates.take_next() == second));
+}
+
+BOOST_AUTO_TEST_CASE(late_address_is_taken_last)
+{
+    master_candidates candidates(3);
+    candidates.add_address(1, second);
+    candidates.add_address(2, second);
+    BOOST_TEST((candidates.take_next() == second));
+    BOOST_TEST(!candidates.take_next());
+    BOOST_TEST(!candidates.is_complete());
+    candidates.add_address(0, first);
+    BOOST_TEST((candidates.take_next() == first));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
