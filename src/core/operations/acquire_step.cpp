@@ -183,6 +183,8 @@ step acquire_step::wait(const acquire_plan::decision& next)
         self_.options.debug ? report_possible_deadlock(self_, subject, now_) : lease_clock::time_point::max();
     self_.timers.schedule_wait(subject, std::min(next.until, look_again));
     const std::uint32_t number = subject.acquire.begin_wait(next.listens);
+    if (next.listens)
+        self_.queues.on_listening(subject);
     // Counted after all calls that may throw, because the end of the wait decrements the counter.
     if (counts) {
         ++self_.stats.waits;
@@ -262,6 +264,7 @@ bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
 {
     wanted.sends_create();
     wanted.set_sent(now);
+    key_queues::on_sent(wanted);
     return wanted.acquire.on_sent(counts);
 }
 

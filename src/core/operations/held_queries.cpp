@@ -111,9 +111,14 @@ private:
 class lease_listener
 {
 public:
-    lease_listener(core& owner, record::ptr held) : core_(owner), held_(std::move(held))
+    /// \param notified a condition that is notified of the end, in addition to that of `held`; may be null
+    lease_listener(core& owner, record::ptr held, condition* notified = nullptr) : core_(owner), held_(std::move(held))
     {
         const std::lock_guard guard(core_.mutex);
+        if (notified) {
+            on_end_.notified = notified;
+            held_->end_listeners.push_back(on_end_);
+        }
         held_->plan.add_listener();
         reschedule();
     }
@@ -122,6 +127,8 @@ public:
     ~lease_listener()
     {
         const std::lock_guard guard(core_.mutex);
+        if (on_end_.is_linked())
+            on_end_.unlink();
         held_->plan.remove_listener();
         reschedule();
     }
@@ -143,6 +150,7 @@ private:
 
     core& core_;
     record::ptr held_;
+    end_listener on_end_;
 };
 
 /// Waits for the end of the lease.
@@ -183,10 +191,7 @@ public:
     first_lost_operation(std::shared_ptr<core> owner, std::vector<record::ptr> held) : core_(std::move(owner))
     {
         for (auto& each : held)
-            listeners_.emplace_back(*core_, std::move(each));
-        const std::lock_guard guard(core_->mutex);
-        for (const auto& each : listeners_)
-            each.held().notifies_group = true;
+            listeners_.emplace_back(*core_, std::move(each), &first_end_);
     }
     first_lost_operation(const first_lost_operation&) = delete;
     first_lost_operation& operator=(const first_lost_operation&) = delete;
@@ -204,13 +209,14 @@ public:
                 return std::nullopt;
             }
         }
-        return wait_for{&core_->leases.group_losses(), core_->leases.group_losses().version};
+        return wait_for{&first_end_, first_end_.version};
     }
 
     [[nodiscard]] lost_lock result() const { return {.key = ended_->key(), .reason = reason_}; }
 
 private:
     const std::shared_ptr<core> core_;
+    plain_condition first_end_;
     std::deque<lease_listener> listeners_;
     const record* ended_ = nullptr;
     lost_reason reason_ = lost_reason::released;

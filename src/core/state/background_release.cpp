@@ -74,7 +74,7 @@ bool release_at_once(core& self, const record::ptr& held)
         const std::lock_guard guard(self.mutex);
         if (subject.current_phase() != phase::held || subject.group_in_progress ||
             subject.in_flight != operation::none || subject.in_doubt() || !subject.waiters.empty() ||
-            subject.notifies_group || subject.due != lease_clock::time_point::max() || self.options.observer ||
+            !subject.end_listeners.empty() || subject.due != lease_clock::time_point::max() || self.options.observer ||
             (self.queues.may_have(subject.key_hash()) && self.queues.find(subject)) ||
             self.closed_to_new.load(std::memory_order_relaxed))
             return false;

@@ -107,13 +107,33 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
         // continue to listen.
         wanted.place.is_head = true;
         ++queue.heads;
+        on_sent(wanted);
         queue.answer = {.is_answered = true, .error = wanted.outcome().error};
     } else if (queue.heads == 0) {
         promote(queue, queue.members.begin(), wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
         wanted.place.is_head = true;
         ++queue.heads;
+        on_sent(wanted);
     }
+}
+
+void key_queues::on_sent(record& waiting) noexcept
+{
+    if (waiting.place.is_head && !waiting.release_hook::is_linked())
+        waiting.place.queue->woken_by_release.push_back(waiting);
+}
+
+void key_queues::on_listening(record& waiting) const noexcept
+{
+    if (fifo_ && waiting.release_hook::is_linked())
+        waiting.release_hook::unlink();
+}
+
+void key_queues::on_woken(record& waiting) noexcept
+{
+    if (waiting.release_hook::is_linked())
+        waiting.release_hook::unlink();
 }
 
 /// Makes heads of the members, from `from` on, that may be heads now. Only shared heads are in front of `from`.
@@ -148,6 +168,7 @@ void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
 {
     member.place.is_head = true;
     ++queue.heads;
+    on_sent(member);
     member.notify(wakes);
 }
 
@@ -156,6 +177,7 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
     key_queue* const queue = std::exchange(wanted.place.queue, nullptr);
     if (!queue)
         return false;
+    on_woken(wanted);
     const auto following = queue->members.erase(queue->members.iterator_to(wanted));
     const bool was_head = std::exchange(wanted.place.is_head, false);
     if (was_head)
@@ -176,8 +198,10 @@ void key_queues::replace(record& waiting, record& fresh)
     key_queue& queue = *std::exchange(waiting.place.queue, nullptr);
     queue.members.insert(queue.members.iterator_to(waiting), fresh);
     queue.members.erase(queue.members.iterator_to(waiting));
+    on_woken(waiting);
     fresh.place.queue = &queue;
     fresh.place.is_head = std::exchange(waiting.place.is_head, false);
+    on_sent(fresh);
 }
 
 /// A local release is known here before the backend can send an event, and a head whose create is still in flight may
@@ -188,10 +212,21 @@ void key_queues::wake_heads(const record& ended, wake_list& wakes)
     // After a hand-over the next holder has the key already.
     if (!queue || (queue->holder && !fifo_))
         return;
-    for_each_head(*queue, [&](record& head) {
+    // The end of a lease is rare, so every head may be visited.
+    if (fifo_) {
+        for_each_head(*queue, on_sent);
+    }
+    wake_for_release(*queue, wakes);
+}
+
+void key_queues::wake_for_release(key_queue& queue, wake_list& wakes)
+{
+    while (!queue.woken_by_release.empty()) {
+        record& head = queue.woken_by_release.front();
+        queue.woken_by_release.pop_front();
         head.acquire.on_release();
         head.notify(wakes);
-    });
+    }
 }
 
 bool key_queues::wake_after_contact(wake_list& wakes)
@@ -214,15 +249,8 @@ void key_queues::wake_after_release(const record& ended, wake_list& wakes)
 {
     if (!fifo_)
         return wake_heads(ended, wakes);
-    key_queue* queue = find(ended);
-    if (!queue)
-        return;
-    for_each_head(*queue, [&](record& head) {
-        if (head.acquire.is_listening())
-            return;
-        head.acquire.on_release();
-        head.notify(wakes);
-    });
+    if (key_queue* queue = find(ended))
+        wake_for_release(*queue, wakes);
 }
 
 void key_queues::wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes)

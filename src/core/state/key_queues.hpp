@@ -50,6 +50,12 @@ struct key_queue
     unsigned hand_over_count = 0;
     /// Until this time the heads send no create, so that waiters of other lockers can take the lock.
     lease_clock::time_point yields_until{};
+    /// The heads that the next release in this locker wakes: those that have sent a request, or have become heads,
+    /// since they were last woken by a release. If the backend keeps a queue, it wakes the heads that listen itself,
+    /// and they are not in the list. So a release visits each head at most once per request.
+    boost::intrusive::list<record, boost::intrusive::base_hook<record::release_hook>,
+        boost::intrusive::constant_time_size<false>>
+        woken_by_release;
     /// The last answer to a head. The members behind the heads have no other information.
     last_answer answer{};
 };
@@ -98,6 +104,13 @@ public:
     /// Replaces `waiting` by `fresh`, at the same position.
     void replace(record& waiting, record& fresh);
 
+    /// Called when a request of `waiting` is sent: if it is a head, the next release wakes it.
+    static void on_sent(record& waiting) noexcept;
+    /// Called when `waiting` begins to listen for an event of the backend.
+    void on_listening(record& waiting) const noexcept;
+    /// Called when an event of the backend has woken `waiting`. It will send a request without a release.
+    static void on_woken(record& waiting) noexcept;
+
     /// Wakes the heads, because the key of `ended` may be free.
     void wake_heads(const record& ended, wake_list& wakes);
     /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
@@ -132,6 +145,7 @@ private:
     static void promote(key_queue& queue, member_list::iterator from, wake_list& wakes);
     void promote_next_but_one(key_queue& queue, wake_list& wakes);
     static void make_head(record& member, key_queue& queue, wake_list& wakes);
+    static void wake_for_release(key_queue& queue, wake_list& wakes);
     [[nodiscard]] key_queue& make(const record& wanted);
     void drop(key_queue& empty);
     void change_count(std::size_t hash, int change) noexcept

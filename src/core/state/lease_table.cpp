@@ -232,8 +232,8 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
 void lease_table::notify_end(record& held, wake_list& wakes)
 {
     held.notify(wakes);
-    if (held.notifies_group)
-        group_losses_.notify(wakes);
+    for (const end_listener& each : held.end_listeners)
+        each.notified->notify(wakes);
 }
 
 void lease_table::detach(record& held, deferred_actions& actions)

@@ -79,8 +79,6 @@ public:
     [[nodiscard]] lease_request request_of(const record& claim, std::chrono::milliseconds ttl) const noexcept;
 
     [[nodiscard]] record_list& all() noexcept { return held_; }
-    /// Returns the condition that is notified when a lease ends whose record has `notifies_group`.
-    [[nodiscard]] condition& group_losses() noexcept { return group_losses_; }
 
 private:
     /// Whether the end of the lease must be detected even if no caller waits for it. A lock of a group may have been
@@ -99,7 +97,6 @@ private:
     /// The session that was watched last, so that it is not watched again for each of its leases.
     std::weak_ptr<session_lease> session_;
     record_list held_;
-    plain_condition group_losses_;
 };
 
 } // namespace colock::inline v0::detail

@@ -12,6 +12,7 @@
 #include "core/state/waiter.hpp"
 
 #include <boost/assert.hpp>
+#include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
 
 #include <atomic>
@@ -115,6 +116,14 @@ private:
     lease_clock::duration span_{0};
 };
 
+struct release_tag;
+
+/// Notifies a condition when the lease of a record ends. Guarded by the shard's mutex.
+struct end_listener : boost::intrusive::list_base_hook<auto_unlink>
+{
+    condition* notified = nullptr;
+};
+
 /// The state of a release, used from the moment the lock is to be released.
 struct release_state
 {
@@ -146,11 +155,16 @@ struct release_state
 ///
 /// Thread safety: members without another note are guarded by the shard's mutex. `own_policy` belongs to the acquiring
 /// coroutine.
-class record final : public claim, public condition, public boost::intrusive::list_base_hook<>
+class record final : public claim,
+                     public condition,
+                     public boost::intrusive::list_base_hook<>,
+                     public boost::intrusive::list_base_hook<boost::intrusive::tag<release_tag>, auto_unlink>
 {
 public:
     using ptr = boost::intrusive_ptr<record>;
     using list_hook = boost::intrusive::list_base_hook<>;
+    /// Links the record into key_queue::woken_by_release.
+    using release_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<release_tag>, auto_unlink>;
 
     record(const std::shared_ptr<core>& owner, claim_request request);
     ~record() override;
@@ -258,6 +272,8 @@ public:
 
     // Members of the lease.
     std::uint64_t fence = 0;
+    /// Notified when the lease ends, in addition to the record's own condition.
+    boost::intrusive::list<end_listener, boost::intrusive::constant_time_size<false>> end_listeners;
     lease_plan plan;
     /// When the timer has to wake the first coroutine that waits for an answer.
     time_point answer_by = time_point::max();
@@ -284,8 +300,6 @@ public:
 
     // Small members of the lease.
     bool granted : 1 = false;
-    /// The end of the lease also notifies the callers that wait for the first loss in a group.
-    bool notifies_group : 1 = false;
     /// The loss has already been reported to a release.
     bool loss_reported : 1 = false;
     /// The shutdown has already ended this lock, or stopped its body.
