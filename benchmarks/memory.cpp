@@ -11,7 +11,9 @@
 #include <colock/colock.hpp>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -95,6 +97,69 @@ void measure_hand_off(report& results)
     results.add({"hand-offs per second of CPU", 1e9 / median(costs), "/s"});
 }
 
+/// Returns the CPU time per reader of a writer's release, and of the grants and releases of the readers behind it.
+double time_per_reader(std::size_t readers)
+{
+    memory_locker env;
+    env.hold("busy");
+    env.start_waiters(readers, [&](std::size_t) -> asio::awaitable<void> {
+        colock::lock lock = co_await env.locker.acquire("busy", {.mode = colock::lock_mode::shared});
+        co_await lock.release();
+    });
+    const auto start = thread_cpu_time();
+    env.held.clear();
+    env.io.restart();
+    env.io.run();
+    return static_cast<double>((thread_cpu_time() - start).count()) / static_cast<double>(readers);
+}
+
+/// Returns the CPU time per group of releasing groups one after the other, each with a caller that waits in `lost()`.
+double time_per_group(std::size_t count)
+{
+    memory_locker env;
+    std::vector<colock::lock_group> groups;
+    run_until_done(env.io,
+        [](colock::locker by, std::size_t size, std::vector<colock::lock_group>& made) -> asio::awaitable<void> {
+            for (std::size_t n = 0; n < size; ++n)
+                made.push_back(co_await by.acquire_all({"a" + std::to_string(n), "b" + std::to_string(n)}));
+        }(env.locker, count, groups));
+    std::size_t lost_count = 0;
+    for (auto& each : groups)
+        each.async_lost([&](colock::error_code, const colock::lost_lock&) { ++lost_count; });
+    env.io.restart();
+    env.io.poll();
+    const auto start = thread_cpu_time();
+    run_until_done(env.io, [](std::vector<colock::lock_group>& held) -> asio::awaitable<void> {
+        for (auto& each : held) {
+            co_await each.release();
+            co_await asio::post(asio::deferred);
+        }
+    }(groups));
+    env.io.restart();
+    env.io.run();
+    if (lost_count != count)
+        throw std::logic_error("not all callers of lost() were notified");
+    return static_cast<double>((thread_cpu_time() - start).count()) / static_cast<double>(count);
+}
+
+/// The cost per waiter must not grow with the number of waiters.
+void measure_crowds(report& results)
+{
+    results.begin("Cost per waiter in a crowd");
+    const auto add = [&](const std::string& name, std::size_t few, std::size_t many, auto measure) {
+        std::vector<double> costs;
+        std::vector<double> ratios;
+        for (int round = 0; round < 5; ++round) {
+            costs.push_back(measure(many));
+            ratios.push_back(costs.back() / measure(few));
+        }
+        results.add({name, median(costs), "ns"});
+        results.add({name + ", to a tenth of them", median(ratios), "x", 2.0});
+    };
+    add("20,000 readers behind a writer", 2'000, 20'000, time_per_reader);
+    add("4,000 groups with callers of lost()", 400, 4'000, time_per_group);
+}
+
 /// Returns the pairs per second of `count` threads with one locker. Each thread has its own io_context and keys.
 double pairs_of_threads(std::size_t count, std::chrono::duration<double> time)
 {
@@ -158,8 +223,10 @@ void run_memory(const options& settings, report& results)
         measure_verbs(settings, results);
     if (settings.wants("allocations"))
         measure_allocations(results);
-    if (settings.wants("hand-off"))
+    if (settings.wants("hand-off")) {
         measure_hand_off(results);
+        measure_crowds(results);
+    }
     const auto load = [&](std::size_t concurrency, std::size_t keys) {
         asio::io_context io{1};
         const colock::locker locker(colock::memory::make_adapter(io.get_executor()));

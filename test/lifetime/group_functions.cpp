@@ -278,4 +278,30 @@ BOOST_AUTO_TEST_CASE(each_reason_cancels_the_body_of_several_locks_once)
     }
 }
 
+BOOST_AUTO_TEST_CASE(loss_in_one_group_does_not_resume_the_callers_of_others)
+{
+    constexpr int group_count = 50;
+    virtual_fixture env;
+    std::vector<lock_group> groups;
+    int lost_count = 0;
+    for (int n = 0; n < group_count; ++n)
+        groups.push_back(acquire_group(env, {"a" + std::to_string(n), "b" + std::to_string(n)}));
+    for (auto& each : groups)
+        each.async_lost([&](error_code why, const lost_lock&) {
+            BOOST_TEST(!why);
+            ++lost_count;
+        });
+    env.ready();
+    for (auto& each : groups) {
+        each = {};
+        // The callers of all other groups would need a handler each.
+        int handlers = 0;
+        while (env.io().poll_one() > 0)
+            ++handlers;
+        BOOST_TEST(handlers < 5);
+    }
+    BOOST_TEST(lost_count == group_count);
+    env.check_clean();
+}
+
 BOOST_AUTO_TEST_SUITE_END()
