@@ -97,6 +97,8 @@ struct entry
     /// Upper bound of the limits of the shared claims in front of the first exclusive claim. Avoids searches of the
     /// queue.
     std::size_t max_limit = 0;
+    /// Index of the holder at which the next search begins. May be out of range.
+    std::size_t search_start = 0;
 
     static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
     [[nodiscard]] static std::size_t limit_of(std::size_t max_holders) noexcept
@@ -137,11 +139,19 @@ struct entry
     {
         return queue.empty() || (wanted == lock_mode::shared && writer_count == 0);
     }
+    /// Begins with the last holder, and then where the previous search has ended. A removed holder is replaced by the
+    /// last one. So holders that leave in the order of their grants, or in the opposite order, are found at once.
     [[nodiscard]] holder* find(const claim& owner) noexcept
     {
-        for (auto& candidate : holders) {
-            if (candidate.belongs_to(owner))
-                return &candidate;
+        if (holders.empty())
+            return nullptr;
+        if (holders.back().belongs_to(owner))
+            return &holders.back();
+        for (std::size_t left = holders.size(); left > 0; --left, ++search_start) {
+            if (search_start >= holders.size())
+                search_start = 0;
+            if (holders[search_start].belongs_to(owner))
+                return &holders[search_start];
         }
         return nullptr;
     }
