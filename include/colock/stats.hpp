@@ -21,7 +21,8 @@ struct locker_stats
     /// Number of create requests that ended: with an answer of the backend, or with an error. A request for several
     /// keys counts once for each key if it was granted or failed, and once if one of the keys was busy.
     std::uint64_t attempts = 0;
-    /// Create requests that were granted.
+    /// Create requests that were granted. Each grant is counted later by `releases` or `losses`, and until then by
+    /// `held` unless its lease has expired.
     std::uint64_t grants = 0;
     /// Attempts that found the lock busy.
     std::uint64_t busy = 0;
@@ -49,7 +50,7 @@ struct locker_stats
     /// Number of losses by lost_reason, whether they are reported to a handle, to an observer or to a `with_lock`.
     /// `released` is not a loss, and its number is always 0.
     std::array<std::uint64_t, lost_reason_count> losses{};
-    /// Locks that were released or detached by their holders.
+    /// Locks that were released or detached by their holders, also if the release is finished in the background.
     std::uint64_t releases = 0;
     /// Acquires, releases and lost locks that were cleaned up in the background.
     std::uint64_t settled = 0;

@@ -69,11 +69,11 @@ void* operator new[](std::size_t size)
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept
 {
-    return std::malloc(size == 0 ? 1 : size);
+    return fails_now(allocations_left) ? nullptr : std::malloc(size == 0 ? 1 : size);
 }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept
 {
-    return std::malloc(size == 0 ? 1 : size);
+    return fails_now(allocations_left) ? nullptr : std::malloc(size == 0 ? 1 : size);
 }
 void operator delete(void* memory) noexcept
 {
@@ -211,6 +211,34 @@ BOOST_AUTO_TEST_CASE(async_function_that_fails_reports_the_error_and_leaves_noth
         first = {};
         env.ready();
         env.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(function_that_starts_a_coroutine_throws_only_bad_alloc)
+{
+    have_had_threads();
+    for (const bool is_group : {true, false}) {
+        for (long n = 0, failed = 1; failed != 0; ++n) {
+            BOOST_TEST_REQUIRE(n < 1000);
+            virtual_fixture env(backend_kind::memory);
+            failed = 0;
+            // Another exception than std::bad_alloc leaves the test.
+            const bool threw = fails_at(n, [&] {
+                if (is_group)
+                    env.locker->async_acquire_all({"a", "b"}, [&](error_code code, const lock_group&) {
+                        BOOST_TEST((!code || code == boost::system::errc::not_enough_memory), code.message());
+                        failed += code ? 1 : 0;
+                    });
+                else
+                    env.locker->async_with_lock(
+                        "k", [] {}, [&](const std::exception_ptr& why) { failed += why ? 1 : 0; });
+            });
+            failed += threw ? 1 : 0;
+            env.wind_down();
+            const auto stats = env.locker->stats();
+            BOOST_TEST(stats.grants == stats.releases);
+            env.check_clean();
+        }
     }
 }
 

@@ -16,6 +16,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/execution/bad_executor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/query.hpp>
@@ -23,6 +24,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -33,6 +35,18 @@ namespace asio = boost::asio;
 }
 
 namespace colock::inline v0::detail {
+
+/// Calls `use`, which uses the associated executors of a type-erased handler. Without memory, such a handler returns
+/// empty executors.
+template <class Use>
+void throw_bad_alloc_for_bad_executor(Use use)
+{
+    try {
+        use();
+    } catch (const asio::execution::bad_executor&) {
+        throw std::bad_alloc();
+    }
+}
 
 /// The completion handler of the coroutine of an `async_` function. Calls the caller's handler, on that handler's
 /// executor and with its allocator.
@@ -260,8 +274,10 @@ void spawn_operation(const asio::any_io_executor& executor, asio::awaitable<T> c
 {
     if (!caller || (executor && &context_of(caller) == &context_of(executor))) {
         // If the context is gone, the handler is gone with it.
-        if (executor)
-            asio::co_spawn(new_strand(executor), std::move(coroutine), relayed<Handler>(std::move(handler)));
+        if (!executor)
+            return;
+        throw_bad_alloc_for_bad_executor(
+            [&] { asio::co_spawn(new_strand(executor), std::move(coroutine), relayed<Handler>(std::move(handler))); });
         return;
     }
     start_foreign<T>(executor, std::move(handler), caller, [&](const auto& strand, auto done) {

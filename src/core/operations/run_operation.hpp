@@ -118,17 +118,21 @@ struct local_completion
     {
         if (!is_starting && done.runs_here)
             return done(std::move(failure), std::move(result));
-        const auto associated = asio::get_associated_executor(done.handler, asio::any_completion_executor());
-        if (!is_starting && !associated)
+        const asio::any_completion_executor here(executor);
+        const auto associated = asio::get_associated_executor(done.handler, here);
+        const bool has_executor = associated != here;
+        if (!is_starting && !has_executor)
             return done(std::move(failure), std::move(result));
-        const asio::any_completion_executor first =
-            is_starting ? asio::any_completion_executor(asio::get_associated_immediate_executor(done.handler, executor))
-                        : associated;
-        asio::dispatch(
-            first, asio::bind_executor(associated ? associated : first,
-                       [done = std::move(done), failure = std::move(failure), result = std::move(result)]() mutable {
-                           done(std::move(failure), std::move(result));
-                       }));
+        throw_bad_alloc_for_bad_executor([&] {
+            const asio::any_completion_executor first =
+                is_starting
+                    ? asio::any_completion_executor(asio::get_associated_immediate_executor(done.handler, executor))
+                    : associated;
+            asio::dispatch(
+                first, asio::bind_executor(has_executor ? associated : first,
+                           [done = std::move(done), failure = std::move(failure),
+                               result = std::move(result)]() mutable { done(std::move(failure), std::move(result)); }));
+        });
     }
 };
 

@@ -23,7 +23,6 @@ bool end_watched_release(core& self, record& ending, release_outcome&& outcome)
         ending.release_state().answered = !failed;
         ending.release_state().status = outcome.status;
         if (failed) {
-            --self.stats.releases;
             ending.move_to(phase::ending);
             cleanup_queue::note_request(ending, ending.ttl());
             self.cleanup.enter(ending);

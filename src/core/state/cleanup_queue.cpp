@@ -151,8 +151,6 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
         ++shard_.stats.settled;
         if (!proven)
             ++shard_.stats.unproven;
-    } else {
-        ++shard_.stats.releases;
     }
     if (shard_.options.observer && (ending.release_state().is_settling || !ending.release_state().reported_early)) {
         shard_.events.add(

@@ -223,6 +223,8 @@ void lease_table::end_lease(record& held, lost_reason reason, deferred_actions& 
                 .subject = &held,
                 .reason = reason,
                 .span = held.release_state().held.span()});
+    } else {
+        ++shard_.stats.releases;
     }
     shard_.timers.schedule(held, held.answer_by);
     notify_end(held, actions.wakes);
