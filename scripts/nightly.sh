@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the demo, all tests
-# and each way to install colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
+# Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with each
+# file compiled by itself; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the
+# tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -11,6 +12,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 echo "nightly: clang-tidy"
 scripts/tidy.sh
+
+# A unity build does not notice a missing include.
+echo "nightly: each file of the library by itself"
+(
+    . scripts/environment.sh
+    cmake -S . -B build/each_file -G Ninja --log-level=NOTICE -DCOLOCK_DEVELOPER=OFF -DCMAKE_BUILD_TYPE=Quick \
+        -DCMAKE_UNITY_BUILD=OFF -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
+    cmake --build build/each_file
+)
 
 for debian in 12 13; do
     for command in demo test; do
