@@ -73,7 +73,17 @@ connection_plan::action connection_plan::on_opened(lease_clock::time_point now)
     phase_ = phase::open;
     used_ = now;
     delays_.reset();
+    was_accepted_ = true;
+    refused_since_ = lease_clock::time_point::max();
     return {.report = all_->opened()};
+}
+
+bool connection_plan::tolerates_refusal(lease_clock::time_point now) noexcept
+{
+    if (!was_accepted_)
+        return false;
+    refused_since_ = std::min(refused_since_, now);
+    return now - refused_since_ < refusal_tolerance;
 }
 
 connection_plan::action connection_plan::on_failed(demand by)

@@ -6,6 +6,7 @@
 
 #include <colock/clock.hpp>
 
+#include <chrono>
 #include <optional>
 
 namespace colock::inline v0::remote {
@@ -109,6 +110,13 @@ public:
     /// Returns whether requests may be sent.
     [[nodiscard]] bool takes_requests() const noexcept { return open() && !demoted_; }
 
+    /// How long refusals count as failed attempts, after the first one. Within this time an orchestrator replaces a
+    /// password or a certificate.
+    static constexpr lease_clock::duration refusal_tolerance = std::chrono::minutes(1);
+    /// Called when the server refuses the connection. Returns whether callers may try again: if the server has accepted
+    /// a connection before, and the first refusal since the last one is not older than `refusal_tolerance`.
+    [[nodiscard]] bool tolerates_refusal(lease_clock::time_point now) noexcept;
+
     /// Marks the connection as unsuitable, because its server should not be used any more. No further request is sent
     /// on it, and it is closed when no request is in flight.
     void demote() noexcept { demoted_ = true; }
@@ -153,6 +161,9 @@ private:
     phase phase_ = phase::idle;
     lease_clock::time_point used_{};
     backoff delays_;
+    /// When the server has first refused the connection since it was open; max: not refused since then.
+    lease_clock::time_point refused_since_ = lease_clock::time_point::max();
+    bool was_accepted_ = false;
     bool skips_delay_ = false;
     bool demoted_ = false;
     bool given_up_ = false;

@@ -59,9 +59,10 @@ void connection_loop::fail_to_connect(const failure_ptr& why)
 
 void connection_loop::refuse(const failure_ptr& why)
 {
-    problem_ = why;
+    const bool tolerated = plan_.tolerates_refusal(lease_clock::now());
+    problem_ = tolerated ? make_failure(errc::unavailable, why->detail, why->cause) : why;
     reports_.warn_once(address() + " cannot be used: " + why->detail);
-    owner_.refuse(why);
+    owner_.refuse(problem_);
 }
 
 void connection_loop::back_off(lease_clock::duration delay)

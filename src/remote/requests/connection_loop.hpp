@@ -64,8 +64,9 @@ protected:
     /// Must be called when the attempt to connect has failed. The attempt is repeated after `errc::unavailable`; any
     /// other failure is a refusal.
     void fail_to_connect(const failure_ptr& why);
-    /// Must be called when no attempt to connect will succeed. Every operation that waits for a connection fails with
-    /// `why`.
+    /// Must be called when the server refuses the connection. Every operation that waits for a connection fails with
+    /// `why`. If the server may accept the next attempt, because its secrets are being replaced, the operations fail
+    /// with `errc::unavailable` and the text of `why`.
     void refuse(const failure_ptr& why);
     void set_problem(failure_ptr why) noexcept { problem_ = std::move(why); }
     /// Tries to connect at once instead of after the rest of the back-off.

@@ -2,12 +2,15 @@
 #include "fixture.hpp"
 #include "support/print.hpp"
 
+#include <colock/locker.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,52 @@ BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied_at_once)
     BOOST_TEST(server({"AUTH", "right"}) == "OK");
     BOOST_TEST(server({"SELECT", "3"}) == "OK");
     BOOST_TEST(server({"EXISTS", "{colock}:k"}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(waiter_and_held_lock_survive_a_change_of_the_password)
+{
+    redis_server server;
+    const auto set_password = [&](const std::string& password) {
+        server({"ACL", "SETUSER", "app", "on", "resetpass", ">" + password, "~{colock}*", "&*", "+@all"});
+    };
+    set_password("old");
+    asio::io_context io;
+    struct warning_log : observer
+    {
+        std::string text;
+        void warning(std::string_view, std::string_view message) noexcept override { text += message; }
+    };
+    const auto warnings = std::make_shared<warning_log>();
+    const locker locks(redis::make_adapter(io.get_executor(), {.url = server.url(), .user = "app", .password = "old"}),
+        {.retry = retry_policy::fixed(20ms), .observer = warnings});
+    const locker others(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+    auto held = run_coro(io, locks.acquire("held", {.ttl = 1min, .renewal = renewal::automatic}));
+    auto theirs = run_coro(io, others.acquire("k"));
+    auto waiting = start(io, locks.acquire("k"));
+    run_until(io, [&] { return locks.stats().waiting == 1; });
+
+    // The server has the new password before the program has it.
+    set_password("new");
+    server({"CLIENT", "KILL", "USER", "app"});
+    run_until(io, [&] { return warnings->text.find("correct the user or the password") != std::string::npos; });
+    const auto attempts = locks.stats().attempts;
+    run_until(io, [&] { return locks.stats().attempts > attempts + 3; });
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(held.held());
+    // A single attempt fails, and names the cause.
+    BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(io, locks.try_acquire("k"))), error, [](const error& failed) {
+        return failed.code() == errc::unavailable &&
+               std::string_view(failed.what()).find("correct the user or the password") != std::string_view::npos;
+    });
+
+    set_password("old");
+    run_coro(io, theirs.release());
+    auto granted = waiting.get(io);
+    BOOST_TEST(granted.held());
+    BOOST_TEST(held.held());
+    run_coro(io, held.extend(1min));
+    run_coro(io, granted.release());
+    run_coro(io, held.release());
 }
 
 BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)

@@ -442,4 +442,27 @@ BOOST_AUTO_TEST_CASE(forked_child_starts_again_and_reports_nothing)
     BOOST_TEST(step.plan.takes_requests());
 }
 
+BOOST_AUTO_TEST_CASE(refusal_is_tolerated_for_a_minute_if_the_server_has_accepted_a_connection_before)
+{
+    steps step;
+    BOOST_TEST(!step.plan.tolerates_refusal(step.now));
+    step.open();
+    static_cast<void>(step(event::lost));
+    step.now += 1h;
+    BOOST_TEST(step.plan.tolerates_refusal(step.now));
+    step.now += 1min - 1ms;
+    BOOST_TEST(step.plan.tolerates_refusal(step.now));
+    step.now += 1ms;
+    BOOST_TEST(!step.plan.tolerates_refusal(step.now));
+    step.now += 1h;
+    BOOST_TEST(!step.plan.tolerates_refusal(step.now));
+
+    // A connection that is accepted starts again.
+    static_cast<void>(step(event::refused));
+    step.open();
+    BOOST_TEST(step.plan.open());
+    static_cast<void>(step(event::lost));
+    BOOST_TEST(step.plan.tolerates_refusal(step.now));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
