@@ -62,8 +62,9 @@ namespace colock::inline v0 {
 ///   caller of this locker was ahead in the queue.
 /// - create_error: the error of the backend, or `shutting_down`. `unavailable` and `outcome_unknown` count as failed
 ///   attempts. They are thrown, with their cause, only if the policy ends on such an attempt or on an attempt without
-///   an answer. All other errors (`access_denied`, `misconfigured_backend`) are thrown at once. A caller that waits
-///   behind other callers of this locker receives the error of the first of them.
+///   an answer. All other errors (`access_denied`, `misconfigured_backend`) are thrown at once, except for one
+///   minute after a server that had accepted a connection refuses the next one. A caller that waits behind other
+///   callers of this locker receives the error of the first of them.
 ///
 /// Thread safety: distinct objects: safe. Shared objects: all functions are safe, except assigning and destroying.
 class COLOCK_EXPORT locker

@@ -118,8 +118,11 @@ void connection_pool::on_free(connection& which, bool closed)
         free_.push_back(&which);
     if (finished && closed)
         fail_next(finished->take_failure());
-    else if (finished)
+    else if (finished) {
+        if (on_authenticated_)
+            on_authenticated_();
         pause_authentication();
+    }
     process_queue();
 }
 

@@ -37,6 +37,8 @@ public:
 
     /// Sets the function to call when a new task would not have to wait.
     void on_capacity(std::function<void()> callback) { on_capacity_ = std::move(callback); }
+    /// Sets the function to call when a connection has been authenticated.
+    void on_authenticated(std::function<void()> callback) { on_authenticated_ = std::move(callback); }
     /// Sets the function to call when the last connection has ended while it was free.
     void on_all_stale(std::function<void()> callback) { on_all_stale_ = std::move(callback); }
 
@@ -93,6 +95,7 @@ private:
     const std::size_t max_connections_;
     std::function<void()> on_capacity_;
     std::function<void()> on_all_stale_;
+    std::function<void()> on_authenticated_;
     std::deque<pending_request> waiting_;
     std::vector<std::shared_ptr<connection>> open_;
     /// Free connections. The connection used last is used next, so that the others stay idle.

@@ -80,7 +80,7 @@ void command_operation::answered(const answer& got, const callback_command::hand
         end_failed(delivery::unanswered, failure_of(got));
         return;
     case verdict::refused:
-        end_failed(delivery::answered, failure_of(got, get_primary().no_change_code()));
+        end_failed(delivery::answered, get_primary().refusal_of(got));
         return;
     }
 }

@@ -77,6 +77,12 @@ void primary::note_failure(const answer& got)
     lose(problem()->cause ? problem()->cause : asio::error::connection_reset);
 }
 
+failure_ptr primary::refusal_of(const answer& got)
+{
+    const auto why = failure_of(got, no_change_code_);
+    return got.ends_connection && why->code == errc::access_denied ? tolerate(why) : why;
+}
+
 std::optional<answer> primary::update_clock(const answer& got)
 {
     const hello hello_reply(got.reply);
@@ -173,6 +179,10 @@ void primary::on_discovered(const discovery_result& result)
     pool_->on_capacity([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().takes_requests())
             on_capacity_();
+    });
+    pool_->on_authenticated([this, all = owner_.weak_from_this()] {
+        if (const auto kept = all.lock())
+            plan().note_accepted();
     });
     pool_->on_all_stale([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().open())

@@ -59,6 +59,9 @@ public:
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
     /// Code with which the current or last server fails a statement that must change nothing.
     [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
+    /// Returns the failure of an operation whose command was refused. If the connection was not authenticated, the
+    /// refusal may be tolerated.
+    [[nodiscard]] failure_ptr refusal_of(const answer& got);
     /// Returns whether the server has change streams, which only members of a replica set have.
     [[nodiscard]] bool has_change_streams() const noexcept { return is_member_; }
     /// The current or last server.

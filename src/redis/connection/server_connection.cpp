@@ -3,7 +3,10 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/redis/error.hpp>
 #include <boost/redis/logger.hpp>
+
+#include <openssl/ssl.h>
 
 #include <utility>
 
@@ -72,12 +75,7 @@ server_connection::server_connection(const asio::any_io_executor& strand, const 
     connection_.set_receive_response(sink_);
     if (!tls)
         return;
-#pragma GCC diagnostic push
-// The driver has no other way to set the host name that the certificate is checked against.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    SSL* const handle = connection_.next_layer().native_handle();
-#pragma GCC diagnostic pop
-    remote::expect_host(handle, server_name_);
+    remote::expect_host(ssl_handle(), server_name_);
 }
 
 void server_connection::run(run_handler on_end)
@@ -90,10 +88,14 @@ void server_connection::run(run_handler on_end)
     health_check_.start(shared_from_this());
 }
 
-error_code server_connection::translate_error(const error_code& code) const noexcept
+error_code server_connection::translate_error(const error_code& code) noexcept
 {
-    if (health_check_.is_silent())
+    if (health_check_.is_silent()) {
+        // The driver's limit for the handshake is the same as that of the health check. Either may come first.
+        if (is_in_handshake())
+            return boost::redis::error::ssl_handshake_timeout;
         return asio::error::timed_out;
+    }
     // The driver cancels pending operations when it reaches the end of the stream.
     if (code == asio::error::operation_aborted || code == asio::error::eof)
         return asio::error::connection_reset;
@@ -102,12 +104,20 @@ error_code server_connection::translate_error(const error_code& code) const noex
 
 std::string server_connection::certificate_problem()
 {
-    if (!config_.use_ssl)
-        return {};
+    return config_.use_ssl ? remote::certificate_problem(ssl_handle(), server_name_) : std::string();
+}
+
+bool server_connection::is_in_handshake() noexcept
+{
+    return config_.use_ssl && SSL_in_init(ssl_handle()) && !SSL_in_before(ssl_handle());
+}
+
+SSL* server_connection::ssl_handle() noexcept
+{
 #pragma GCC diagnostic push
-// The driver gives no other access to the result of OpenSSL's verification.
+// The driver gives no other access to OpenSSL.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    return remote::certificate_problem(connection_.next_layer().native_handle(), server_name_);
+    return connection_.next_layer().native_handle();
 #pragma GCC diagnostic pop
 }
 

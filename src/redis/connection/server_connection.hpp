@@ -43,7 +43,7 @@ public:
     void note_established() { health_check_.note_established(shared_from_this()); }
     /// Translates `code`, the result of `run` or of a request, for a connection that was not closed by `close`. Returns
     /// `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.
-    [[nodiscard]] error_code translate_error(const error_code& code) const noexcept;
+    [[nodiscard]] error_code translate_error(const error_code& code) noexcept;
     /// Explains why the server's certificate was refused. Empty if it was not.
     [[nodiscard]] std::string certificate_problem();
     /// Sends a request. `request` and the target of `adapter` have to live until the handler is called. The adapter has
@@ -71,6 +71,10 @@ public:
     };
 
 private:
+    /// Whether the TLS handshake has begun and not ended.
+    [[nodiscard]] bool is_in_handshake() noexcept;
+    [[nodiscard]] SSL* ssl_handle() noexcept;
+
     const std::uint64_t number_;
     const endpoint where_;
     /// Host name that the server's certificate has to match.

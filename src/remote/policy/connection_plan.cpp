@@ -73,9 +73,14 @@ connection_plan::action connection_plan::on_opened(lease_clock::time_point now)
     phase_ = phase::open;
     used_ = now;
     delays_.reset();
+    note_accepted();
+    return {.report = all_->opened()};
+}
+
+void connection_plan::note_accepted() noexcept
+{
     was_accepted_ = true;
     refused_since_ = lease_clock::time_point::max();
-    return {.report = all_->opened()};
 }
 
 bool connection_plan::tolerates_refusal(lease_clock::time_point now) noexcept

@@ -116,6 +116,9 @@ public:
     /// Called when the server refuses the connection. Returns whether callers may try again: if the server has accepted
     /// a connection before, and the first refusal since the last one is not older than `refusal_tolerance`.
     [[nodiscard]] bool tolerates_refusal(lease_clock::time_point now) noexcept;
+    /// Called when the server has accepted a connection: when the connection is open, or later if users are checked
+    /// later.
+    void note_accepted() noexcept;
 
     /// Marks the connection as unsuitable, because its server should not be used any more. No further request is sent
     /// on it, and it is closed when no request is in flight.

@@ -59,10 +59,14 @@ void connection_loop::fail_to_connect(const failure_ptr& why)
 
 void connection_loop::refuse(const failure_ptr& why)
 {
-    const bool tolerated = plan_.tolerates_refusal(lease_clock::now());
-    problem_ = tolerated ? make_failure(errc::unavailable, why->detail, why->cause) : why;
+    problem_ = tolerate(why);
     reports_.warn_once(address() + " cannot be used: " + why->detail);
     owner_.refuse(problem_);
+}
+
+failure_ptr connection_loop::tolerate(const failure_ptr& why)
+{
+    return plan_.tolerates_refusal(lease_clock::now()) ? make_failure(errc::unavailable, why->detail, why->cause) : why;
 }
 
 void connection_loop::back_off(lease_clock::duration delay)

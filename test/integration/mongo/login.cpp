@@ -7,6 +7,10 @@
 #include "pool_fixture.hpp"
 #include "server.hpp"
 #include "support/faulty_proxy.hpp"
+#include "support/run.hpp"
+
+#include <colock/locker.hpp>
+#include <colock/mongo/adapter.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -278,6 +282,53 @@ BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_login)
         if (finished)
             break;
     }
+}
+
+BOOST_AUTO_TEST_CASE(waiter_survives_a_change_of_the_password)
+{
+    guarded_server server;
+    // A changed password has to survive the end of the process.
+    const auto restart = [&] {
+        server.running.kill();
+        server.running.start({"--auth", "--sync-on-commit"});
+    };
+    restart();
+    const auto set_password = [&](const std::string& password) {
+        authenticated_pool admin(server.running.port(), {.user = "sha1_user", .password = "secret"});
+        const auto asked = admin.test.ask_in("admin", R"({"dropUser": "me"})");
+        const auto& got = admin.test.wait_for(asked);
+        BOOST_TEST_REQUIRE(got.what == kind::done, got.why);
+        guarded_server::create(admin.test, "admin", "me", password, R"(["SCRAM-SHA-256"])");
+    };
+    asio::io_context io;
+    const auto url = "mongodb://127.0.0.1:" + std::to_string(server.running.port()) +
+                     "/locks?directConnection=true&authSource=admin";
+    const auto make_locker = [&](const credentials& who) {
+        return locker(mongo::make_adapter(io.get_executor(), {.url = url, .user = who.user, .password = who.password}),
+            {.retry = retry_policy::fixed(50ms)});
+    };
+    const auto locks = make_locker(me);
+    const auto others = make_locker({.user = "accented",
+        .password = "s\xc3\xa9"
+                    "cret"});
+    auto theirs = run_coro(io, others.acquire("k", {.ttl = 1min}));
+    auto waiting = start(io, locks.acquire("k"));
+    run_until(io, [&] { return locks.stats().waiting == 1; });
+
+    set_password("new");
+    restart();
+    const auto is_denied = [](const error& failed) {
+        return failed.code() == errc::unavailable &&
+               std::string_view(failed.what()).find("correct user and password") != std::string_view::npos;
+    };
+    BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(io, locks.try_acquire("other"))), error, is_denied);
+    const auto attempts = locks.stats().attempts;
+    run_until(io, [&] { return locks.stats().attempts > attempts + 2; });
+    BOOST_TEST(!waiting.done());
+
+    set_password(me.password);
+    run_coro(io, theirs.release());
+    run_coro(io, waiting.get(io).release());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

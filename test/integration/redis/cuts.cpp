@@ -44,6 +44,8 @@ void run_cut(redis_server& server, const cut_operation& what, form sent, std::op
     redis::options settings;
     settings.layout = what.layout;
     settings.operation_timeout = lost == loss::delayed_reply ? 3s : 20s;
+    // The attempt to connect outlasts the operation.
+    settings.connect_timeout = 10s;
     fixture env(server, std::move(settings));
     if (what.cut != kind::connecting)
         env.open_connection();

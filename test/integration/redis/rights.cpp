@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(waiter_and_held_lock_survive_a_change_of_the_password)
     BOOST_TEST(!waiting.done());
     BOOST_TEST(held.held());
     // A single attempt fails, and names the cause.
-    BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(io, locks.try_acquire("k"))), error, [](const error& failed) {
+    BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(io, locks.try_acquire("other"))), error, [](const error& failed) {
         return failed.code() == errc::unavailable &&
                std::string_view(failed.what()).find("correct the user or the password") != std::string_view::npos;
     });
