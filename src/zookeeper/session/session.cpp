@@ -255,11 +255,9 @@ void session::note_phase(lease_clock::time_point before)
     dispatcher_.note_valid_server();
     if (!life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout()))
         dispatcher_.add(session_event_dispatcher::event::lease_ended);
+    dispatcher_.add(session_event_dispatcher::event::connected);
     // The proof that the session lives, and that it may write, should not wait for the next check.
-    const bool is_due = life_.get_heartbeat().check(lease_clock::now()) == heartbeat::action::beat;
-    if (is_accepted_)
-        dispatcher_.add(session_event_dispatcher::event::connected);
-    if (is_due || !is_accepted_)
+    if (life_.get_heartbeat().check(lease_clock::now()) == heartbeat::action::beat)
         send_beat();
 }
 
@@ -360,17 +358,10 @@ void session::send_beat()
         self->life_.get_heartbeat().on_beat_ended(lease_clock::now());
         if (answer.what == status::no_node)
             make_nodes(self->requests_, clock);
-        if (answer.what == status::access_denied) {
-            self->dispatcher_.add(session_event_dispatcher::event::denied);
-            self->post_step();
+        if (answer.what != status::access_denied)
             return;
-        }
-        const bool is_answered =
-            answer.what != status::unsent && answer.what != status::unanswered && answer.what != status::ended;
-        if (is_answered && !std::exchange(self->is_accepted_, true)) {
-            self->dispatcher_.add(session_event_dispatcher::event::connected);
-            self->post_step();
-        }
+        self->dispatcher_.add(session_event_dispatcher::event::denied);
+        self->post_step();
     });
 }
 

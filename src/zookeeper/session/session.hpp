@@ -119,9 +119,6 @@ private:
     std::unique_ptr<runtime> runtime_;
     std::unique_ptr<zk_client> zk_client_;
     phase phase_ = phase::created;
-    /// Whether a server has answered the first write. A server that demands authentication answers only the first
-    /// request of a session with the reason, and closes the session. So nothing else is sent before that answer.
-    bool is_accepted_ = false;
     session_life life_;
     session_event_dispatcher dispatcher_;
     requests requests_{*this};

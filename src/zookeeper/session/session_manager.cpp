@@ -314,7 +314,8 @@ void session_manager::leave_to_expire()
 void session_manager::on_user_denied()
 {
     plan().demote();
-    refuse(make_failure(
+    // The server refuses a user after the connection is open, so it has not accepted this user before.
+    refuse_finally(make_failure(
         errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot()));
 }
 

@@ -406,27 +406,6 @@ BOOST_AUTO_TEST_CASE(read_only_access_gives_neither_locks_nor_a_lasting_session)
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(server_that_demands_authentication_denies_access_at_once)
-{
-    zookeeper_server server;
-    server.kill();
-    server.configure("enforce.auth.enabled=true\nenforce.auth.schemes=digest\n");
-    server.start();
-    asio::io_context io;
-    zookeeper::options options{
-        .url = zookeeper_url(server.port()) + "/locks", .session_timeout = 4s, .server_tick = 500ms};
-    const auto is_denied = [](const error& failed) { return failed.code() == errc::access_denied; };
-    for (int n = 0; n < 3; ++n) {
-        const locker locks(zookeeper::make_adapter(io.get_executor(), options));
-        if (n % 2 == 0)
-            BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(io, locks.try_acquire("k"))), error, is_denied);
-        else
-            BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(io, locks.acquire("k"))), error, is_denied);
-    }
-    const locker locks(zookeeper::make_adapter(io.get_executor(), with_credentials(options, "me", "secret")));
-    run_coro(io, run_coro(io, locks.acquire("k")).release());
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing
