@@ -264,7 +264,7 @@ bool begin_attempt(record& wanted, lease_clock::time_point now, bool counts)
 {
     wanted.sends_create();
     wanted.set_sent(now);
-    key_queues::on_sent(wanted);
+    key_queues::expect_release(wanted);
     return wanted.acquire.on_sent(counts);
 }
 

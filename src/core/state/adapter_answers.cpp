@@ -104,7 +104,7 @@ void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
         const std::lock_guard guard(mutex);
         if (waiting->current_phase() != phase::acquiring || !waiting->acquire.end_wait(wait_number))
             return;
-        key_queues::on_woken(*waiting);
+        key_queues::forget_release(*waiting);
         waiting->notify(actions.wakes);
     }
     actions.run(*this);

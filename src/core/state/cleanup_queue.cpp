@@ -73,7 +73,7 @@ void cleanup_queue::start_release(record& ending, deferred_actions& actions)
         next->place.open_to_hand_over = false;
         next->set_sent(now);
         static_cast<void>(next->acquire.on_sent(false));
-        key_queues::on_sent(*next);
+        key_queues::expect_release(*next);
     } else {
         ending.set_has_local_waiters(shard_.queues.find(ending) != nullptr);
     }

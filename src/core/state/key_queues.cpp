@@ -107,18 +107,18 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
         // continue to listen.
         wanted.place.is_head = true;
         ++queue.heads;
-        on_sent(wanted);
+        expect_release(wanted);
         queue.answer = {.is_answered = true, .error = wanted.outcome().error};
     } else if (queue.heads == 0) {
         promote(queue, queue.members.begin(), wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {
         wanted.place.is_head = true;
         ++queue.heads;
-        on_sent(wanted);
+        expect_release(wanted);
     }
 }
 
-void key_queues::on_sent(record& waiting) noexcept
+void key_queues::expect_release(record& waiting) noexcept
 {
     if (waiting.place.is_head && !waiting.release_hook::is_linked())
         waiting.place.queue->woken_by_release.push_back(waiting);
@@ -126,11 +126,11 @@ void key_queues::on_sent(record& waiting) noexcept
 
 void key_queues::on_listening(record& waiting) const noexcept
 {
-    if (fifo_ && waiting.release_hook::is_linked())
-        waiting.release_hook::unlink();
+    if (fifo_)
+        forget_release(waiting);
 }
 
-void key_queues::on_woken(record& waiting) noexcept
+void key_queues::forget_release(record& waiting) noexcept
 {
     if (waiting.release_hook::is_linked())
         waiting.release_hook::unlink();
@@ -168,7 +168,7 @@ void key_queues::make_head(record& member, key_queue& queue, wake_list& wakes)
 {
     member.place.is_head = true;
     ++queue.heads;
-    on_sent(member);
+    expect_release(member);
     member.notify(wakes);
 }
 
@@ -177,7 +177,7 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
     key_queue* const queue = std::exchange(wanted.place.queue, nullptr);
     if (!queue)
         return false;
-    on_woken(wanted);
+    forget_release(wanted);
     const auto following = queue->members.erase(queue->members.iterator_to(wanted));
     const bool was_head = std::exchange(wanted.place.is_head, false);
     if (was_head)
@@ -198,10 +198,10 @@ void key_queues::replace(record& waiting, record& fresh)
     key_queue& queue = *std::exchange(waiting.place.queue, nullptr);
     queue.members.insert(queue.members.iterator_to(waiting), fresh);
     queue.members.erase(queue.members.iterator_to(waiting));
-    on_woken(waiting);
+    forget_release(waiting);
     fresh.place.queue = &queue;
     fresh.place.is_head = std::exchange(waiting.place.is_head, false);
-    on_sent(fresh);
+    expect_release(fresh);
 }
 
 /// A local release is known here before the backend can send an event, and a head whose create is still in flight may
@@ -212,10 +212,9 @@ void key_queues::wake_heads(const record& ended, wake_list& wakes)
     // After a hand-over the next holder has the key already.
     if (!queue || (queue->holder && !fifo_))
         return;
-    // The end of a lease is rare, so every head may be visited.
-    if (fifo_) {
-        for_each_head(*queue, on_sent);
-    }
+    // A lease rarely ends in this way, so every head may be visited, also those that listen.
+    if (fifo_)
+        for_each_head(*queue, expect_release);
     wake_for_release(*queue, wakes);
 }
 

@@ -104,12 +104,12 @@ public:
     /// Replaces `waiting` by `fresh`, at the same position.
     void replace(record& waiting, record& fresh);
 
-    /// Called when a request of `waiting` is sent: if it is a head, the next release wakes it.
-    static void on_sent(record& waiting) noexcept;
+    /// Called when `waiting` sends a request or becomes a head: if it is a head, the next release wakes it.
+    static void expect_release(record& waiting) noexcept;
     /// Called when `waiting` begins to listen for an event of the backend.
     void on_listening(record& waiting) const noexcept;
-    /// Called when an event of the backend has woken `waiting`. It will send a request without a release.
-    static void on_woken(record& waiting) noexcept;
+    /// Called when an event of the backend has woken `waiting`, which sends a request without a release.
+    static void forget_release(record& waiting) noexcept;
 
     /// Wakes the heads, because the key of `ended` may be free.
     void wake_heads(const record& ended, wake_list& wakes);

@@ -181,17 +181,22 @@ void primary::on_discovered(const discovery_result& result)
             on_capacity_();
     });
     pool_->on_authenticated([this, all = owner_.weak_from_this()] {
-        if (const auto kept = all.lock())
+        // Before the connection is open, the server may still deny the rights that its check needs.
+        if (const auto kept = all.lock(); kept && plan().open())
             plan().note_accepted();
     });
     pool_->on_all_stale([this, all = owner_.weak_from_this()] {
         if (const auto kept = all.lock(); kept && plan().open())
             on_all_stale();
     });
-    if (where_.name() == checked_name_)
-        opened();
-    else
+    if (where_.name() != checked_name_) {
         check();
+        return;
+    }
+    // With a login, the server accepts the user when it authenticates the first connection.
+    if (!where_.login)
+        plan().note_accepted();
+    opened();
 }
 
 void primary::check()
@@ -213,6 +218,7 @@ void primary::on_checked(const failure_ptr& why)
     }
     no_change_code_ = finished_check->no_change_code();
     checked_name_ = where_.name();
+    plan().note_accepted();
     opened();
 }
 

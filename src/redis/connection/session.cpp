@@ -74,6 +74,7 @@ void session::on_set_up(const failure_ptr& refused, const connection_setup::iden
         old->stop();
     connection_->note_established();
     identity_ = identity;
+    plan().note_accepted();
     opened();
 }
 

@@ -73,7 +73,6 @@ connection_plan::action connection_plan::on_opened(lease_clock::time_point now)
     phase_ = phase::open;
     used_ = now;
     delays_.reset();
-    note_accepted();
     return {.report = all_->opened()};
 }
 

@@ -114,10 +114,10 @@ public:
     /// password or a certificate.
     static constexpr lease_clock::duration refusal_tolerance = std::chrono::minutes(1);
     /// Called when the server refuses the connection. Returns whether callers may try again: if the server has accepted
-    /// a connection before, and the first refusal since the last one is not older than `refusal_tolerance`.
+    /// the user before, and the first refusal since then is not older than `refusal_tolerance`.
     [[nodiscard]] bool tolerates_refusal(lease_clock::time_point now) noexcept;
-    /// Called when the server has accepted a connection: when the connection is open, or later if users are checked
-    /// later.
+    /// Called when the server has accepted the user. Not implied by an open connection, because some servers check the
+    /// user later. A backend that never calls this tolerates no refusal.
     void note_accepted() noexcept;
 
     /// Marks the connection as unsuitable, because its server should not be used any more. No further request is sent
@@ -164,7 +164,7 @@ private:
     phase phase_ = phase::idle;
     lease_clock::time_point used_{};
     backoff delays_;
-    /// When the server has first refused the connection since it was open; max: not refused since then.
+    /// When the server has first refused the user since it last accepted the user; max: not refused since then.
     lease_clock::time_point refused_since_ = lease_clock::time_point::max();
     bool was_accepted_ = false;
     bool skips_delay_ = false;

@@ -59,14 +59,9 @@ void connection_loop::fail_to_connect(const failure_ptr& why)
 
 void connection_loop::refuse(const failure_ptr& why)
 {
-    refuse_finally(tolerate(why));
-}
-
-void connection_loop::refuse_finally(const failure_ptr& why)
-{
-    problem_ = why;
+    problem_ = tolerate(why);
     reports_.warn_once(address() + " cannot be used: " + why->detail);
-    owner_.refuse(why);
+    owner_.refuse(problem_);
 }
 
 failure_ptr connection_loop::tolerate(const failure_ptr& why)

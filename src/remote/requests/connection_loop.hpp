@@ -68,8 +68,6 @@ protected:
     /// `why`. If the server may accept the next attempt, because its secrets are being replaced, the operations fail
     /// with `errc::unavailable` and the text of `why`.
     void refuse(const failure_ptr& why);
-    /// Does the same, but never tolerates the refusal.
-    void refuse_finally(const failure_ptr& why);
     /// Returns the failure of operations after a refusal: `why`, or `errc::unavailable` if the refusal is tolerated.
     [[nodiscard]] failure_ptr tolerate(const failure_ptr& why);
     void set_problem(failure_ptr why) noexcept { problem_ = std::move(why); }

@@ -314,8 +314,8 @@ void session_manager::leave_to_expire()
 void session_manager::on_user_denied()
 {
     plan().demote();
-    // The server refuses a user after the connection is open, so it has not accepted this user before.
-    refuse_finally(make_failure(
+    // Not tolerated: no connection is ever noted as accepted, because the session of a refused user ends.
+    refuse(make_failure(
         errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot()));
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -190,9 +191,10 @@ BOOST_AUTO_TEST_CASE(mute_sentinel_and_mute_server_are_left_after_connect_timeou
         .connect_timeout = 200ms,
         .health_interval = 1min});
     std::jthread run([&] { io.run(); });
+    // Ends the thread before it is joined, also if the grant fails.
+    const std::unique_ptr<asio::io_context, decltype([](asio::io_context* running) { running->stop(); })> stops(&io);
     client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(master({"EXISTS", "{colock}:k"}) == "1");
-    io.stop();
 }
 
 BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_and_named_by_its_sentinel)

@@ -445,8 +445,9 @@ BOOST_AUTO_TEST_CASE(forked_child_starts_again_and_reports_nothing)
 BOOST_AUTO_TEST_CASE(refusal_is_tolerated_for_a_minute_if_the_server_has_accepted_a_connection_before)
 {
     steps step;
-    BOOST_TEST(!step.plan.tolerates_refusal(step.now));
     step.open();
+    BOOST_TEST(!step.plan.tolerates_refusal(step.now));
+    step.plan.note_accepted();
     static_cast<void>(step(event::lost));
     step.now += 1h;
     BOOST_TEST(step.plan.tolerates_refusal(step.now));
@@ -457,11 +458,11 @@ BOOST_AUTO_TEST_CASE(refusal_is_tolerated_for_a_minute_if_the_server_has_accepte
     step.now += 1h;
     BOOST_TEST(!step.plan.tolerates_refusal(step.now));
 
-    // A connection that is accepted starts again.
+    // Only a user that is accepted starts another minute, not a connection that is open.
     static_cast<void>(step(event::refused));
     step.open();
-    BOOST_TEST(step.plan.open());
-    static_cast<void>(step(event::lost));
+    BOOST_TEST(!step.plan.tolerates_refusal(step.now));
+    step.plan.note_accepted();
     BOOST_TEST(step.plan.tolerates_refusal(step.now));
 }
 
