@@ -31,6 +31,10 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
     case event::wanted:
         if (phase_ != phase::idle)
             return {};
+        if (now < refused_until_) {
+            phase_ = phase::waiting;
+            return {.what = action::kind::wait, .delay = refused_until_ - now};
+        }
         phase_ = phase::connecting;
         demoted_ = false;
         given_up_ = false;
@@ -72,7 +76,8 @@ connection_plan::action connection_plan::on_opened(lease_clock::time_point now)
 {
     phase_ = phase::open;
     used_ = now;
-    delays_.reset();
+    if (refused_since_ == lease_clock::time_point::max())
+        delays_.reset();
     return {.report = all_->opened()};
 }
 
@@ -80,6 +85,7 @@ void connection_plan::note_accepted() noexcept
 {
     was_accepted_ = true;
     refused_since_ = lease_clock::time_point::max();
+    delays_.reset();
 }
 
 bool connection_plan::tolerates_refusal(lease_clock::time_point now) noexcept
@@ -87,7 +93,10 @@ bool connection_plan::tolerates_refusal(lease_clock::time_point now) noexcept
     if (!was_accepted_)
         return false;
     refused_since_ = std::min(refused_since_, now);
-    return now - refused_since_ < refusal_tolerance;
+    if (now - refused_since_ >= refusal_tolerance)
+        return false;
+    refused_until_ = now + delays_.next();
+    return true;
 }
 
 connection_plan::action connection_plan::on_failed(demand by)

@@ -114,7 +114,8 @@ public:
     /// password or a certificate.
     static constexpr lease_clock::duration refusal_tolerance = std::chrono::minutes(1);
     /// Called when the server refuses the connection. Returns whether callers may try again: if the server has accepted
-    /// the user before, and the first refusal since then is not older than `refusal_tolerance`.
+    /// the user before, and the first refusal since then is not older than `refusal_tolerance`. The next attempt to
+    /// connect then waits for the delay of a failed attempt.
     [[nodiscard]] bool tolerates_refusal(lease_clock::time_point now) noexcept;
     /// Called when the server has accepted the user. Not implied by an open connection, because some servers check the
     /// user later. A backend that never calls this tolerates no refusal.
@@ -166,6 +167,8 @@ private:
     backoff delays_;
     /// When the server has first refused the user since it last accepted the user; max: not refused since then.
     lease_clock::time_point refused_since_ = lease_clock::time_point::max();
+    /// No attempt to connect begins before.
+    lease_clock::time_point refused_until_ = lease_clock::time_point::min();
     bool was_accepted_ = false;
     bool skips_delay_ = false;
     bool demoted_ = false;

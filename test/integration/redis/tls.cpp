@@ -3,8 +3,11 @@
 #include "support/certificates.hpp"
 #include "support/print.hpp"
 
+#include <colock/locker.hpp>
+
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 namespace colock::testing {
 namespace {
@@ -96,6 +99,42 @@ BOOST_AUTO_TEST_CASE(replaced_tls_files_are_read_again, *boost::unit_test::preco
     run_until(client.io, [&] { return client.events->suspensions == 1; });
     server.server.start();
     client.test_driver.grant(driver::exclusive("k"));
+}
+
+BOOST_AUTO_TEST_CASE(
+    waiter_and_held_lock_survive_a_change_of_the_certificates, *boost::unit_test::precondition(server_has_tls))
+{
+    const certificates files;
+    tls_server server(files, "right");
+    asio::io_context io;
+    const auto events = std::make_shared<notes>();
+    const locker locks(redis::make_adapter(io.get_executor(), {.url = server.url(), .tls = client_options(files)}),
+        {.retry = retry_policy::fixed(20ms), .observer = events});
+    const locker others(redis::make_adapter(io.get_executor(), {.url = server.server.url()}));
+    auto held = run_coro(io, locks.acquire("held", {.ttl = 1min, .renewal = renewal::automatic}));
+    auto theirs = run_coro(io, others.acquire("k"));
+    auto waiting = start(io, locks.acquire("k"));
+    run_until(io, [&] { return locks.stats().waiting == 1; });
+
+    // The client reads the new authority. The server keeps its old certificate.
+    files.renew();
+    server.server({"CLIENT", "KILL", "TYPE", "normal"});
+    server.server({"CLIENT", "KILL", "TYPE", "pubsub"});
+    run_until(io, [&] { return events->warned_of("unknown authority"); });
+    const auto attempts = locks.stats().attempts;
+    run_until(io, [&] { return locks.stats().attempts > attempts + 3; });
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(held.held());
+
+    BOOST_TEST(server.server({"CONFIG", "SET", "tls-cert-file", files.file("right.pem"), "tls-key-file",
+                   files.file("right.key"), "tls-ca-cert-file", files.file("ca.pem")}) == "OK");
+    run_coro(io, theirs.release());
+    auto granted = waiting.get(io);
+    BOOST_TEST(granted.held());
+    BOOST_TEST(held.held());
+    run_coro(io, held.extend(1min));
+    run_coro(io, granted.release());
+    run_coro(io, held.release());
 }
 
 BOOST_AUTO_TEST_CASE(

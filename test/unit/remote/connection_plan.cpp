@@ -466,4 +466,30 @@ BOOST_AUTO_TEST_CASE(refusal_is_tolerated_for_a_minute_if_the_server_has_accepte
     BOOST_TEST(step.plan.tolerates_refusal(step.now));
 }
 
+BOOST_AUTO_TEST_CASE(attempts_after_tolerated_refusals_wait_longer_and_longer)
+{
+    steps step;
+    step.open();
+    step.plan.note_accepted();
+    static_cast<void>(step(event::lost));
+    static_cast<void>(step(event::due));
+    for (int refusals = 0; refusals < 6; ++refusals) {
+        BOOST_TEST(step.plan.tolerates_refusal(step.now));
+        static_cast<void>(step(event::refused));
+        step.now += 10ms;
+        BOOST_TEST((step(event::wanted) == kind::wait));
+        BOOST_TEST((refusals > 0 || step.delay < 400ms));
+        BOOST_TEST((refusals < 5 || step.delay > 500ms));
+        step.now += step.delay;
+        BOOST_TEST((step(event::due) == kind::connect));
+        // MongoDB opens a connection before the server checks the user.
+        static_cast<void>(step(event::opened));
+    }
+    step.plan.note_accepted();
+    BOOST_TEST(step.plan.tolerates_refusal(step.now));
+    static_cast<void>(step(event::refused));
+    static_cast<void>(step(event::wanted));
+    BOOST_TEST((step.delay < 200ms));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
