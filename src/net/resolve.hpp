@@ -68,16 +68,28 @@ using resolve_handler = asio::any_completion_handler<void(boost::system::error_c
     return addresses::create(rotated.begin(), rotated.end(), found.begin()->host_name(), found.begin()->service_name());
 }
 
+/// Returns why no socket of this protocol can be opened, for example because no descriptor is free. Asio reports such a
+/// failure as a cancellation, Boost.Redis as a timeout, and the C library as a host that was not found.
+[[nodiscard]] inline boost::system::error_code socket_problem(
+    const asio::any_io_executor& executor, const asio::ip::tcp& protocol)
+{
+    boost::system::error_code problem;
+    asio::ip::tcp::socket(executor).open(protocol, problem);
+    return problem;
+}
+
 /// Completes with the addresses in `found`. The address that accepted a connection first becomes the first element.
-inline void complete_reachable_first(happy_eyeballs& attempts, const addresses& found, resolve_handler resolved)
+inline void complete_reachable_first(
+    const asio::any_io_executor& executor, happy_eyeballs& attempts, const addresses& found, resolve_handler resolved)
 {
     std::vector<asio::ip::tcp::endpoint> endpoints;
     for (const auto& each : found)
         endpoints.push_back(each.endpoint());
-    attempts.run(std::move(endpoints), [found, resolved = std::move(resolved)](std::size_t winner) mutable {
+    attempts.run(std::move(endpoints), [executor, found, resolved = std::move(resolved)](std::size_t winner) mutable {
         if (auto slot = asio::get_associated_cancellation_slot(resolved); slot.is_connected())
             slot.clear();
-        std::move(resolved)(boost::system::error_code(), rotated_to(winner, found));
+        const auto ordered = rotated_to(winner, found);
+        std::move(resolved)(socket_problem(executor, ordered.begin()->endpoint().protocol()), ordered);
     });
 }
 
@@ -112,8 +124,9 @@ public:
             [this](auto handler, const std::string& name, const std::string& port) {
                 const auto known = colock::remote::numeric_endpoint(name, port);
                 if (known) {
-                    boost::asio::post(executor_, boost::asio::append(std::move(handler), boost::system::error_code(),
-                                                     results_type::create(*known, name, port)));
+                    const auto problem = colock::remote::socket_problem(executor_, known->protocol());
+                    boost::asio::post(executor_,
+                        boost::asio::append(std::move(handler), problem, results_type::create(*known, name, port)));
                     return;
                 }
                 if (!name_resolver_)
@@ -141,12 +154,14 @@ private:
             });
         }
         name_resolver_->async_resolve(name, port,
-            [attempts, resolved = std::move(resolved)](
+            [executor = executor_, attempts, resolved = std::move(resolved)](
                 const boost::system::error_code& failed, const results_type& found) mutable {
-                if (failed)
-                    std::move(resolved)(failed, found);
-                else
-                    colock::remote::complete_reachable_first(*attempts, found, std::move(resolved));
+                if (!failed) {
+                    colock::remote::complete_reachable_first(executor, *attempts, found, std::move(resolved));
+                    return;
+                }
+                const auto problem = colock::remote::socket_problem(executor, boost::asio::ip::tcp::v4());
+                std::move(resolved)(problem ? problem : failed, found);
             });
     }
 

@@ -171,6 +171,19 @@ failure_ptr refusal(std::string_view error)
     return make_failure(refusal_code(error), std::move(detail), server_code(error));
 }
 
+namespace {
+
+/// Tells whether the driver could not read what the peer has sent.
+bool is_parse_error(const error_code& code) noexcept
+{
+    using boost::redis::error;
+    constexpr std::array errors{error::invalid_data_type, error::not_a_number, error::exceeeds_max_nested_depth,
+        error::unexpected_bool_value, error::empty_field};
+    return std::ranges::any_of(errors, [&](error each) { return code == each; });
+}
+
+} // namespace
+
 failure_ptr lost_connection(const std::string& address, const error_code& code)
 {
     auto detail = code.message();
@@ -180,6 +193,8 @@ failure_ptr lost_connection(const std::string& address, const error_code& code)
         detail = "the server closed the connection";
     else if (code == boost::redis::error::ssl_handshake_timeout)
         detail = "no answer in the TLS handshake; does the server speak TLS? Without TLS, write redis://";
+    else if (is_parse_error(code))
+        detail = "the peer is not a Redis server: " + detail;
     return make_failure(errc::unavailable, address + ": " + detail, code);
 }
 

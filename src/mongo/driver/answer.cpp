@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/driver/answer.hpp"
 
+#include <boost/system/errc.hpp>
+
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -33,6 +35,11 @@ answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
 {
     answer judged;
     judged.why = std::move(why);
+    // The driver has no code for this failure.
+    if (judged.why.find("Invalid reply from server") != std::string::npos) {
+        judged.why = "the peer is not a MongoDB server";
+        judged.cause = make_error_code(boost::system::errc::protocol_error);
+    }
     if (domain == MONGOC_ERROR_WRITE_CONCERN) {
         judged.what = answer::kind::unknown;
         judged.code = static_cast<std::int32_t>(code);

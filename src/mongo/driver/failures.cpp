@@ -182,10 +182,8 @@ failure_ptr failure_of(const answer& got, std::int32_t no_change_code)
             "the server does not know whether the command was carried out (" + name_of(got) + ')');
     case verdict::conflict:
     case verdict::later:
-        if (got.code == 0) {
-            const error_code cause = got.cause ? got.cause : asio::error::host_unreachable;
-            return make_failure(errc::unavailable, "no connection could be made: " + got.why, cause);
-        }
+        if (got.code == 0)
+            return make_failure(errc::unavailable, "no connection could be made: " + got.why, got.cause);
         return not_now(got);
     case verdict::refused:
         break;

@@ -157,8 +157,7 @@ void primary::on_discovered(const discovery_result& result)
         if (result.cause.category() == asio::error::get_ssl_category())
             refuse(make_failure(errc::misconfigured_backend, "no trusted TLS connection: " + result.why, result.cause));
         else
-            fail_to_connect(make_failure(errc::unavailable, result.why,
-                result.cause ? result.cause : error_code(asio::error::host_unreachable)));
+            fail_to_connect(make_failure(errc::unavailable, result.why, result.cause));
         return;
     case discovery_result::kind::misconfigured:
         refuse(make_failure(errc::misconfigured_backend, result.why));

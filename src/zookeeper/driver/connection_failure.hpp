@@ -14,7 +14,7 @@ namespace colock::inline v0::zookeeper::detail {
 struct connection_failure
 {
     std::string text = "no server was reached";
-    boost::system::error_code cause = boost::asio::error::host_unreachable;
+    boost::system::error_code cause{};
 };
 
 /// Reads the reason from a line of the driver's log, because the driver reports it nowhere else. Returns nullopt if the

@@ -70,9 +70,12 @@ void server_lookup::find(const std::vector<endpoint>& hosts, completion<result> 
             continue;
         }
         ++state->open;
-        resolver_.async_resolve(
-            host, port, [state, host](const boost::system::error_code& failed, const remote::addresses& found) {
-                state->add(host, failed, found);
+        resolver_.async_resolve(host, port,
+            [state, host, executor = resolver_.get_executor()](
+                const boost::system::error_code& failed, const remote::addresses& found) {
+                const auto problem =
+                    failed ? remote::socket_problem(executor, asio::ip::tcp::v4()) : boost::system::error_code();
+                state->add(host, problem ? problem : failed, found);
                 state->end_one();
             });
     }

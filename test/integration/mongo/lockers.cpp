@@ -1,6 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo_fixture.hpp"
+#include "support/no_free_descriptors.hpp"
+#include "support/peer.hpp"
+#include "support/print.hpp"
 #include "support/process.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/testing/remote_contract.hpp>
 
@@ -8,6 +12,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include <cerrno>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -351,6 +356,54 @@ BOOST_AUTO_TEST_CASE(process_paused_beyond_its_lease_has_lost_the_lock)
     BOOST_CHECK_THROW(run(held.release(on_failure::raise)), release_error);
     BOOST_TEST(run_coro(other, next.is_locked()));
     run_coro(other, next.release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause)
+{
+    const error_code none_free(EMFILE, boost::system::system_category());
+    // A locker that ends would close its connection later, and free a descriptor.
+    std::vector<locker> all;
+    for (const std::string host : {"127.0.0.1", "localhost"}) {
+        BOOST_TEST_CONTEXT(host)
+        {
+            const auto by =
+                all.emplace_back(add({.url = "mongodb://" + host + ':' + std::to_string(server->port()) + "/colock",
+                    .operation_timeout = 600ms}));
+            {
+                const no_free_descriptors only_now;
+                const auto failed = thrown_by<create_error>([&] { static_cast<void>(run(by.try_acquire("k"))); });
+                BOOST_TEST_REQUIRE(failed.has_value());
+                BOOST_TEST((failed->code() == errc::unavailable), failed->what());
+                BOOST_TEST((failed->cause() == none_free), failed->what());
+            }
+            run(run(by.acquire("k", {.retry = retry_policy::forever()})).release(on_failure::raise));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_named_as_the_cause)
+{
+    for (const std::string text :
+        {"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"})
+    {
+        for (const bool closes : {false, true}) {
+            BOOST_TEST_CONTEXT(text << closes)
+            {
+                const peer other(io, [&](peer::talk& with) -> asio::awaitable<void> {
+                    co_await with.say(text);
+                    if (!closes)
+                        co_await with.hear("never");
+                });
+                const auto by =
+                    add({.url = "mongodb://127.0.0.1:" + std::to_string(other.port()), .operation_timeout = 600ms});
+                const auto failed = thrown_by<create_error>([&] { static_cast<void>(run(by.try_acquire("k"))); });
+                BOOST_TEST_REQUIRE(failed.has_value());
+                BOOST_TEST((failed->code() == errc::unavailable), failed->what());
+                BOOST_TEST(failed->detail().find("not a MongoDB server") != std::string::npos, failed->what());
+                BOOST_TEST((failed->cause() == make_error_code(boost::system::errc::protocol_error)), failed->what());
+            }
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

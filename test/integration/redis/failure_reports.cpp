@@ -1,12 +1,16 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
+#include "support/no_free_descriptors.hpp"
+#include "support/peer.hpp"
 #include "support/print.hpp"
+#include "support/virtual_fixture.hpp"
 
 #include <colock/locker.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <thread>
@@ -190,6 +194,54 @@ BOOST_AUTO_TEST_CASE(unanswered_connection_does_not_keep_the_context_running)
     server.resume();
     env.io.restart();
     BOOST_TEST(run_coro(env.io, env.locks->acquire("k")).held());
+}
+
+BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause)
+{
+    const error_code none_free(EMFILE, boost::system::system_category());
+    const temporary_folder folder;
+    redis_server server({"--unixsocket", folder / "s"});
+    const auto port = std::to_string(server.port());
+    for (const auto& url : {server.url(), "redis://localhost:" + port, "redis+unix://" + (folder / "s").string()}) {
+        BOOST_TEST_CONTEXT(url)
+        {
+            observed_locker env(url, 600ms);
+            {
+                const no_free_descriptors only_now;
+                const auto failed = env.failure_of(env.locks->try_acquire("k"));
+                BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+                BOOST_TEST((failed.cause() == none_free), failed.what());
+                BOOST_TEST_REQUIRE(env.log->times("unreachable") == 1u);
+                BOOST_TEST((env.log->causes.front() == none_free), env.log->causes.front().message());
+            }
+            auto held = run_coro(env.io, env.locks->acquire("k", {.retry = retry_policy::forever()}));
+            run_coro(env.io, held.release());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_named_as_the_cause)
+{
+    for (const std::string text :
+        {"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"})
+    {
+        BOOST_TEST_CONTEXT(text)
+        {
+            asio::io_context io;
+            const peer other(io, [&](peer::talk& with) -> asio::awaitable<void> {
+                co_await with.say(text);
+                co_await with.hear("never");
+            });
+            const auto log = std::make_shared<event_log>();
+            const locker locks(redis::make_adapter(io.get_executor(), {.url = other.url(), .operation_timeout = 600ms}),
+                {.observer = log});
+            const auto failed =
+                thrown_by<create_error>([&] { static_cast<void>(run_coro(io, locks.try_acquire("k"))); });
+            BOOST_TEST_REQUIRE(failed.has_value());
+            BOOST_TEST(failed->detail().find("not a Redis server") != std::string::npos, failed->what());
+            BOOST_TEST(run_coro(io, locks.shutdown(1s)).clean());
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -2,12 +2,15 @@
 #include "fixture.hpp"
 #include "locker_fixture.hpp"
 #include "support/faulty_proxy.hpp"
+#include "support/no_free_descriptors.hpp"
+#include "support/peer.hpp"
 #include "support/sockets.hpp"
 #include "zookeeper/recipe/key_encoding.hpp"
 
 #include <colock/error.hpp>
 
 #include <atomic>
+#include <cerrno>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -320,6 +323,54 @@ BOOST_AUTO_TEST_CASE(server_with_one_request_per_attempt_grants_finally)
     }
     asked.clear();
     at.until([&] { return by.stats().settling == 0 && at.nodes().empty(); });
+}
+
+BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause)
+{
+    const error_code none_free(EMFILE, boost::system::system_category());
+    server_fixture at;
+    for (const auto* const host : {"127.0.0.1", "localhost"}) {
+        BOOST_TEST_CONTEXT(host)
+        {
+            auto given = at.options(10s, url_of(at.server->port(), host));
+            given.operation_timeout = 1s;
+            auto& by = at.add(given);
+            {
+                const no_free_descriptors only_now;
+                BOOST_CHECK_EXCEPTION(static_cast<void>(at.run(by.try_acquire("k"))), error, [&](const error& failed) {
+                    BOOST_TEST((failed.cause() == none_free), failed.what());
+                    return failed.code() == errc::unavailable;
+                });
+            }
+            at.run(at.run(by.acquire("k")).release());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_named_as_the_cause)
+{
+    server_fixture at;
+    for (const std::string text :
+        {"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"})
+    {
+        for (const bool closes : {false, true}) {
+            BOOST_TEST_CONTEXT(text << closes)
+            {
+                const peer other(at.io, [&](peer::talk& with) -> asio::awaitable<void> {
+                    co_await with.say(text);
+                    if (!closes)
+                        co_await with.hear("never");
+                });
+                auto given = at.options(10s, url_of(other.port()));
+                given.operation_timeout = 1s;
+                BOOST_CHECK_EXCEPTION(
+                    static_cast<void>(at.run(at.add(given).try_acquire("k"))), error, [&](const error& failed) {
+                        BOOST_TEST(failed.detail().find("not a ZooKeeper server") != std::string::npos, failed.what());
+                        return failed.code() == errc::unavailable;
+                    });
+            }
+        }
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

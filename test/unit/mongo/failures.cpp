@@ -159,4 +159,25 @@ BOOST_AUTO_TEST_CASE(code_with_a_standard_meaning_is_distinguished_from_a_privat
         BOOST_TEST(!has_other_meaning(code), code);
 }
 
+BOOST_AUTO_TEST_CASE(reply_of_another_protocol_is_named)
+{
+    const auto got = judge_failure(MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE,
+        "No suitable servers found (`serverSelectionTryOnce` set): [Invalid reply from server. calling hello on "
+        "'a:22']");
+    BOOST_TEST(got.ends_connection);
+    const auto failed = failure_of(got);
+    BOOST_TEST((failed->code == errc::unavailable));
+    BOOST_TEST(failed->detail.find("not a MongoDB server") != std::string::npos, failed->detail);
+    BOOST_TEST((failed->cause == make_error_code(boost::system::errc::protocol_error)));
+}
+
+BOOST_AUTO_TEST_CASE(failure_without_a_known_cause_has_none)
+{
+    const auto failed = failure_of(judge_failure(
+        MONGOC_ERROR_SERVER_SELECTION, MONGOC_ERROR_SERVER_SELECTION_FAILURE, "no connection can be started"));
+    BOOST_TEST((failed->code == errc::unavailable));
+    BOOST_TEST(failed->detail.find("no connection can be started") != std::string::npos, failed->detail);
+    BOOST_TEST(!failed->cause);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
