@@ -65,7 +65,8 @@ struct options
     /// sent, else with `errc::outcome_unknown`. Also the time that a write may wait for a majority. Range: 10 ms to 1
     /// h.
     std::chrono::milliseconds operation_timeout{5000};
-    /// Maximum duration of one attempt to find the primary and to connect to it. Range: 10 ms to 1 h.
+    /// Maximum duration of one attempt to connect to one server. Includes the lookup of the name, TCP, TLS and the
+    /// answer to `hello`. All known servers are asked at the same time. Range: 10 ms to 1 h.
     std::chrono::milliseconds connect_timeout{2000};
     /// How long an unused connection is kept open. 0: it is closed at once. `milliseconds::max()`: it is kept until the
     /// adapter is closed or destroyed. `io_context::run()` does not return while a connection is open.

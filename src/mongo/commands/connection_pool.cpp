@@ -9,9 +9,8 @@ namespace colock::inline v0::mongo::detail {
 
 namespace {
 
-/// Maximum duration of an authentication. Longer than the two seconds after which the driver gives up a connection
-/// attempt.
-constexpr auto max_authentication_duration = std::chrono::seconds(3);
+/// Maximum duration of an authentication, after the time limit of its attempt to connect.
+constexpr auto max_authentication_duration = std::chrono::seconds(1);
 
 } // namespace
 
@@ -62,7 +61,8 @@ void connection_pool::authenticate(connection& made)
     unauthenticated_ = &made;
     authentication_began_ = lease_clock::now();
     authentication_ = std::make_shared<authentication>();
-    made.run(authentication_, std::min(waiting_.front().deadline, lease_clock::now() + max_authentication_duration));
+    const auto limit = saturating_add(authentication_began_, to_.connect_timeout + max_authentication_duration);
+    made.run(authentication_, std::min(waiting_.front().deadline, limit));
 }
 
 std::shared_ptr<authentication> connection_pool::end_authentication() noexcept

@@ -40,7 +40,7 @@ struct destination
     std::string server_name{};
     /// Null: the connection is not authenticated.
     std::shared_ptr<const credentials> login{};
-    /// Time limit of an attempt to connect.
+    /// Time limit of an attempt to connect, from the lookup of the name to the answer to `hello`.
     std::chrono::milliseconds connect_timeout{2000};
 
     /// Returns host and port as in URLs and messages: an IPv6 address has brackets.

@@ -144,8 +144,7 @@ void primary::connect()
             .server_name = config_.tls.server_name,
             .connect_timeout = config_.connect_timeout});
     discovery_ = std::make_shared<server_discovery>(strand_, std::move(params));
-    discovery_->start(lease_clock::now() + config_.connect_timeout,
-        [self = owner_.keep(*this)](const discovery_result& result) { self->on_discovered(result); });
+    discovery_->start([self = owner_.keep(*this)](const discovery_result& result) { self->on_discovered(result); });
 }
 
 void primary::on_discovered(const discovery_result& result)

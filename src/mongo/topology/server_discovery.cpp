@@ -50,9 +50,8 @@ server_discovery::server_discovery(const asio::any_io_executor& strand, discover
 
 server_discovery::~server_discovery() = default;
 
-void server_discovery::start(lease_clock::time_point deadline, handler on_result)
+void server_discovery::start(handler on_result)
 {
-    deadline_ = deadline;
     on_result_ = std::move(on_result);
     for (const auto& each : params_.hosts)
         ask(each);
@@ -66,11 +65,12 @@ void server_discovery::ask(destination address)
     if (asked_.size() == max_hosts || std::ranges::any_of(asked_, is_same))
         return;
     address.login = nullptr;
+    const auto deadline = saturating_add(lease_clock::now(), address.connect_timeout);
     const auto pool = std::make_shared<connection_pool>(strand_, address, 1);
     const auto command = std::make_shared<hello_command>(weak_from_this(), asked_.size());
     asked_.push_back({.at = std::move(address), .pool = pool, .command = command});
     ++unanswered_;
-    pool->ask(command, deadline_);
+    pool->ask(command, deadline);
 }
 
 void server_discovery::answered(std::size_t which)

@@ -74,10 +74,10 @@ public:
     server_discovery(const server_discovery&) = delete;
     server_discovery& operator=(const server_discovery&) = delete;
 
-    /// Must be called once. `on_result` is not called if this object is destroyed before the end.
-    /// \param deadline time at which the discovery stops waiting for answers
+    /// Must be called once. `on_result` is not called if this object is destroyed before the end. The answer of each
+    /// host is awaited for its `connect_timeout`, counted from the time at which the host became known.
     /// \param on_result called once, on the strand and never from inside of this call; not called after `close`
-    void start(lease_clock::time_point deadline, handler on_result);
+    void start(handler on_result);
     /// Ends the discovery. `on_result` is not called any more.
     void close();
 
@@ -101,7 +101,6 @@ private:
 
     const asio::any_io_executor strand_;
     const discovery_params params_;
-    lease_clock::time_point deadline_;
     handler on_result_;
     std::vector<asked_host> asked_;
     std::size_t unanswered_ = 0;

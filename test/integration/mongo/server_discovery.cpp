@@ -51,13 +51,14 @@ struct discovery_fixture
         join_context(io->get_executor(), state);
     }
 
-    void send(discovery_params what, lease_clock::duration within = patience)
+    void send(discovery_params what, std::chrono::milliseconds connect_timeout = patience)
     {
         state->found.reset();
-        asio::post(state->strand, [env = state, what = std::move(what), within]() mutable {
+        for (auto& each : what.hosts)
+            each.connect_timeout = connect_timeout;
+        asio::post(state->strand, [env = state, what = std::move(what)]() mutable {
             env->discovery = std::make_shared<server_discovery>(env->strand, std::move(what));
-            env->discovery->start(
-                lease_clock::now() + within, [env](discovery_result found) { env->found = std::move(found); });
+            env->discovery->start([env](discovery_result found) { env->found = std::move(found); });
             // The handler must not be called from inside of `start`.
             BOOST_TEST(!env->found.has_value());
         });
@@ -67,9 +68,9 @@ struct discovery_fixture
         run_until(*io, [this] { return state->found.has_value(); });
         return *state->found;
     }
-    const discovery_result& look(discovery_params what, lease_clock::duration within = patience)
+    const discovery_result& look(discovery_params what, std::chrono::milliseconds connect_timeout = patience)
     {
-        send(std::move(what), within);
+        send(std::move(what), connect_timeout);
         return wait();
     }
 
@@ -181,6 +182,26 @@ BOOST_AUTO_TEST_CASE(secondary_leads_to_the_primary_unless_the_connection_is_dir
     BOOST_TEST(found.at.port == std::to_string(shared_mongodb()));
     const auto& direct = discovery.look({.hosts = {local(secondary.port())}, .direct = true});
     BOOST_TEST((direct.what == found_kind::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(host_that_is_named_late_has_its_own_connect_timeout)
+{
+    constexpr std::chrono::milliseconds connect_timeout = 2s;
+    faulty_proxy mute(shared_mongodb());
+    mute.silence(true);
+    discovery_fixture discovery;
+    lease_clock::time_point named;
+    fake_server secondary(*discovery.io, [&](std::string_view, const document&) {
+        named = lease_clock::now();
+        return document::from_json(secondary_that_names(mute.port()));
+    });
+    faulty_proxy slow(secondary.port());
+    slow.silence(true);
+    discovery.send({.hosts = {local(slow.port())}}, connect_timeout);
+    discovery.io->run_for(connect_timeout / 10);
+    slow.silence(false);
+    BOOST_TEST((discovery.wait().what == found_kind::not_found));
+    BOOST_TEST((lease_clock::now() - named >= connect_timeout));
 }
 
 BOOST_AUTO_TEST_CASE(number_of_named_hosts_is_limited)
