@@ -77,6 +77,9 @@ void session_event_dispatcher::deliver_events(session_events& to)
         case event::expired:
             to.on_expired();
             break;
+        case event::history_lost:
+            to.on_history_lost();
+            break;
         case event::denied:
             to.on_denied();
             break;

@@ -24,6 +24,7 @@ public:
         unreachable,
         lease_ended,
         expired,
+        history_lost,
         denied,
     };
 

@@ -14,9 +14,10 @@ void claim_state::use_session(session_manager& all)
         session_ref = all.users().enter();
 }
 
-void claim_state::forget_node(session_manager& all) noexcept
+void claim_state::forget_node(session_manager& all)
 {
-    all.users().forget_granted(node);
+    if (!node.empty() && session == all.number())
+        all.note_removed(node);
     node.clear();
     session_ref.reset();
     fence = 0;

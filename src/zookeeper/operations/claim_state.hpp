@@ -45,7 +45,7 @@ struct claim_state
     /// doubt.
     void use_session(session_manager& all);
     /// Notes that the claim has no node.
-    void forget_node(session_manager& all) noexcept;
+    void forget_node(session_manager& all);
     void stop_waiting() noexcept;
 };
 

@@ -321,7 +321,7 @@ private:
         if (claim_->lease().session() != lease)
             claim_->lease().tie(std::move(lease));
         state.granted = true;
-        sessions().users().note_granted(state.node);
+        sessions().note_granted(state.node, claim_);
         state.stop_waiting();
         // All earlier requests of the claim have been carried out or never will be: they were sent in this session, or
         // in one that has ended.

@@ -64,6 +64,7 @@ private:
                 co_await begin_again();
             if (!is_gone(got))
                 co_await fail_with(got);
+            sessions().note_removed(index_path(config(), *claim_));
             state.indexed = false;
         }
         if (guarantee_ == release_guarantee::settled && !state.creates.empty())
@@ -99,11 +100,13 @@ private:
         if (!is_gone(children))
             co_await fail_with(children);
         for (const auto& name : made_for(claim_prefix(config(), *claim_), children.names())) {
+            const auto path = child_path(folder, name);
             pending_reply removed(*this);
-            (co_await connected()).remove(child_path(folder, name), removed.expect());
+            (co_await connected()).remove(path, removed.expect());
             const reply& got = co_await removed;
             if (!is_gone(got))
                 co_await fail_with(got);
+            sessions().note_removed(path);
             note_removed(got);
         }
         settle_creations(sessions(), *claim_);

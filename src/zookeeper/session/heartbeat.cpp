@@ -2,6 +2,7 @@
 #include "zookeeper/session/heartbeat.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace colock::inline v0::zookeeper::detail {
 
@@ -60,6 +61,11 @@ void heartbeat::on_beat_ended(time_point now) noexcept
 {
     is_beat_in_flight_ = false;
     next_beat_ = now + expiry_.agreed().timeout / beats_per_timeout;
+}
+
+bool heartbeat::begin_early_beat() noexcept
+{
+    return phase_ == phase::open && !std::exchange(is_beat_in_flight_, true);
 }
 
 heartbeat::action heartbeat::check(time_point now) noexcept

@@ -47,6 +47,8 @@ public:
     void on_beat_ended(time_point now) noexcept;
 
     [[nodiscard]] action check(time_point now) noexcept;
+    /// Returns whether a beat can be sent before it is due. The caller then sends it, as after `action::beat`.
+    [[nodiscard]] bool begin_early_beat() noexcept;
 
     [[nodiscard]] time_point valid_until() const noexcept { return expiry_.valid_until(); }
 

@@ -38,11 +38,12 @@ void history_probe::write()
 
 void history_probe::on_written(const reply& got)
 {
-    // The session's own heartbeat was sent before, and creates missing nodes.
-    if (got.what == status::no_node && session_ && !std::exchange(is_repeated_, true))
+    if (got.what == status::no_node && session_ && !std::exchange(is_repeated_, true)) {
+        make_nodes(session_->get_requests(), path_);
         write();
-    else
+    } else {
         report(got.ok() ? got.stat.modified_in : 0);
+    }
 }
 
 void history_probe::report(std::int64_t transaction)

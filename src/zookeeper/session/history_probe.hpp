@@ -41,6 +41,7 @@ public:
     void on_unreachable(const connection_failure&) noexcept override {}
     void on_lease_ended() noexcept override {}
     void on_expired() noexcept override { report(0); }
+    void on_history_lost() noexcept override { report(0); }
     void on_denied() noexcept override { report(0); }
     void on_changed(std::string_view) noexcept override {}
     void on_log(std::string_view) noexcept override {}

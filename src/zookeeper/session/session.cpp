@@ -46,7 +46,7 @@ session::~session() = default;
 
 bool session::connected() const noexcept
 {
-    return phase_ == phase::running && life_.connected();
+    return phase_ == phase::running && life_.connected() && !life_.is_unverified();
 }
 
 void session::start()
@@ -100,7 +100,7 @@ void session::start_check_timer()
             self->step(false, false);
             return;
         case heartbeat::action::beat:
-            self->send_beat();
+            self->prove();
             self->step(false, false);
             return;
         case heartbeat::action::disconnect:
@@ -247,18 +247,20 @@ void session::note_phase(lease_clock::time_point before)
     const auto change = life_.note_phase(zk_client_->current_phase(), before);
     if (change == session_life::change::suspended) {
         zk_client_->drop_excessive_watches();
-        dispatcher_.add(session_event_dispatcher::event::suspended);
+        // A connection on which the session was not verified was not reported.
+        if (!life_.is_unverified())
+            dispatcher_.add(session_event_dispatcher::event::suspended);
     }
     if (change != session_life::change::connected)
         return;
     runtime_->back_off.reset();
     dispatcher_.note_valid_server();
-    if (!life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout()))
-        dispatcher_.add(session_event_dispatcher::event::lease_ended);
-    dispatcher_.add(session_event_dispatcher::event::connected);
+    life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout());
+    if (!life_.is_unverified())
+        dispatcher_.add(session_event_dispatcher::event::connected);
     // The proof that the session lives, and that it may write, should not wait for the next check.
     if (life_.get_heartbeat().check(lease_clock::now()) == heartbeat::action::beat)
-        send_beat();
+        prove();
 }
 
 void session::wait_for_socket()
@@ -350,24 +352,14 @@ int session::deliver()
     return delivered;
 }
 
-/// Sends a heartbeat: a write, which also checks that the user may write below the chroot.
-void session::send_beat()
+bool session::can_send() const noexcept
 {
-    const auto clock = settings_.where.chroot + "/.clock";
-    requests_.write(clock, {}, [self = shared_from_this(), clock](const reply& answer) {
-        self->life_.get_heartbeat().on_beat_ended(lease_clock::now());
-        if (answer.what == status::no_node)
-            make_nodes(self->requests_, clock);
-        if (answer.what != status::access_denied)
-            return;
-        self->dispatcher_.add(session_event_dispatcher::event::denied);
-        self->post_step();
-    });
+    return phase_ == phase::running && life_.connected() && !zk_client_->has_closed_socket();
 }
 
 bool session::take_request()
 {
-    if (!connected() || zk_client_->has_closed_socket())
+    if (!can_send())
         return false;
     if (!runtime_->is_stepping && !runtime_->is_send_announced)
         post_send();
@@ -376,7 +368,7 @@ bool session::take_request()
 
 zk_client* session::sender()
 {
-    if (!connected() || zk_client_->has_closed_socket())
+    if (!can_send())
         return nullptr;
     runtime_->socket.cork();
     return zk_client_.get();

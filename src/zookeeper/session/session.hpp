@@ -5,8 +5,10 @@
 #include "zookeeper/driver/session_event_dispatcher.hpp"
 #include "zookeeper/driver/zk_client.hpp"
 #include "zookeeper/recipe/requests.hpp"
+#include "zookeeper/recipe/unproven_nodes.hpp"
 #include "zookeeper/session/session_events.hpp"
 #include "zookeeper/session/session_life.hpp"
+#include "zookeeper/session/session_node.hpp"
 #include "zookeeper/url.hpp"
 
 #include <colock/clock.hpp>
@@ -38,7 +40,11 @@ struct session_settings
 
 /// One session with an ensemble: connects, proves that the session lives, and moves to another server when a connection
 /// ends. The session is over when the server reports so. It never comes back, so a new object has to be created. Knows
-/// nothing of locks.
+/// nothing of locks but which nodes hold one.
+///
+/// The data of the servers may be replaced by an older copy while the session is not connected. So a resumed session is
+/// verified before anything else is sent: its own node must contain the last answered beat, and the nodes that were
+/// granted or removed after this beat are checked one by one.
 ///
 /// Thread safety: none; belongs to the strand that it was created with. Keeps itself alive until it has ended or was
 /// closed, or until its context is gone.
@@ -53,7 +59,7 @@ public:
     /// Resolves the servers' names, and connects. May be called once.
     void start();
 
-    /// Whether requests can be sent.
+    /// Whether requests can be sent: the session is connected, and verified if it was resumed.
     [[nodiscard]] bool connected() const noexcept;
     [[nodiscard]] const session_life& life() const noexcept { return life_; }
     [[nodiscard]] requests& get_requests() noexcept { return requests_; }
@@ -61,6 +67,11 @@ public:
     void announce_requests() noexcept;
     /// Sends the requests now, not at the end of the event-loop iteration, because no more requests follow.
     void send();
+
+    /// The node holds a lock of this claim from now on. If the server loses the node, the claim is lost.
+    void note_granted(const std::string& node, claim_ptr holder);
+    /// The node was removed. If the server has it again, it is removed again.
+    void note_removed(const std::string& node);
 
     /// Ends the session at the server. Completes with true if the server has confirmed this. Then no node of the
     /// session is left, and no request of the session can still arrive.
@@ -103,7 +114,23 @@ private:
     void fail_requests();
     void collect_reports();
     int deliver();
+    /// Returns whether the driver can send, although the session may not be verified.
+    [[nodiscard]] bool can_send() const noexcept;
+    /// Verifies a resumed session, and then sends a beat.
+    void prove();
     void send_beat();
+    void write_own_node(bool is_repeated);
+    void create_own_node(bool is_repeated);
+    void on_beat_answered(const reply& got, bool is_repeated);
+    void make_session_folder();
+    void on_denied();
+    /// Sends a beat early if many nodes were granted or removed since the last one.
+    void limit_unproven();
+    void verify();
+    [[nodiscard]] bool is_current_verification(const reply& found, unsigned of) const noexcept;
+    void on_own_node_found(const reply& found);
+    void verify_nodes();
+    void on_node_found(const std::string& node, const reply& found);
     [[nodiscard]] bool take_request() override;
     [[nodiscard]] zk_client* sender() override;
     void complete_later(std::unique_ptr<request> answered) override;
@@ -122,6 +149,12 @@ private:
     session_life life_;
     session_event_dispatcher dispatcher_;
     requests requests_{*this};
+    session_node own_node_;
+    unproven_nodes unproven_;
+    /// Number of the last verification. Replies to earlier ones are ignored.
+    unsigned verification_ = 0;
+    /// Number of nodes whose verification is not answered.
+    std::size_t verifying_count_ = 0;
 };
 
 } // namespace colock::inline v0::zookeeper::detail

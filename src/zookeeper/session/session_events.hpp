@@ -11,7 +11,8 @@ namespace colock::inline v0::zookeeper::detail {
 class session_events
 {
 public:
-    /// A server has accepted the session: the first one, or another one after a suspension.
+    /// A server has accepted the session: the first one, or another one after a suspension. A resumed session was
+    /// verified.
     virtual void on_connected() noexcept = 0;
     /// The connection was lost. The session continues, and tries to connect again.
     virtual void on_suspended() noexcept = 0;
@@ -22,6 +23,9 @@ public:
     virtual void on_lease_ended() noexcept = 0;
     /// The server reports that the session has ended.
     virtual void on_expired() noexcept = 0;
+    /// The servers have lost the history of the session: their data were replaced by an older copy. All locks of the
+    /// session are lost, and its owner has to close it.
+    virtual void on_history_lost() noexcept = 0;
     /// The server does not accept the user's password, or does not let the user write below the chroot. In the second
     /// case the session continues.
     virtual void on_denied() noexcept = 0;

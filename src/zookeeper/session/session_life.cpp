@@ -61,15 +61,22 @@ session_life::change session_life::note_phase(zk_client::phase current, time_poi
     return change::suspended;
 }
 
-bool session_life::note_greeting(std::int64_t id, std::chrono::milliseconds timeout)
+void session_life::note_greeting(std::int64_t id, std::chrono::milliseconds timeout)
 {
     const bool is_shorter = smallest_timeout_ && timeout < *smallest_timeout_;
     timeout_ = timeout;
     smallest_timeout_ = counted_timeout();
+    is_unverified_ = id_ != 0;
     id_ = id;
     heartbeat_.on_connected(greeting_sent_, terms());
-    if (lease_ && is_shorter)
-        lease_->end();
+    if (is_shorter)
+        end_lease();
+    static_cast<void>(extend_lease());
+}
+
+bool session_life::note_verified()
+{
+    is_unverified_ = false;
     return extend_lease();
 }
 
@@ -93,6 +100,8 @@ bool session_life::note_reports(const driver_report_list& fresh, time_point now)
 
 bool session_life::extend_lease()
 {
+    if (is_unverified_)
+        return true;
     const auto until = heartbeat_.valid_until();
     const bool is_extended = lease_ && lease_->extend(until);
     const bool has_lease_ended = lease_ && !is_extended;
@@ -105,6 +114,11 @@ void session_life::end() noexcept
 {
     phase_ = zk_client::phase::disconnected;
     heartbeat_.on_disconnected();
+    end_lease();
+}
+
+void session_life::end_lease() noexcept
+{
     if (lease_)
         lease_->end();
 }

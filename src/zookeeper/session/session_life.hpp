@@ -49,17 +49,24 @@ public:
     [[nodiscard]] const std::shared_ptr<session_lease>& lease() const noexcept { return lease_; }
     [[nodiscard]] zk_client::phase phase() const noexcept { return phase_; }
     [[nodiscard]] bool connected() const noexcept { return phase_ == zk_client::phase::connected; }
+    /// Whether the session was resumed, and it is not verified yet that the server has all of its data. Leases are not
+    /// extended meanwhile.
+    [[nodiscard]] bool is_unverified() const noexcept { return is_unverified_; }
 
     /// Decides when beats are due, and when a connection is given up.
     [[nodiscard]] heartbeat& get_heartbeat() noexcept { return heartbeat_; }
 
     /// \param before a time before the driver was called
     [[nodiscard]] change note_phase(zk_client::phase current, time_point before) noexcept;
+    /// A session that is resumed has to be verified now.
+    void note_greeting(std::int64_t id, std::chrono::milliseconds timeout);
     /// Returns false if the session was disconnected for too long, or if leases counted on more time than is granted
     /// now. In both cases the old session_lease has ended, and a new one has replaced it.
-    [[nodiscard]] bool note_greeting(std::int64_t id, std::chrono::milliseconds timeout);
-    /// Returns false in the cases of `note_greeting`.
+    [[nodiscard]] bool note_verified();
+    /// Returns false if the session_lease has ended and was replaced.
     [[nodiscard]] bool note_reports(const driver_report_list& fresh, time_point now);
+    /// Ends the session_lease: all locks of the session are lost.
+    void end_lease() noexcept;
     void end() noexcept;
 
 private:
@@ -72,6 +79,7 @@ private:
     std::int64_t id_ = 0;
     std::int64_t newest_transaction_ = 0;
     zk_client::phase phase_ = zk_client::phase::disconnected;
+    bool is_unverified_ = false;
     /// Time at which the handshake was sent.
     time_point greeting_sent_{};
     heartbeat heartbeat_;

@@ -81,6 +81,10 @@ public:
     {
         forward([](session_manager& all) { all.on_session_expired(); });
     }
+    void on_history_lost() noexcept override
+    {
+        forward([](session_manager& all) { all.on_history_lost(); });
+    }
     void on_denied() noexcept override
     {
         forward([](session_manager& all) { all.on_user_denied(); });
@@ -140,6 +144,20 @@ std::int64_t session_manager::id() const noexcept
 std::shared_ptr<session_lease> session_manager::lease() const noexcept
 {
     return session_ ? session_->life().lease() : nullptr;
+}
+
+void session_manager::note_granted(const std::string& node, claim_ptr holder)
+{
+    users_.note_granted(node);
+    if (session_)
+        session_->note_granted(node, std::move(holder));
+}
+
+void session_manager::note_removed(const std::string& node)
+{
+    users_.forget_granted(node);
+    if (session_)
+        session_->note_removed(node);
 }
 
 bool session_manager::in_use() const noexcept
@@ -265,7 +283,7 @@ void session_manager::on_history_probed(std::int64_t written_in, lease_clock::du
     if (!session_ || session_->connected())
         return;
     if (written_in != 0 && written_in <= session_->life().newest_transaction()) {
-        on_history_lost(written_in);
+        on_history_refused(written_in);
         return;
     }
     // The delay is randomized by a quarter, and may not exceed the timeout.
@@ -279,7 +297,7 @@ void session_manager::end_probe()
         close_at_server(old->stop(), 0);
 }
 
-void session_manager::on_history_lost(std::int64_t written_in)
+void session_manager::on_history_refused(std::int64_t written_in)
 {
     const auto old = session_;
     const auto why = "the servers have lost their history: transaction " +
@@ -290,6 +308,20 @@ void session_manager::on_history_lost(std::int64_t written_in)
     lost_.add(number_, {.id = old->life().id()});
     folders_ = {};
     old->abandon();
+    replace_session(make_failure(errc::unavailable, why));
+}
+
+/// A server has resumed the session, but with data that are older than the session's last answered beat.
+void session_manager::on_history_lost()
+{
+    const std::string why = "the servers have lost the newest writes of the session, because their data were replaced "
+                            "by an older copy; the session is closed, and its locks are lost";
+    reports_.warn_once(why);
+    const auto old = session_;
+    lost_.add(number_, {.id = old->life().id()});
+    folders_ = {};
+    // The session is closed at the server, so that its nodes of the older copy do not block others.
+    close_at_server(old, number_);
     replace_session(make_failure(errc::unavailable, why));
 }
 

@@ -44,6 +44,10 @@ public:
     [[nodiscard]] std::int64_t id() const noexcept;
     /// The session_lease of new grants; null while there is none.
     [[nodiscard]] std::shared_ptr<session_lease> lease() const noexcept;
+    /// Notes that the node holds a lock of this claim.
+    void note_granted(const std::string& node, claim_ptr holder);
+    /// Notes that the node of a claim was removed, or that the node does not belong to a claim any more.
+    void note_removed(const std::string& node);
     /// Users of the current session.
     [[nodiscard]] session_users& users() noexcept { return users_; }
     [[nodiscard]] folder_cache& folders() noexcept { return folders_; }
@@ -92,7 +96,8 @@ private:
     void probe_history(lease_clock::duration delay);
     void on_history_probed(std::int64_t written_in, lease_clock::duration delay);
     void end_probe();
-    void on_history_lost(std::int64_t written_in);
+    void on_history_refused(std::int64_t written_in);
+    void on_history_lost();
 
     const asio::any_io_executor strand_;
     const settings& config_;

@@ -15,7 +15,7 @@ void session::close(lease_clock::duration deadline, completion<bool> done)
         done(phase_ == phase::over);
         return;
     }
-    const bool can_ask = connected() && !zk_client_->has_closed_socket();
+    const bool can_ask = can_send();
     while (requests_.flush()) {
     }
     runtime_->on_closed = std::move(done);

@@ -41,6 +41,7 @@ public:
     }
     void on_lease_ended() noexcept override { ++ended_leases; }
     void on_expired() noexcept override { ++expired; }
+    void on_history_lost() noexcept override { ++lost_histories; }
     void on_denied() noexcept override { ++denied; }
     void on_changed(std::string_view path) noexcept override { changed.emplace_back(path); }
     void on_log(std::string_view text) noexcept override { log.emplace_back(text); }
@@ -49,6 +50,7 @@ public:
     int suspensions = 0;
     int ended_leases = 0;
     int expired = 0;
+    int lost_histories = 0;
     int denied = 0;
     std::vector<std::string> unreachable;
     std::vector<boost::system::error_code> causes;
@@ -89,6 +91,7 @@ struct client
         // The first heartbeat creates the folders.
         do {
             until([&] { return zk_session->connected(); }, at);
+            make(".clock", node_kind::persistent, at);
         } while (!exists(".clock", at).ok());
         return *this;
     }

@@ -60,6 +60,66 @@ struct server_with_data_loss : one_server
     lease_clock::time_point restored_at{};
 };
 
+/// A server whose data are replaced by an older copy, while others write so much that it resumes the sessions. Beats
+/// are so rare that a test can act between two of them.
+struct server_with_an_older_copy : server_with_data_loss
+{
+    static constexpr std::chrono::milliseconds long_timeout = 30s;
+
+    server_with_an_older_copy()
+    {
+        server->kill();
+        server->configure("maxSessionTimeout=60000\n");
+        server->start();
+        reader.emplace(server->port(), 10s, location{.chroot = chroot()});
+        reader->connect();
+        run(run(one.acquire("warm up")).release(on_failure::raise));
+        until([&] {
+            for (const auto& each : reader->children(".s").names()) {
+                if (reader->exists(".s/" + each).stat.ephemeral_owner != reader->zk_session->life().id())
+                    node_ = ".s/" + each;
+            }
+            return !node_.empty();
+        });
+    }
+    /// Returns when the session of `one` has sent another beat.
+    void await_beat()
+    {
+        const auto count = [&] {
+            run_ready(*reader->io);
+            return reader->exists(node_).stat.version;
+        };
+        const auto before = count();
+        until([&] { return count() > before; });
+    }
+    void copy_data()
+    {
+        std::filesystem::copy(server->data() / "version-2", copy_, std::filesystem::copy_options::recursive);
+    }
+    /// Puts the copy back. `one` is connected again after others have made more transactions than were lost.
+    void put_copy_back()
+    {
+        link.refuse(true);
+        reader.reset();
+        restore(copy_);
+        for (int i = 0; i < 4; ++i)
+            make_transactions(two);
+        const auto before = events->reconnections;
+        link.refuse(false);
+        until([&] { return events->reconnections > before; });
+    }
+    void check_free(const std::string& key) { run(run(two.acquire(key)).release(on_failure::raise)); }
+
+    locker& one = add_linked(long_timeout);
+    locker& two = add(long_timeout);
+
+private:
+    std::string node_;
+    std::optional<client> reader;
+    const temporary_folder backup_;
+    const std::filesystem::path copy_ = backup_ / "version-2";
+};
+
 } // namespace
 
 BOOST_FIXTURE_TEST_SUITE(zookeeper_history, server_with_data_loss)
@@ -172,6 +232,84 @@ BOOST_AUTO_TEST_CASE(temporarily_refused_session_keeps_its_locks_if_the_history_
     BOOST_TEST(run(held.is_locked()));
     BOOST_TEST(events->warnings.empty());
     run(held.release(on_failure::raise));
+    check_end();
+}
+
+/// The older copy contains the sessions, so the servers resume them once others have made enough transactions.
+BOOST_AUTO_TEST_CASE(all_locks_that_an_older_copy_does_not_contain_are_lost)
+{
+    constexpr int count = 20;
+    std::vector<locker*> all;
+    for (int i = 0; i < count; ++i) {
+        all.push_back(&add(session_timeout));
+        run(run(all.back()->acquire("k" + std::to_string(i))).release(on_failure::raise));
+    }
+    const temporary_folder backup;
+    const auto copy = backup / "version-2";
+    std::filesystem::copy(server->data() / "version-2", copy, std::filesystem::copy_options::recursive);
+    std::vector<lock> held;
+    std::vector<running<lost_reason>> losses;
+    for (int i = 0; i < count; ++i)
+        held.push_back(run(all.at(static_cast<std::size_t>(i))->acquire("k" + std::to_string(i), {.ttl = 0ms})));
+    for (auto& each : held)
+        losses.push_back(start(io, each.lost()));
+    restore(copy);
+    for (auto& each : losses) {
+        const auto reason = each.get(io);
+        BOOST_TEST((reason == lost_reason::session || reason == lost_reason::taken));
+    }
+    for (int i = 0; i < count; ++i)
+        run(run(all.front()->acquire("k" + std::to_string(i))).release(on_failure::raise));
+    BOOST_TEST((lease_clock::now() - restored_at < session_timeout + 5s));
+    check_end();
+}
+
+BOOST_FIXTURE_TEST_CASE(resumed_session_whose_beats_are_missing_is_lost, server_with_an_older_copy)
+{
+    const auto before = run(one.acquire("before", {.ttl = 0ms}));
+    copy_data();
+    const auto held = run(one.acquire("k", {.ttl = 0ms}));
+    await_beat();
+    auto loss_event = start(io, held.lost());
+    put_copy_back();
+    BOOST_TEST((loss_event.get(io) == lost_reason::session));
+    BOOST_TEST(!before.held());
+    BOOST_TEST(events->warned_of("older copy"));
+    // The session was closed at the server, so the node that the copy contains blocks nobody.
+    check_free("before");
+    check_free("k");
+    BOOST_TEST((lease_clock::now() - restored_at < long_timeout));
+    check_end();
+}
+
+BOOST_FIXTURE_TEST_CASE(lock_that_was_granted_after_the_copied_beat_is_taken, server_with_an_older_copy)
+{
+    auto before = run(one.acquire("before", {.ttl = 0ms}));
+    await_beat();
+    copy_data();
+    const auto held = run(one.acquire("k", {.ttl = 0ms}));
+    auto loss_event = start(io, held.lost());
+    put_copy_back();
+    BOOST_TEST((loss_event.get(io) == lost_reason::taken));
+    check_free("k");
+    BOOST_TEST(before.held());
+    BOOST_TEST(run(before.is_locked()));
+    run(before.release(on_failure::raise));
+    check_end();
+}
+
+BOOST_FIXTURE_TEST_CASE(lock_that_was_released_after_the_copied_beat_is_free, server_with_an_older_copy)
+{
+    auto before = run(one.acquire("before", {.ttl = 0ms}));
+    auto held = run(one.acquire("k", {.ttl = 0ms}));
+    await_beat();
+    copy_data();
+    run(held.release(on_failure::raise));
+    put_copy_back();
+    check_free("k");
+    BOOST_TEST((lease_clock::now() - restored_at < long_timeout));
+    BOOST_TEST(before.held());
+    run(before.release(on_failure::raise));
     check_end();
 }
 

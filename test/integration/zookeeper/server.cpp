@@ -75,6 +75,12 @@ std::string password_of(std::int64_t session)
     return password;
 }
 
+/// Whether a line of the output of `dump` is the node that the beats of a session write.
+bool is_of_session(std::string_view line)
+{
+    return line.find("/.s/") != std::string_view::npos;
+}
+
 } // namespace
 
 std::uint16_t shared_zookeeper()
@@ -114,7 +120,7 @@ std::vector<std::string> ephemeral_nodes(std::uint16_t port)
     auto output = dump(port);
     std::vector<std::string> nodes;
     for (std::string line; std::getline(output, line);) {
-        if (line.starts_with("\t/"))
+        if (line.starts_with("\t/") && !is_of_session(line))
             nodes.push_back(line.substr(1));
     }
     return nodes;
@@ -128,7 +134,8 @@ std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path)
     for (std::string line; std::getline(output, line);) {
         if (line.starts_with("0x"))
             session = static_cast<std::int64_t>(std::stoull(line, nullptr, 16));
-        else if (line.starts_with('\t' + std::string(path)) && (sessions.empty() || sessions.back() != session))
+        else if (line.starts_with('\t' + std::string(path)) && !is_of_session(line) &&
+                 (sessions.empty() || sessions.back() != session))
             sessions.push_back(session);
     }
     return sessions;

@@ -37,10 +37,10 @@ inline constexpr capabilities zookeeper_capabilities{.shared = true,
 /// \throws std::runtime_error if there is no such session
 void end_session(std::uint16_t port, std::int64_t session);
 
-/// Returns all ephemeral nodes, as the server itself reports them.
+/// Returns all ephemeral nodes, as the server itself reports them, but not the nodes that the beats of sessions write.
 [[nodiscard]] std::vector<std::string> ephemeral_nodes(std::uint16_t port);
 
-/// Returns the sessions that have an ephemeral node below `path`.
+/// Returns the sessions that `ephemeral_nodes` below `path` belong to.
 [[nodiscard]] std::vector<std::int64_t> sessions_of(std::uint16_t port, std::string_view path);
 
 /// Returns the session's id as the handshake that resumes the session contains it.

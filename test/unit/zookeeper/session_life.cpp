@@ -29,7 +29,7 @@ struct session_fixture
         BOOST_TEST((life.note_phase(phase::connecting, sent - 1ms) == phase_change::none));
         BOOST_TEST((life.note_phase(phase::greeting, sent) == phase_change::none));
         BOOST_TEST((life.note_phase(phase::connected, sent + 5ms) == phase_change::connected));
-        return life.note_greeting(7, 6s);
+        return greet(6s);
     }
     /// Resumes the session at a server that grants `timeout`.
     bool reconnect(lease_clock::time_point sent, std::chrono::milliseconds timeout)
@@ -37,7 +37,13 @@ struct session_fixture
         static_cast<void>(life.note_phase(phase::connecting, sent));
         static_cast<void>(life.note_phase(phase::greeting, sent));
         static_cast<void>(life.note_phase(phase::connected, sent));
-        return life.note_greeting(7, timeout);
+        return greet(timeout);
+    }
+    /// The server accepts the session, and has all of its data.
+    bool greet(std::chrono::milliseconds timeout)
+    {
+        life.note_greeting(7, timeout);
+        return !life.is_unverified() || life.note_verified();
     }
 
     const lease_clock::time_point now = lease_clock::now();
@@ -74,7 +80,7 @@ BOOST_AUTO_TEST_CASE(timeout_of_few_ticks_is_detected)
     BOOST_TEST(session_life(7s, std::nullopt).has_few_ticks());
     // The timeout that the server has granted counts.
     BOOST_TEST(!life.has_few_ticks());
-    BOOST_TEST(life.note_greeting(7, 1s));
+    life.note_greeting(7, 1s);
     BOOST_TEST(life.has_few_ticks());
 }
 
@@ -88,6 +94,28 @@ BOOST_AUTO_TEST_CASE(session_resumed_in_time_keeps_its_lease)
     BOOST_TEST(connect(now + 2s));
     BOOST_TEST((life.lease() == lease));
     BOOST_TEST((lease->valid_until() > now + 7s));
+}
+
+BOOST_AUTO_TEST_CASE(resumed_session_extends_its_lease_only_when_it_is_verified)
+{
+    BOOST_TEST(connect(now));
+    BOOST_TEST(!life.is_unverified());
+    const auto lease = life.lease();
+    const auto before = lease->valid_until();
+    for (const auto each : {phase::connecting, phase::greeting, phase::connected})
+        static_cast<void>(life.note_phase(each, now + 1s));
+    life.note_greeting(7, 6s);
+    BOOST_TEST(life.is_unverified());
+    request write({}, true);
+    write.answer.what = status::ok;
+    driver_report_list fresh;
+    fresh.push_back(write);
+    BOOST_TEST(life.note_reports(fresh, now + 2s));
+    fresh.clear();
+    BOOST_TEST((lease->valid_until() == before));
+    BOOST_TEST(life.note_verified());
+    BOOST_TEST((life.lease() == lease));
+    BOOST_TEST((lease->valid_until() == before + 1s));
 }
 
 BOOST_AUTO_TEST_CASE(session_resumed_too_late_gets_another_lease)
@@ -108,7 +136,7 @@ BOOST_AUTO_TEST_CASE(session_with_a_shorter_timeout_gets_another_lease)
     BOOST_TEST((life.note_phase(phase::connecting, now + 1s) == phase_change::suspended));
     BOOST_TEST((life.note_phase(phase::greeting, now + 1s) == phase_change::none));
     BOOST_TEST((life.note_phase(phase::connected, now + 1s) == phase_change::connected));
-    BOOST_TEST(!life.note_greeting(7, 2s));
+    BOOST_TEST(!greet(2s));
     BOOST_TEST(before->has_ended(now));
     BOOST_TEST((life.lease()->valid_until() == now + 1s + 2s - 250ms - 22ms));
 }

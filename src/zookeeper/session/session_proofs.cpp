@@ -1,0 +1,193 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+// The beats of a session, and the verification of a session that was resumed.
+#include "zookeeper/session/session.hpp"
+#include "zookeeper/session/session_runtime.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace colock::inline v0::zookeeper::detail {
+
+namespace {
+
+/// Number of nodes that may be granted or removed before the next beat is sent early. So few nodes have to be verified
+/// after the session was resumed.
+constexpr std::size_t max_unproven = 1000;
+/// Maximum number of nodes whose verification is in flight.
+constexpr std::size_t max_verifying = 1000;
+
+std::string session_folder(const location& where)
+{
+    return where.chroot + "/.s";
+}
+
+std::string session_node_path(const location& where, std::int64_t session)
+{
+    constexpr std::size_t digit_count = 16;
+    std::string name(digit_count, '0');
+    auto rest = static_cast<std::uint64_t>(session);
+    for (auto at = name.rbegin(); at != name.rend(); ++at, rest >>= 4U)
+        *at = "0123456789abcdef"[rest & 0xFU];
+    return session_folder(where) + '/' + name;
+}
+
+} // namespace
+
+void session::prove()
+{
+    if (life_.is_unverified())
+        verify();
+    else
+        send_beat();
+}
+
+// Beats.
+
+/// Sends a beat: a write to the session's own node, which also checks that the user may write below the chroot.
+void session::send_beat()
+{
+    if (own_node_.exists())
+        write_own_node(false);
+    else
+        create_own_node(false);
+}
+
+void session::write_own_node(bool is_repeated)
+{
+    unproven_.on_beat_sent();
+    requests_.write(session_node_path(settings_.where, life_.id()), {},
+        [self = shared_from_this(), is_repeated](const reply& got) { self->on_beat_answered(got, is_repeated); });
+}
+
+void session::create_own_node(bool is_repeated)
+{
+    unproven_.on_beat_sent();
+    requests_.create(session_node_path(settings_.where, life_.id()), {}, node_kind::ephemeral,
+        [self = shared_from_this(), is_repeated](const reply& got) { self->on_beat_answered(got, is_repeated); });
+}
+
+void session::on_beat_answered(const reply& got, bool is_repeated)
+{
+    // The beat was lost with its connection, and the next connection has a beat of its own.
+    if (got.what >= status::unsent)
+        return;
+    if (got.ok()) {
+        own_node_.note_beat(got.stat);
+        unproven_.on_beat_answered();
+    } else if (got.what == status::no_node) {
+        own_node_.note_removed();
+        if (!is_repeated) {
+            make_session_folder();
+            return create_own_node(true);
+        }
+    } else if (got.what == status::node_exists && !is_repeated) {
+        // The reply to the creation was lost.
+        return write_own_node(true);
+    } else if (got.what == status::access_denied) {
+        on_denied();
+    }
+    life_.get_heartbeat().on_beat_ended(lease_clock::now());
+}
+
+void session::make_session_folder()
+{
+    make_nodes(requests_, settings_.where.chroot);
+    requests_.create(
+        session_folder(settings_.where), {}, node_kind::persistent, [self = shared_from_this()](const reply& got) {
+            if (got.what == status::access_denied)
+                self->on_denied();
+        });
+}
+
+void session::on_denied()
+{
+    dispatcher_.add(session_event_dispatcher::event::denied);
+    if (runtime_)
+        post_step();
+}
+
+// Changes since the last beat.
+
+void session::note_granted(const std::string& node, claim_ptr holder)
+{
+    unproven_.note_granted(node, std::move(holder));
+    limit_unproven();
+}
+
+void session::note_removed(const std::string& node)
+{
+    unproven_.note_removed(node);
+    limit_unproven();
+}
+
+void session::limit_unproven()
+{
+    if (unproven_.count_after_beat() >= max_unproven && connected() && life_.get_heartbeat().begin_early_beat())
+        send_beat();
+}
+
+// Verification.
+
+void session::verify()
+{
+    const auto path = session_node_path(settings_.where, life_.id());
+    // The server may lag behind its leader.
+    requests_.sync(path, reply_handler());
+    requests_.exists(path, [self = shared_from_this(), of = ++verification_](const reply& found) {
+        if (self->is_current_verification(found, of))
+            self->on_own_node_found(found);
+    });
+}
+
+/// Returns whether the verification continues with this reply. Otherwise the connection was lost meanwhile.
+bool session::is_current_verification(const reply& found, unsigned of) const noexcept
+{
+    return of == verification_ && can_send() && (found.ok() || found.what == status::no_node);
+}
+
+void session::on_own_node_found(const reply& found)
+{
+    if (own_node_.has_lost_history(found)) {
+        life_.end_lease();
+        dispatcher_.add(session_event_dispatcher::event::history_lost);
+        post_step();
+        return;
+    }
+    // All replies of the previous connection have been delivered, and their changes were noted.
+    unproven_.begin_verification();
+    verifying_count_ = 0;
+    verify_nodes();
+}
+
+void session::verify_nodes()
+{
+    unproven_.for_next(max_verifying, [this](const std::string& node) {
+        ++verifying_count_;
+        requests_.exists(node, [self = shared_from_this(), node, of = verification_](const reply& found) {
+            if (self->is_current_verification(found, of))
+                self->on_node_found(node, found);
+        });
+    });
+    if (verifying_count_ > 0)
+        return;
+    if (!life_.note_verified())
+        dispatcher_.add(session_event_dispatcher::event::lease_ended);
+    dispatcher_.add(session_event_dispatcher::event::connected);
+    send_beat();
+    post_step();
+}
+
+void session::on_node_found(const std::string& node, const reply& found)
+{
+    const auto holder = unproven_.holder_of(node);
+    if (!holder && found.ok())
+        requests_.remove(node, reply_handler());
+    if (holder && (!found.ok() || found.stat.ephemeral_owner != life_.id()))
+        holder->lost(lost_reason::taken);
+    if (--verifying_count_ == 0)
+        verify_nodes();
+}
+
+} // namespace colock::inline v0::zookeeper::detail
