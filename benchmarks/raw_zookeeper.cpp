@@ -34,6 +34,7 @@ class ignored_events final : public zk::session_events
     void on_unreachable(const colock::zookeeper::detail::connection_failure&) noexcept override {}
     void on_lease_ended() noexcept override {}
     void on_expired() noexcept override {}
+    void on_history_lost() noexcept override {}
     void on_denied() noexcept override {}
     void on_changed(std::string_view) noexcept override {}
     void on_log(std::string_view) noexcept override {}
