@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "quorum/adapter.hpp"
 
+#include "quorum/adoption.hpp"
 #include "quorum/decisions.hpp"
 #include "quorum/list_merger.hpp"
 #include "quorum/majority.hpp"
@@ -158,10 +159,7 @@ public:
         const auto current = round_of(held);
         if (!current || current->is_over)
             return {};
-        auto ticket = join_tickets(current->node_claims);
-        for (const auto& each : current->node_claims)
-            each->prepare_transfer();
-        return ticket;
+        return join_tickets(current->node_claims);
     }
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
@@ -179,9 +177,7 @@ public:
                 current->retire();
             done(std::move(outcome));
         };
-        const auto votes = std::make_shared<vote<create_outcome>>(nodes_.size(), decide_adopt, std::move(on_decided));
-        for (std::size_t i = 0; i < parts->size(); ++i)
-            current->node_claims[i]->adopt(claim->sent(), std::move((*parts)[i]), make_counter(votes, count_create));
+        std::make_shared<adoption>(current->node_claims, std::move(*parts), std::move(on_decided))->start();
     }
 
     void start_release(claim_ptr claim, completion<release_outcome> done) override

@@ -152,6 +152,8 @@ void node_claim::begin(extend_request asked)
             const auto self = in_flight.take_owner();
             if (may_arrive(outcome.error))
                 self->claim_->may_arrive_late(ttl);
+            if (outcome.status == extend_status::not_held && !self->claim_->in_doubt())
+                self->note_not_held();
             done({std::move(outcome), self->claim_->late_ttl()});
             self->start_next();
         });
@@ -255,15 +257,17 @@ void node_claim::abandon_in_background()
     }
 }
 
-void node_claim::prepare_transfer()
+std::string node_claim::export_ticket()
 {
-    bool in_doubt = false;
+    bool is_held = false;
     {
         const std::lock_guard guard(mutex_);
-        in_doubt = is_creating_ || claim_->in_doubt();
+        is_held = may_be_held_ && !is_creating_ && !claim_->in_doubt();
     }
-    if (in_doubt)
-        abandon_in_background();
+    if (is_held)
+        return node_->backend().export_ticket(*claim_);
+    abandon_in_background();
+    return {};
 }
 
 void node_claim::send_abandon()

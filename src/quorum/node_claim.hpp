@@ -43,7 +43,9 @@ public:
     void create(time_point sent, completion<create_outcome> done);
     /// \param ticket part of the ticket that belongs to this node
     void adopt(time_point sent, std::string ticket, completion<create_outcome> done);
-    [[nodiscard]] std::string export_ticket() const { return node_->backend().export_ticket(*claim_); }
+    /// Returns the part of the ticket that belongs to this node, or an empty string unless the node is known to hold
+    /// the claim. In the second case the claim is released in the background, so that a late grant does not remain.
+    [[nodiscard]] std::string export_ticket();
     void extend(time_point sent, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);
 
@@ -51,9 +53,6 @@ public:
     void abandon(completion<release_outcome> done);
     /// Ends the use of the claim. It is released in the background, with retries if necessary.
     void abandon_in_background();
-    /// Called after `export_ticket`. The process that gets the ticket adopts what the node has granted until now. A
-    /// create that is unanswered or in doubt is released instead.
-    void prepare_transfer();
 
     // Called by the node that keeps the claim between attempts.
     void retry_abandon(completion<release_outcome> done);

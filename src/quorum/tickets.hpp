@@ -12,10 +12,10 @@
 
 namespace colock::inline v0::quorum {
 
-/// Joins the tickets of all nodes. Each is preceded by its length.
+/// Joins the parts of all nodes. Each is preceded by its length, which is 0 for a node that has not granted the lock.
 [[nodiscard]] std::string join_tickets(const std::vector<std::shared_ptr<node_claim>>& node_claims);
 
-/// Returns nothing unless the ticket has a part for each node.
+/// Returns the part of each node, or nothing if this is not a ticket for as many nodes.
 [[nodiscard]] std::optional<std::vector<std::string>> split_tickets(std::string_view joined, std::size_t nodes);
 
 } // namespace colock::inline v0::quorum

@@ -165,6 +165,87 @@ BOOST_AUTO_TEST_CASE(unanswered_node_claim_is_released_later)
     run_coro(io, test_driver.backend().close(1s));
 }
 
+namespace {
+
+/// Lets several lockers adopt one ticket at the same time. Returns how many of them got the lock.
+int count_adoptions(asio::io_context& io, const std::vector<locker>& adopters, const std::string& ticket)
+{
+    std::vector<running<lock>> adopting;
+    for (const auto& each : adopters)
+        adopting.push_back(start(io, each.adopt(ticket)));
+    int count = 0;
+    for (auto& each : adopting) {
+        try {
+            auto adopted = each.get(io);
+            ++count;
+            run_coro(io, adopted.release(on_failure::raise));
+        } catch (const create_error& failed) {
+            BOOST_TEST((failed.code() == errc::not_held), failed.what());
+        }
+    }
+    return count;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(one_of_several_adopters_of_a_ticket_gets_the_lock)
+{
+    redis_server servers[3];
+    asio::io_context io;
+    std::vector<locker> adopters;
+    for (int i = 0; i < 4; ++i) {
+        adopters.emplace_back(
+            redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()},
+                three_servers::with_long_timeout({})),
+            locker_options{.operation_timeout = 1min});
+    }
+    for (int i = 0; i < 100; ++i) {
+        auto held = run_coro(io, adopters[0].acquire("k" + std::to_string(i), {.ttl = 1h}));
+        BOOST_TEST(count_adoptions(io, adopters, run_coro(io, held.detach())) == 1);
+    }
+    for (const auto& each : adopters)
+        run_coro(io, each.shutdown(5s));
+}
+
+BOOST_AUTO_TEST_CASE(adopter_whose_first_node_stops_in_the_middle_gets_the_lock)
+{
+    three_servers f;
+    redis_faulty_proxy first_link(f.servers[0].port());
+    const driver first(
+        f.io, redis::make_quorum(f.io.get_executor(), {first_link.url(), f.servers[1].url(), f.servers[2].url()},
+                  three_servers::with_long_timeout({.health_interval = 1min})));
+    // Returns a ticket with a part for each node. A node whose answer has not been processed has no part.
+    const auto make_ticket = [&f](const std::string& key) {
+        for (;;) {
+            const auto held = driver::exclusive(key);
+            f.test_driver.grant(held);
+            run_until(f.io, [&] { return f.count_holders(key) == 3; });
+            auto ticket = f.test_driver.backend().export_ticket(*held);
+            // All parts have the same length.
+            const auto colon = ticket.find(':');
+            if (ticket.size() == 3 * (colon + 1 + std::stoul(ticket)) && !ticket.starts_with("0:"))
+                return ticket;
+            for (auto& each : f.servers)
+                each({"DEL", "{colock}:" + key});
+        }
+    };
+    // After this the first node is connected, and knows the script.
+    const auto warm = driver::exclusive("warm");
+    first.take_over(make_ticket("warm"), warm);
+    first.release_held(warm);
+    const auto ticket = make_ticket("k");
+    const auto next = driver::exclusive("k"), other = driver::exclusive("k");
+    // The first node adopts, and its answer is lost.
+    first_link.cut_at("EVALSHA", loss::reply);
+    first.take_over(ticket, next);
+    BOOST_TEST(first_link.cuts() == 1);
+    BOOST_TEST((f.test_driver.adopt(ticket, other).status == create_status::busy));
+    first.check_held(next);
+    first.release_held(next);
+    run_until(f.io, [&] { return f.count_holders("k") == 0; });
+    run_coro(f.io, first.backend().close(1s));
+}
+
 BOOST_AUTO_TEST_CASE(busy_reports_the_poll_interval_as_retry_time)
 {
     three_servers f({.poll_interval = 20ms});
