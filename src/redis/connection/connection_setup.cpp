@@ -86,14 +86,13 @@ void connection_setup::on_previous_killed(const reply_list& replies, const conne
             return;
         }
         context_.lost.on_close_refused(killed[i].number);
-        context_.reporter.warn_once(
-            "CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
     }
-    auto allowed = read_rights(replies[killed.size()], replies[killed.size() + 1]);
+    auto allowed = read_rights(replies[killed.size()], replies[killed.size() + 1], replies[killed.size() + 2]);
     if (allowed.refused) {
         end(allowed.refused);
         return;
     }
+    context_.sorted_sets_refused = std::move(allowed.sorted_sets_refused);
     for (auto& each : allowed.warnings)
         context_.reporter.warn_once(std::move(each));
     if (!context_.config.plain() && !replies.back().is(reply::kind::number)) {

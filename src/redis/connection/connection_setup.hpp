@@ -33,6 +33,8 @@ public:
         remote::event_reporter& reporter;
         /// Set to true if the server may have replicas.
         std::atomic<bool>& replicas_seen;
+        /// Set to `rights::sorted_sets_refused`.
+        failure_ptr& sorted_sets_refused;
     };
 
     connection_setup(std::shared_ptr<server_connection> on, setup_context context, handler on_end);

@@ -4,15 +4,17 @@
 #include "redis/failures.hpp"
 #include "redis/scripts/scripts.hpp"
 
+#include <cstdint>
+#include <limits>
+
 namespace colock::inline v0::redis::detail {
 
 namespace {
 
-failure_ptr commands_refused(const std::string& names, const std::string& error)
+failure_ptr commands_refused(const std::string& names, const std::string& error,
+    const std::string& effect = ", without which locks cannot be renewed and released; ")
 {
-    return make_failure(errc::access_denied, "the server refuses " + names +
-                                                 ", without which locks cannot be renewed and released; " +
-                                                 refusal(error)->detail);
+    return make_failure(errc::access_denied, "the server refuses " + names + effect + refusal(error)->detail);
 }
 
 } // namespace
@@ -26,9 +28,10 @@ void push_rights_check(boost::redis::request& request, const settings& config)
         else
             check.push(request, form, 2, config.probe_key, config.fence_key);
     }
+    request.push("CLIENT", "KILL", "ID", std::numeric_limits<std::int64_t>::max());
 }
 
-rights read_rights(const reply& by_text, const reply& by_digest)
+rights read_rights(const reply& by_text, const reply& by_digest, const reply& killed)
 {
     if (by_text.is_error() && is_command_refused(by_text.text))
         return {.refused = commands_refused("EVAL", by_text.text)};
@@ -37,7 +40,10 @@ rights read_rights(const reply& by_text, const reply& by_digest)
     if (by_digest.is_error() && is_command_refused(by_digest.text))
         return {.refused = commands_refused("EVALSHA", by_digest.text)};
     rights result;
-    std::string required_commands, optional_commands, error;
+    if (!killed.is(reply::kind::number))
+        result.warnings.emplace_back(
+            "CLIENT KILL is not allowed, so an interrupted acquire can only be settled by waiting for its ttl");
+    std::string required_commands, optional_commands, error, optional_error;
     for (const auto& row : by_text.items) {
         const std::string& command = row.at(0).text;
         if (!is_command_refused(row.at(1).text))
@@ -47,17 +53,19 @@ rights read_rights(const reply& by_text, const reply& by_digest)
                 "PUBLISH is refused, so a release wakes no waiter of another process: these notice it late");
             continue;
         }
-        // Only locks with several readers and locks of groups use these commands, because they need sorted sets.
-        auto& names = command.starts_with('Z') || command == "PEXPIREAT" ? optional_commands : required_commands;
+        // Only shared locks and locks of groups use these commands, because they need sorted sets.
+        const bool is_optional = command.starts_with('Z') || command == "PEXPIREAT";
+        auto& names = is_optional ? optional_commands : required_commands;
         (names += names.empty() ? "" : ", ") += command;
-        if (error.empty() && &names == &required_commands)
-            error = row.at(1).text;
+        (is_optional ? optional_error : error) = row.at(1).text;
     }
     if (!required_commands.empty())
         result.refused = commands_refused(required_commands, error);
-    if (!optional_commands.empty())
-        result.warnings.push_back(
-            optional_commands + " is refused, so a lock has at most one reader, and locks of groups are refused");
+    if (!optional_commands.empty()) {
+        result.sorted_sets_refused = commands_refused(
+            optional_commands, optional_error, ", without which there are no shared locks and no locks of groups; ");
+        result.warnings.push_back(optional_commands + " is refused, so shared locks and locks of groups are refused");
+    }
     return result;
 }
 

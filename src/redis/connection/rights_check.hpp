@@ -14,7 +14,7 @@
 namespace colock::inline v0::redis::detail {
 
 /// Adds a script that finds out which commands the server refuses. The script is sent by EVAL and by EVALSHA, so that
-/// both are checked.
+/// both are checked. CLIENT KILL, which scripts cannot call, names a connection that does not exist.
 ///
 /// Checks the rights on commands. Rights on key and channel patterns are not checked, except for the probe key and the
 /// fence counter.
@@ -25,9 +25,11 @@ struct rights
 {
     /// Reason why locks could not be renewed or released, or null.
     failure_ptr refused{};
+    /// Reason why no shared lock and no lock of a group can be granted, or null.
+    failure_ptr sorted_sets_refused{};
     /// Warnings about features that the missing rights disable.
     std::vector<std::string> warnings{};
 };
-[[nodiscard]] rights read_rights(const reply& by_text, const reply& by_digest);
+[[nodiscard]] rights read_rights(const reply& by_text, const reply& by_digest, const reply& killed);
 
 } // namespace colock::inline v0::redis::detail

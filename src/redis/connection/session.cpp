@@ -49,7 +49,7 @@ void session::connect_to(const endpoint& where)
     where_ = where;
     connection_ = factory_.make(where);
     setup_ = std::make_shared<connection_setup>(connection_,
-        connection_setup::setup_context{config_, lost_, anchor_, reports_, replicas_seen_},
+        connection_setup::setup_context{config_, lost_, anchor_, reports_, replicas_seen_, sorted_sets_refused_},
         [self = owner_.keep(*this)](const failure_ptr& refused, const connection_setup::identity& identity) {
             self->on_set_up(refused, identity);
         });

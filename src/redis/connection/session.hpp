@@ -32,6 +32,9 @@ public:
     /// Identifies the server process (`run_id` in INFO). Empty if unknown.
     [[nodiscard]] const std::string& process() const noexcept { return identity_.process; }
 
+    /// Reason why the server permits no shared locks and no locks of groups, or null.
+    [[nodiscard]] const failure_ptr& sorted_sets_refused() const noexcept { return sorted_sets_refused_; }
+
     /// Notes that a connection has ended with unanswered requests. They may still arrive until the connection is known
     /// to be dead.
     void lose_requests(remote::connection_number on) { lost_.add(on, identity_); }
@@ -61,6 +64,7 @@ private:
     std::shared_ptr<server_connection> connection_;
     endpoint where_;
     connection_setup::identity identity_;
+    failure_ptr sorted_sets_refused_;
     remote::lost_requests lost_;
 };
 

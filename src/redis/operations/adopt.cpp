@@ -45,6 +45,10 @@ public:
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take && !config().plain(); }
+    [[nodiscard]] bool needs_sorted_sets() const noexcept override
+    {
+        return step_ == step::take && detail::needs_sorted_sets(config(), *claim_);
+    }
     [[nodiscard]] bool is_unwanted() const noexcept override { return step_ == step::take && claim_->cancelled(); }
 
 private:

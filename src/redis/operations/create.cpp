@@ -71,6 +71,10 @@ public:
 
     [[nodiscard]] bool is_unwanted() const noexcept override { return claim_->cancelled() && !holds(); }
 
+    [[nodiscard]] bool needs_sorted_sets() const noexcept override
+    {
+        return !holds() && detail::needs_sorted_sets(config(), *claim_);
+    }
     [[nodiscard]] bool needs_fence() const noexcept override { return step_ == step::by_commands && !config().plain(); }
     [[nodiscard]] bool may_anchor() const noexcept override { return needs_fence(); }
 

@@ -24,6 +24,12 @@ public:
     }
 
     [[nodiscard]] bool may_anchor() const noexcept override { return step_ == step::take; }
+    [[nodiscard]] bool needs_sorted_sets() const noexcept override
+    {
+        return step_ == step::take && std::ranges::any_of(claims_, [this](const auto& each) {
+            return detail::needs_sorted_sets(config(), *each);
+        });
+    }
     [[nodiscard]] bool is_unwanted() const noexcept override
     {
         return step_ == step::take && std::ranges::all_of(claims_, [](const auto& each) { return each->cancelled(); });

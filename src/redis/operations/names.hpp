@@ -40,6 +40,11 @@ struct key_name
 {
     return !config.plain() && !of.owner().group.empty();
 }
+/// Tells whether the claim is stored in a sorted set, or may be as soon as another reader comes.
+[[nodiscard]] inline bool needs_sorted_sets(const settings& config, const claim& of) noexcept
+{
+    return is_grouped(config, of) || (!config.plain() && of.mode() == lock_mode::shared);
+}
 [[nodiscard]] inline key_name group_key(const settings& config, std::string_view id) noexcept
 {
     return {config.group_prefix, id};

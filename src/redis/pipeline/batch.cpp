@@ -192,6 +192,11 @@ std::vector<operation_ptr> batch::take_unwanted()
     return take_if([&](std::size_t i) { return slots_[i].owner->is_unwanted(); });
 }
 
+std::vector<operation_ptr> batch::take_users_of_sorted_sets()
+{
+    return take_if([&](std::size_t i) { return slots_[i].owner->needs_sorted_sets(); });
+}
+
 std::vector<operation_ptr> batch::take_all()
 {
     return take_if([](std::size_t) { return true; });

@@ -108,6 +108,8 @@ public:
     [[nodiscard]] virtual bool may_anchor() const noexcept { return false; }
     /// True if no caller waits for the operation any more, and no harm is done if the operation is never sent.
     [[nodiscard]] virtual bool is_unwanted() const noexcept { return false; }
+    /// Tells whether the operation needs the commands of sorted sets, which the server may refuse.
+    [[nodiscard]] virtual bool needs_sorted_sets() const noexcept { return false; }
     /// Adds the operation to the batched script of its kind and returns that script. Then `write` is not called, and
     /// `replies` gets the answer for this operation. Returns null if the operation has to be written by itself.
     [[nodiscard]] virtual batched_script* add_to_batch(batched_scripts& of)
@@ -162,6 +164,8 @@ public:
     [[nodiscard]] std::vector<operation_ptr> take_overdue(lease_clock::time_point now);
     /// Removes the operations that no caller waits for. Only before the batch is sent.
     [[nodiscard]] std::vector<operation_ptr> take_unwanted();
+    /// Removes the operations that need sorted sets. Only before the batch is sent.
+    [[nodiscard]] std::vector<operation_ptr> take_users_of_sorted_sets();
     [[nodiscard]] std::vector<operation_ptr> take_all();
     /// Closes the gaps that removed operations have left. Only before `write_request`.
     void remove_empty_slots();

@@ -16,12 +16,9 @@ namespace {
 /// Number of operations that take about as long to complete as one iteration of the event loop.
 constexpr std::size_t operations_per_iteration = 8;
 
-void end_all(std::vector<operation_ptr> overdue, delivery how, const failure_ptr& problem)
+void end_all(std::vector<operation_ptr> ended, delivery how, const failure_ptr& why)
 {
-    if (overdue.empty())
-        return;
-    const auto why = remote::deadlines::overdue_failure(how, problem);
-    for (auto& each : overdue) {
+    for (auto& each : ended) {
         auto& target = *each;
         target.end(std::move(each), how, why);
     }
@@ -60,7 +57,15 @@ void pipeline::flush()
 
 void pipeline::send(batch_ptr next)
 {
-    const auto& server_connection = session_.connection();
+    if (const auto refused = session_.sorted_sets_refused()) {
+        end_all(next->take_users_of_sorted_sets(), delivery::unsent, refused);
+        next->remove_empty_slots();
+        if (next->empty()) {
+            send_queue_.recycle(std::move(next));
+            return;
+        }
+    }
+    const auto server_connection = session_.connection();
     const auto number = server_connection->number();
     next->set_connection(number);
     next->write_request(config_.fence_key, config_.probe_key);
@@ -174,8 +179,12 @@ void pipeline::end_overdue()
     } else {
         send_queue_.restart_overdue_check();
     }
-    end_all(std::move(unsent), delivery::unsent, session_.problem());
-    end_all(std::move(unanswered), delivery::unanswered, session_.problem());
+    const auto end_with_reason = [this](std::vector<operation_ptr> overdue, delivery how) {
+        if (!overdue.empty())
+            end_all(std::move(overdue), how, remote::deadlines::overdue_failure(how, session_.problem()));
+    };
+    end_with_reason(std::move(unsent), delivery::unsent);
+    end_with_reason(std::move(unanswered), delivery::unanswered);
 }
 
 std::vector<operation_ptr> pipeline::take_unanswered(lease_clock::time_point now, std::size_t& budget)

@@ -22,6 +22,7 @@ end
 local function busy_with_readers(remaining, owner)
     if ARGV[3] == '0' then return {0, remaining, owner} end
     local intent = redis.pcall('GET', KEYS[3])
+    if is_refusal(intent) then return intent end
     if intent and not (type(intent) == 'string' and string.find(intent, token)) then
         return redis.error_reply(foreign)
     end
@@ -40,6 +41,7 @@ if not set() then
         end
         if ttl > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else redis.call('PERSIST', KEYS[1]) end
     else
+        if is_refusal(value) then return value end
         local kind = redis.call('TYPE', KEYS[1]).ok
         if kind ~= 'zset' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
         local refused, _, last = check_form(KEYS[1], reader)
@@ -52,8 +54,9 @@ if not set() then
         if not set() then return busy_with_readers(0, '') end
     end
 end
-if ARGV[4] == '1' and redis.pcall('GET', KEYS[3]) == own then redis.call('DEL', KEYS[3]) end
-local refused = KEYS[4] and index_add(KEYS[4], own .. KEYS[1], ttl)
+local intent = ARGV[4] == '1' and redis.pcall('GET', KEYS[3])
+if intent == own then redis.call('DEL', KEYS[3]) end
+local refused = is_refusal(intent) and intent or KEYS[4] and index_add(KEYS[4], own .. KEYS[1], ttl)
 local fence = refused or redis.pcall('INCRBY', KEYS[2], 1)
 if type(fence) == 'table' then
     redis.call('DEL', KEYS[1])
@@ -92,7 +95,7 @@ local alone = false
 local added = redis.pcall('ZADD', KEYS[1], 'NX', expiry, ARGV[1])
 if type(added) == 'table' then
     local value = redis.pcall('GET', KEYS[1])
-    if type(value) ~= 'string' then return added end
+    if type(value) ~= 'string' then return is_refusal(value) and value or added end
     if not string.find(value, holder) then return redis.error_reply(foreign) end
     alone = value == ARGV[1]
     if alone then
@@ -114,6 +117,7 @@ if added == 1 or added == 0 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]))
     if writer ~= -2 then
         redis.call('ZREM', KEYS[1], ARGV[1])
         local intent = redis.pcall('GET', KEYS[3])
+        if is_refusal(intent) then return intent end
         if type(intent) ~= 'string' or not string.find(intent, token) then return redis.error_reply(foreign) end
         return {0, writer, ''}
     end
@@ -190,6 +194,7 @@ for i = 1, count do
             return {0, i, redis.call('PTTL', KEYS[i]), string.sub(value, 33)}
         end
     elseif value then
+        if is_refusal(value) then return value end
         local kind = redis.call('TYPE', KEYS[i]).ok
         if kind ~= 'zset' then return redis.error_reply('WRONGTYPE the key holds a ' .. kind) end
         local refused, _, last = check_form(KEYS[i], reader)

@@ -11,6 +11,7 @@ namespace colock::inline v0::redis::detail::lua {
 // Waiters sleep until the expiry that they know, so an earlier expiry is published.
 inline constexpr std::string_view extend = R"lua(
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
     local is_shortened = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
     local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -30,6 +31,7 @@ local function index_add_if_grouped()
     return KEYS[3] and index_add(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1], ARGV[2])
 end
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
 if value == ARGV[1] then
     local is_shortened = redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2])
     local extended = redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -38,6 +40,7 @@ if value == ARGV[1] then
 end
 redis.call('DEL', KEYS[2])
 local before = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
+if is_refusal(before) then return before end
 if type(before) ~= 'string' then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -22,8 +22,10 @@ local readers = {}
 local function readers_of(lock)
     if readers[lock] then return readers[lock] end
     local known = {}
-    if redis.call('TYPE', lock).ok == 'zset' and not check_form(lock, reader) then
-        local members = redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
+    if redis.call('TYPE', lock).ok == 'zset' then
+        local foreign_error = check_form(lock, reader)
+        if is_refusal(foreign_error) then return nil, foreign_error end
+        local members = foreign_error and {} or redis.call('ZRANGE', lock, 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
             local token = string.sub(members[m], 2, 33)
             if members[m + 1] == 'inf' then known[token] = {lock, 's', members[m], -1}
@@ -39,6 +41,7 @@ local found, released, extended = {}, {}, {}
 for i = 3, #KEYS do
     local lock, token = KEYS[i], ARGV[i]
     local value = redis.pcall('GET', lock)
+    if is_refusal(value) then return value end
     local alone = type(value) == 'string'
     local held
     if alone then
@@ -48,7 +51,9 @@ for i = 3, #KEYS do
             held = {lock, mode, value, redis.call('PTTL', lock)}
         end
     elseif value then
-        held = readers_of(lock)[token]
+        local known, refused = readers_of(lock)
+        if refused then return refused end
+        held = known[token]
     end
     if held then found[#found + 1] = held end
     if what == 'release' then
@@ -68,15 +73,16 @@ for i = 3, #KEYS do
             redis.call('PEXPIRE', lock, ttl)
         else
             redis.call('ZADD', lock, 'XX', now + ttl, held[3])
-            update_expiry(lock, reader)
+            local refused = update_expiry(lock, reader)
+            if refused then return refused end
         end
         extended[#extended + 1] = token .. lock
         extended[#extended + 1] = ttl
     end
 end
 if #released > 0 then index_remove(KEYS[1], unpack(released)) end
-if #extended > 0 then index_add(KEYS[1], unpack(extended)) end
-return found
+refused = #extended > 0 and index_add(KEYS[1], unpack(extended))
+return refused or found
 )lua";
 
 } // namespace colock::inline v0::redis::detail::lua

@@ -27,7 +27,7 @@ for i = 2, #KEYS do
         end
     elseif kind == 'zset' and not plain then
         local foreign_error = check_form(KEYS[i], reader)
-        if foreign_error and refuses then return foreign_error end
+        if foreign_error and (refuses or is_refusal(foreign_error)) then return foreign_error end
         local members = foreign_error and {} or redis.call('ZRANGE', KEYS[i], 0, -1, 'WITHSCORES')
         for m = 1, #members, 2 do
             local score = members[m + 1]
@@ -59,6 +59,7 @@ local function removed(value, mode, remaining)
     if group then index_remove(ARGV[1] .. group, string.sub(value, first, first + 31) .. KEYS[1]) end
 end
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
 for i = 2, value and #ARGV or 1 do
     if value == ARGV[i] then
         local remaining = redis.call('PTTL', KEYS[1])
@@ -67,6 +68,7 @@ for i = 2, value and #ARGV or 1 do
         break
     elseif type(value) == 'table' and ARGV[1] ~= '' then
         local score = redis.pcall('ZSCORE', KEYS[1], ARGV[i])
+        if is_refusal(score) then return score end
         if type(score) == 'string' then
             redis.call('ZREM', KEYS[1], ARGV[i])
             if score == 'inf' then removed(ARGV[i], 's', -1)
@@ -92,6 +94,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = {}
 for i = 2, #KEYS do
     local refused, first = check_form(KEYS[i], reader)
+    if is_refusal(refused) then return refused end
     if #found < tonumber(ARGV[1]) and not refused and first and tonumber(first) <= now then
         local members = redis.call('ZRANGEBYSCORE', KEYS[i], '-inf', now, 'LIMIT', 0, ARGV[1] - #found)
         for m = 1, #members do

@@ -10,8 +10,9 @@ namespace colock::inline v0::redis::detail::lua {
 // lock probe[ index]; token -> 1 plus the number of notified clients, or 0
 // If the user may not publish the message, the release still succeeds.
 inline constexpr std::string_view release = R"lua(
-if KEYS[3] then index_remove(KEYS[3], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
+if KEYS[3] then index_remove(KEYS[3], ARGV[1] .. KEYS[1]) end
 if type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1] then
     redis.call('DEL', KEYS[1])
     local receivers = redis.pcall('PUBLISH', KEYS[1], '')
@@ -75,10 +76,13 @@ return answers
 // lock probe intent[ index]; token -> 1 or 0
 // Removes the intent of a writer, and releases the lock if the writer holds it. The result is that of the release.
 inline constexpr std::string_view withdraw = R"lua(
-if KEYS[4] then index_remove(KEYS[4], ARGV[1] .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
+local intent = redis.pcall('GET', KEYS[3])
+if is_refusal(intent) then return intent end
+if KEYS[4] then index_remove(KEYS[4], ARGV[1] .. KEYS[1]) end
 local held = type(value) == 'string' and string.sub(value, 1, 32) == ARGV[1]
-local intended = redis.pcall('GET', KEYS[3]) == ARGV[1]
+local intended = intent == ARGV[1]
 if held then redis.call('DEL', KEYS[1]) end
 if intended then redis.call('DEL', KEYS[3]) end
 if held or intended then redis.pcall('PUBLISH', KEYS[1], '') else redis.call('DEL', KEYS[2]) end
@@ -89,14 +93,17 @@ return held and 1 or 0
 // The removal of a member need not shorten the expiry of a set. The exception is a member without ttl, which has kept
 // the set from expiring.
 inline constexpr std::string_view release_shared = R"lua(
-if KEYS[3] then index_remove(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1]) end
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
+local removed = type(value) == 'table' and redis.pcall('ZREM', KEYS[1], ARGV[1])
+if is_refusal(removed) then return removed end
+if KEYS[3] then index_remove(KEYS[3], string.sub(ARGV[1], 2, 33) .. KEYS[1]) end
 if value == ARGV[1] then
     redis.call('DEL', KEYS[1])
     redis.pcall('PUBLISH', KEYS[1], '')
     return 1
 end
-if type(value) == 'table' and redis.pcall('ZREM', KEYS[1], ARGV[1]) == 1 then
+if removed == 1 then
     local time = redis.call('TIME')
     sweep(KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000), reader)
     if ARGV[2] == '0' then update_expiry(KEYS[1], reader) end

@@ -36,6 +36,7 @@ if KEYS[2] then
     try('ZSCORE', probe, '')
     try('ZRANGE', probe, 0, 0)
     try('ZRANGEBYSCORE', probe, 0, 0)
+    try('ZSCAN', probe, 0)
     try('PEXPIREAT', probe, 1)
 end
 return refused

@@ -13,6 +13,7 @@ namespace colock::inline v0::redis::detail::lua {
 // published.
 inline constexpr std::string_view adopt = R"lua(
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
 local token = type(value) == 'string' and string.sub(value, 1, 32)
 if token ~= ARGV[1] and token ~= string.sub(ARGV[2], 1, 32) then
     redis.call('DEL', KEYS[3])
@@ -33,6 +34,7 @@ return fence
 // lock probe; held-token token ttl -> 1 or 0
 inline constexpr std::string_view adopt_plain = R"lua(
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
 if value ~= ARGV[1] and value ~= ARGV[2] then
     redis.call('DEL', KEYS[2])
     return 0
@@ -55,6 +57,7 @@ local function take_fence(held)
     return fence
 end
 local value = redis.pcall('GET', KEYS[1])
+if is_refusal(value) then return value end
 if value == ARGV[1] or value == ARGV[2] then
     local fence, refused = take_fence(value)
     if refused then return refused end
@@ -81,7 +84,12 @@ local fence, refused = take_fence(held)
 if refused then return refused end
 redis.call('ZADD', KEYS[1], ttl > 0 and now + ttl or '+inf', ARGV[2])
 if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], held) end
-update_expiry(KEYS[1], reader)
+refused = update_expiry(KEYS[1], reader)
+if refused then
+    redis.call('ZADD', KEYS[1], before, held)
+    if held ~= ARGV[2] then redis.call('ZREM', KEYS[1], ARGV[2]) end
+    return refused
+end
 if ttl > 0 and (before == 'inf' or tonumber(before) > now + ttl) then redis.pcall('PUBLISH', KEYS[1], '') end
 return fence
 )lua";

@@ -258,40 +258,108 @@ BOOST_AUTO_TEST_CASE(a_command_that_was_renamed_is_denied_by_its_name)
     }
 }
 
-BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_there_is_a_warning_and_nothing_is_left_behind)
+BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_shared_locks_and_locks_of_groups_are_denied)
 {
     redis_server server;
     for (const std::string command :
-        {"zadd", "zrem", "zcard", "zscore", "zrange", "zrangebyscore", "pexpireat", "@sortedset"})
+        {"zadd", "zrem", "zcard", "zscore", "zrange", "zrangebyscore", "zscan", "pexpireat", "@sortedset"})
     {
         BOOST_TEST_CONTEXT("without " << command)
         {
             client_side client(user_without(server, command, redis::layout::standard));
+            const auto name = command == "@sortedset" ? "ZADD" : upper(command);
+            const auto check_denied = [&](const create_outcome& outcome) {
+                BOOST_TEST(code_of(outcome) == errc::access_denied);
+                BOOST_TEST_REQUIRE(outcome.error);
+                BOOST_TEST(outcome.error->detail.find(name) != std::string::npos, outcome.error->detail);
+                BOOST_TEST(server({"EXISTS", "{colock}:s", "{colock}#g:g"}) == "0");
+            };
             const auto writer = driver::exclusive("k");
             client.test_driver.grant(writer);
             BOOST_TEST((client.test_driver.extend(writer, 10s).status == extend_status::extended));
             client.test_driver.release_held(writer);
-            BOOST_TEST(client.events->warned_of(command == "@sortedset" ? "ZADD" : upper(command)));
-            const auto reader = driver::shared("k");
-            client.test_driver.grant(reader);
-            BOOST_TEST((client.test_driver.extend(reader, 10s).status == extend_status::extended));
-            client.test_driver.release_held(reader);
+            BOOST_TEST(client.events->warned_of(name));
             const std::vector<plain_claim_ptr> both{driver::exclusive("a"), driver::exclusive("b")};
             client.test_driver.grant_all(both);
             for (const auto& each : both)
                 client.test_driver.release_held(each);
-            for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
-                const auto claim = member_of_a_group("g", mode);
-                const auto outcome = client.test_driver.create(claim);
-                if (outcome.status == create_status::granted)
-                    client.test_driver.release(claim);
-                else
-                    BOOST_TEST(code_of(outcome) == errc::access_denied);
-                if (mode == lock_mode::exclusive)
-                    BOOST_TEST(server({"EXISTS", "{colock}:g"}) == "0");
-                server({"DEL", "{colock}:g", "{colock}#g:g"});
+
+            check_denied(client.test_driver.create(driver::shared("s")));
+            check_denied(client.test_driver.create(driver::shared("s", 2)));
+            for (const auto mode : {lock_mode::exclusive, lock_mode::shared})
+                check_denied(client.test_driver.create(member_of_a_group("s", mode)));
+            client_side other({.url = server.url()});
+            const auto reader = driver::shared("r");
+            other.test_driver.grant(reader);
+            check_denied(
+                client.test_driver.adopt(other.test_driver.backend().export_ticket(*reader), driver::shared("r")));
+            other.test_driver.release_held(reader);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_right_that_is_taken_away_is_reported_and_never_read_as_a_negative_answer)
+{
+    redis_server server;
+    for (const std::string command :
+        {"eval", "evalsha", "set", "get", "mget", "del", "incrby", "persist", "pexpire", "pexpireat", "pttl", "type",
+            "time", "publish", "scan", "zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zscan", "zscore"})
+    {
+        for (const int readers : {0, 1, 2}) {
+            for (const bool grouped : {false, true}) {
+                BOOST_TEST_CONTEXT("without " << command << ", readers " << readers << ", grouped " << grouped)
+                {
+                    server({"FLUSHALL"});
+                    server({"ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "&*", "+@all"});
+                    client_side client({.url = server.url(), .user = "app", .password = "pw"});
+                    const auto mode = readers == 0 ? lock_mode::exclusive : lock_mode::shared;
+                    const auto make = [&] {
+                        return grouped                     ? member_of_a_group("k", mode)
+                               : mode == lock_mode::shared ? driver::shared("k")
+                                                           : driver::exclusive("k");
+                    };
+                    const auto held = make();
+                    client.test_driver.grant(held);
+                    if (readers == 2)
+                        client.test_driver.grant(make());
+                    const auto denied = [](const failure_ptr& error) {
+                        return error && error->code == errc::access_denied;
+                    };
+                    server({"ACL", "SETUSER", "app", "-" + command});
+                    const auto valid = client.test_driver.valid(held);
+                    BOOST_TEST((valid.valid || denied(valid.error)), "is_valid");
+                    const auto extended = client.test_driver.extend(held, 30s);
+                    BOOST_TEST((extended.status == extend_status::extended || denied(extended.error)), "extend");
+                    const auto listed = run_coro(client.io, client.test_driver.backend().inspect("k"));
+                    BOOST_TEST((!listed.locks.empty() || denied(listed.error)), "inspect");
+                    if (grouped) {
+                        const auto group = client.test_driver.group("g", group_action::extend, 1h);
+                        BOOST_TEST((!group.locks.empty() || denied(group.error)), "group");
+                    }
+                    const auto next = make();
+                    const auto adopted =
+                        client.test_driver.adopt(client.test_driver.backend().export_ticket(*held), next);
+                    const bool moved = adopted.status == create_status::granted;
+                    BOOST_TEST((moved || denied(adopted.error)), "adopt");
+                    const auto released = client.test_driver.release(moved ? next : held);
+                    BOOST_TEST((released.status == release_status::released || denied(released.error)), "release");
+                }
             }
         }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(without_the_right_to_kill_there_is_a_warning_at_connect)
+{
+    redis_server server;
+    for (const auto layout : {redis::layout::standard, redis::layout::plain}) {
+        client_side client(user_without(server, "client|kill", layout));
+        client.test_driver.grant(driver::exclusive("k"));
+        BOOST_TEST(client.events->warned_of("CLIENT KILL"));
+        client_side full({.url = server.url(), .layout = layout});
+        full.test_driver.grant(driver::exclusive("l"));
+        BOOST_TEST(!full.events->warned_of("CLIENT KILL"));
+        server({"FLUSHALL"});
     }
 }
 
