@@ -253,6 +253,7 @@ void session::note_phase(lease_clock::time_point before)
     }
     if (change != session_life::change::connected)
         return;
+    ++connection_;
     runtime_->back_off.reset();
     dispatcher_.note_valid_server();
     life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout());

@@ -119,10 +119,9 @@ private:
     /// Verifies a resumed session, and then sends a beat.
     void prove();
     void send_beat();
-    void write_own_node(bool is_repeated);
-    void create_own_node(bool is_repeated);
-    void on_beat_answered(const reply& got, bool is_repeated);
-    void make_session_folder();
+    void request_beat(bool writes, int left);
+    void on_beat_answered(const reply& got, int left);
+    void make_folder(const std::string& path, int left);
     void on_denied();
     /// Sends a beat early if many nodes were granted or removed since the last one.
     void limit_unproven();
@@ -151,8 +150,9 @@ private:
     requests requests_{*this};
     session_node own_node_;
     unproven_nodes unproven_;
-    /// Number of the last verification. Replies to earlier ones are ignored.
-    unsigned verification_ = 0;
+    /// Number of the current connection, or of the last one. Replies to beats and verifications of earlier connections
+    /// are ignored.
+    unsigned connection_ = 0;
     /// Number of nodes whose verification is not answered.
     std::size_t verifying_count_ = 0;
 };

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t max_unproven = 1000;
 /// Maximum number of nodes whose verification is in flight.
 constexpr std::size_t max_verifying = 1000;
+/// Maximum number of requests of one beat, including those that create folders.
+constexpr int max_beat_requests = 32;
 
 std::string session_folder(const location& where)
 {
@@ -48,56 +50,60 @@ void session::prove()
 /// Sends a beat: a write to the session's own node, which also checks that the user may write below the chroot.
 void session::send_beat()
 {
-    if (own_node_.exists())
-        write_own_node(false);
+    request_beat(own_node_.exists(), max_beat_requests);
+}
+
+/// Writes or creates the session's own node.
+/// \param left number of requests that this beat may still send
+void session::request_beat(bool writes, int left)
+{
+    unproven_.on_beat_sent();
+    const auto path = session_node_path(settings_.where, life_.id());
+    auto done = [self = shared_from_this(), left, of = connection_](const reply& got) {
+        // A beat that was lost with its connection is replaced by one of the next connection.
+        if (of == self->connection_)
+            self->on_beat_answered(got, left - 1);
+    };
+    if (writes)
+        requests_.write(path, {}, std::move(done));
     else
-        create_own_node(false);
+        requests_.create(path, {}, node_kind::ephemeral, std::move(done));
 }
 
-void session::write_own_node(bool is_repeated)
+void session::on_beat_answered(const reply& got, int left)
 {
-    unproven_.on_beat_sent();
-    requests_.write(session_node_path(settings_.where, life_.id()), {},
-        [self = shared_from_this(), is_repeated](const reply& got) { self->on_beat_answered(got, is_repeated); });
-}
-
-void session::create_own_node(bool is_repeated)
-{
-    unproven_.on_beat_sent();
-    requests_.create(session_node_path(settings_.where, life_.id()), {}, node_kind::ephemeral,
-        [self = shared_from_this(), is_repeated](const reply& got) { self->on_beat_answered(got, is_repeated); });
-}
-
-void session::on_beat_answered(const reply& got, bool is_repeated)
-{
-    // The beat was lost with its connection, and the next connection has a beat of its own.
-    if (got.what >= status::unsent)
-        return;
     if (got.ok()) {
         own_node_.note_beat(got.stat);
         unproven_.on_beat_answered();
     } else if (got.what == status::no_node) {
         own_node_.note_removed();
-        if (!is_repeated) {
-            make_session_folder();
-            return create_own_node(true);
-        }
-    } else if (got.what == status::node_exists && !is_repeated) {
+        if (left > 0)
+            return make_folder(session_folder(settings_.where), left);
+    } else if (got.what == status::node_exists && left > 0) {
         // The reply to the creation was lost.
-        return write_own_node(true);
+        return request_beat(true, left);
     } else if (got.what == status::access_denied) {
         on_denied();
     }
     life_.get_heartbeat().on_beat_ended(lease_clock::now());
 }
 
-void session::make_session_folder()
+/// Creates a folder that may be missing, or else its parent, and then creates the session's own node. The requests are
+/// sent one by one, because a server that throttles may carry out only the first of several.
+void session::make_folder(const std::string& path, int left)
 {
-    make_nodes(requests_, settings_.where.chroot);
     requests_.create(
-        session_folder(settings_.where), {}, node_kind::persistent, [self = shared_from_this()](const reply& got) {
+        path, {}, node_kind::persistent, [self = shared_from_this(), path, left, of = connection_](const reply& got) {
+            if (of != self->connection_)
+                return;
+            const auto parent = path.substr(0, path.rfind('/'));
+            if (got.what == status::no_node && left > 1 && !parent.empty())
+                return self->make_folder(parent, left - 1);
+            if ((got.ok() || got.what == status::node_exists) && left > 1)
+                return self->request_beat(false, left - 1);
             if (got.what == status::access_denied)
                 self->on_denied();
+            self->life_.get_heartbeat().on_beat_ended(lease_clock::now());
         });
 }
 
@@ -135,7 +141,7 @@ void session::verify()
     const auto path = session_node_path(settings_.where, life_.id());
     // The server may lag behind its leader.
     requests_.sync(path, reply_handler());
-    requests_.exists(path, [self = shared_from_this(), of = ++verification_](const reply& found) {
+    requests_.exists(path, [self = shared_from_this(), of = connection_](const reply& found) {
         if (self->is_current_verification(found, of))
             self->on_own_node_found(found);
     });
@@ -144,7 +150,7 @@ void session::verify()
 /// Returns whether the verification continues with this reply. Otherwise the connection was lost meanwhile.
 bool session::is_current_verification(const reply& found, unsigned of) const noexcept
 {
-    return of == verification_ && can_send() && (found.ok() || found.what == status::no_node);
+    return of == connection_ && can_send() && (found.ok() || found.what == status::no_node);
 }
 
 void session::on_own_node_found(const reply& found)
@@ -165,7 +171,7 @@ void session::verify_nodes()
 {
     unproven_.for_next(max_verifying, [this](const std::string& node) {
         ++verifying_count_;
-        requests_.exists(node, [self = shared_from_this(), node, of = verification_](const reply& found) {
+        requests_.exists(node, [self = shared_from_this(), node, of = connection_](const reply& found) {
             if (self->is_current_verification(found, of))
                 self->on_node_found(node, found);
         });
