@@ -43,6 +43,8 @@ extern "C" void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size)
 #include "support/driver.hpp"
 #include "support/virtual_fixture.hpp"
 
+#include <boost/version.hpp>
+
 #include <cstdlib>
 #include <new>
 #include <thread>
@@ -219,8 +221,8 @@ BOOST_AUTO_TEST_CASE(async_function_that_fails_reports_the_error_and_leaves_noth
     nothrow_fails = false;
 }
 
-// Built by GCC 14 with Boost 1.83, this test accesses invalid memory. The cause is not known.
-#ifdef __clang__
+// In older versions of Asio, the creation of a strand without memory accesses invalid memory.
+#if BOOST_VERSION >= 108900
 BOOST_AUTO_TEST_CASE(function_that_starts_a_coroutine_throws_only_bad_alloc)
 {
     have_had_threads();
