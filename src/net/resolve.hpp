@@ -2,6 +2,7 @@
 #pragma once
 
 #include "net/happy_eyeballs.hpp"
+#include "net/name_lookup.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -56,6 +57,25 @@ public:
 using addresses = asio::ip::tcp::resolver::results_type;
 using resolve_handler = asio::any_completion_handler<void(boost::system::error_code, addresses)>;
 
+/// \pre `service` is a port number
+[[nodiscard]] inline addresses with_port(const name_result& found, const std::string& name, const std::string& service)
+{
+    std::uint16_t port = 0;
+    std::from_chars(service.data(), service.data() + service.size(), port);
+    std::vector<asio::ip::tcp::endpoint> endpoints;
+    for (const auto& each : found.addresses)
+        endpoints.emplace_back(each, port);
+    return addresses::create(endpoints.begin(), endpoints.end(), name, service);
+}
+
+inline void stop_resolving(const std::weak_ptr<name_lookup>& lookup, const std::weak_ptr<happy_eyeballs>& attempts)
+{
+    if (const auto running = lookup.lock())
+        running->cancel();
+    if (const auto running = attempts.lock())
+        running->stop();
+}
+
 /// Returns the same addresses, rotated so that the address with that index is the first.
 [[nodiscard]] inline addresses rotated_to(std::size_t first, const addresses& found)
 {
@@ -97,8 +117,10 @@ inline void complete_reachable_first(
 
 /// Replaces Asio's resolver, which starts a thread at the first query, even for a numeric address. In a program with
 /// one thread, that additional thread makes every mutex and every reference count as expensive as in a program with
-/// many threads. This costs a tenth of a lock's CPU time (docs/benchmarks.md). This resolver starts that thread only
-/// for a name. If a name has several addresses, the first that accepts a connection is returned first.
+/// many threads. This costs a tenth of a lock's CPU time (docs/benchmarks.md). With Asio's resolver, a name that the
+/// name service answers late also delays all other names of the execution context. This resolver needs threads only for
+/// names, and looks up each name on its own. If a name has several addresses, the first that accepts a connection is
+/// returned first.
 template <>
 class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::remote::socket_executor>
 {
@@ -109,13 +131,7 @@ public:
     explicit basic_resolver(const executor_type& executor) : executor_(executor) {}
 
     [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
-    void cancel()
-    {
-        if (name_resolver_)
-            name_resolver_->cancel();
-        if (const auto running = attempts_.lock())
-            running->stop();
-    }
+    void cancel() { colock::remote::stop_resolving(lookup_, attempts_); }
 
     template <class CompletionToken>
     auto async_resolve(std::string_view host, std::string_view service, CompletionToken&& token)
@@ -129,8 +145,6 @@ public:
                         boost::asio::append(std::move(handler), problem, results_type::create(*known, name, port)));
                     return;
                 }
-                if (!name_resolver_)
-                    name_resolver_.emplace(executor_);
                 resolve_name(name, port, std::move(handler));
             },
             token, std::string(host), std::string(service));
@@ -141,31 +155,30 @@ private:
 
     void resolve_name(const std::string& name, const std::string& port, colock::remote::resolve_handler resolved)
     {
+        const auto lookup = std::make_shared<colock::remote::name_lookup>(executor_);
         const auto attempts = std::make_shared<happy_eyeballs>(executor_);
+        lookup_ = lookup;
         attempts_ = attempts;
-        // A weak reference, to avoid a cycle: the handler keeps the slot alive, and the attempts keep the handler
+        // Weak references, to avoid a cycle: the handler keeps the slot alive, and the operations keep the handler
         // alive.
         if (auto slot = boost::asio::get_associated_cancellation_slot(resolved); slot.is_connected()) {
             // Boost.Redis cancels when its time limit for resolving a name has passed. The attempts then end without a
             // winner, and the addresses keep their order.
-            slot.assign([weak = attempts_](boost::asio::cancellation_type) {
-                if (const auto running = weak.lock())
-                    running->stop();
-            });
+            slot.assign([lookup = lookup_, attempts = attempts_](
+                            boost::asio::cancellation_type) { colock::remote::stop_resolving(lookup, attempts); });
         }
-        name_resolver_->async_resolve(name, port,
-            [executor = executor_, attempts, resolved = std::move(resolved)](
-                const boost::system::error_code& failed, const results_type& found) mutable {
-                if (!failed) {
-                    colock::remote::complete_reachable_first(executor, *attempts, found, std::move(resolved));
-                    return;
-                }
-                const auto problem = colock::remote::socket_problem(executor, boost::asio::ip::tcp::v4());
-                std::move(resolved)(problem ? problem : failed, found);
-            });
+        // Without a free descriptor, the lookup itself reports that.
+        lookup->start(name, [executor = executor_, attempts, name, port, resolved = std::move(resolved)](
+                                const colock::remote::name_result& found) mutable {
+            if (found.failure)
+                std::move(resolved)(found.failure, results_type());
+            else
+                colock::remote::complete_reachable_first(
+                    executor, *attempts, colock::remote::with_port(found, name, port), std::move(resolved));
+        });
     }
 
     const executor_type executor_;
+    std::weak_ptr<colock::remote::name_lookup> lookup_;
     std::weak_ptr<happy_eyeballs> attempts_;
-    std::optional<boost::asio::ip::basic_resolver<boost::asio::ip::tcp, boost::asio::any_io_executor>> name_resolver_;
 };

@@ -6,94 +6,119 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
-#include <memory>
+#include <chrono>
 #include <random>
-#include <string>
 #include <utility>
 
 namespace colock::inline v0::zookeeper::detail {
 
 namespace {
 
-/// State of one lookup, which is shared by the requests that have not ended.
-struct search
-{
-    explicit search(completion<server_lookup::result> then) : done(std::move(then)) {}
-
-    void add(const std::string& host, const boost::system::error_code& failed, const remote::addresses& found)
-    {
-        if (failed)
-            known.connection_failure = {host + ": " + failed.message(), failed};
-        else
-            std::ranges::transform(
-                found, std::back_inserter(known.servers), [](const auto& each) { return each.endpoint(); });
-    }
-    void end_one()
-    {
-        if (--open == 0)
-            done(std::move(known));
-    }
-
-    completion<server_lookup::result> done;
-    server_lookup::result known;
-    std::size_t open = 1;
-};
+/// How long other names are awaited when some address is known: the "Resolution Delay" of RFC 8305.
+constexpr std::chrono::milliseconds resolution_delay{50};
 
 } // namespace
 
-struct server_lookup::known_servers
+server_lookup::server_lookup(const asio::any_io_executor& executor, const std::vector<endpoint>& hosts)
+    : executor_(executor), delay_(executor)
 {
-    std::vector<asio::ip::tcp::endpoint> known{};
-    bool searching = false;
-};
-
-server_lookup::server_lookup(const asio::any_io_executor& executor)
-    : previous_(std::make_shared<known_servers>()), resolver_(executor)
-{
-}
-
-void server_lookup::find(const std::vector<endpoint>& hosts, completion<result> done)
-{
-    previous_->searching = true;
-    const auto state = std::make_shared<search>([previous = previous_, done = std::move(done)](result found) mutable {
-        previous->searching = false;
-        previous->known = found.servers;
-        std::ranges::shuffle(found.servers, std::random_device());
-        done(std::move(found));
-    });
-    for (const auto& [host, port] : hosts) {
-        // Only a name needs the resolver, which starts a thread.
-        if (const auto known = remote::numeric_endpoint(host, port)) {
-            state->known.servers.push_back(*known);
-            continue;
+    for (const auto& each : hosts) {
+        auto& added = hosts_.emplace_back(host{.where = each});
+        if (const auto numeric = remote::numeric_endpoint(each.host, each.port)) {
+            added.is_name = false;
+            added.known.push_back(*numeric);
         }
-        ++state->open;
-        resolver_.async_resolve(host, port,
-            [state, host, executor = resolver_.get_executor()](
-                const boost::system::error_code& failed, const remote::addresses& found) {
-                const auto problem =
-                    failed ? remote::socket_problem(executor, asio::ip::tcp::v4()) : boost::system::error_code();
-                state->add(host, problem ? problem : failed, found);
-                state->end_one();
-            });
     }
-    asio::post(resolver_.get_executor(), [state] { state->end_one(); });
 }
 
-void server_lookup::find_others(const std::vector<endpoint>& hosts, completion<result> done)
+void server_lookup::find(std::function<void(result)> found)
 {
-    const bool are_numeric = std::ranges::all_of(
-        hosts, [](const auto& each) { return remote::numeric_endpoint(each.host, each.port).has_value(); });
-    if (are_numeric || previous_->searching)
+    found_ = std::move(found);
+    failure_ = {};
+    has_reported_ = false;
+    for (auto& each : hosts_) {
+        if (!each.is_name || each.lookup)
+            continue;
+        auto lookup = std::make_shared<remote::name_lookup>(executor_);
+        lookup->start(each.where.host,
+            [self = shared_from_this(), &each](const remote::name_result& answer) { self->on_answer(each, answer); });
+        each.lookup = std::move(lookup);
+    }
+    if (!all_answered())
+        report_after_delay();
+    else
+        asio::post(executor_, [self = shared_from_this()] {
+            if (self->found_)
+                self->report();
+        });
+}
+
+bool server_lookup::has_names() const noexcept
+{
+    return std::ranges::any_of(hosts_, &host::is_name);
+}
+
+void server_lookup::cancel() noexcept
+{
+    found_ = nullptr;
+    delay_.cancel();
+    for (const auto& each : hosts_) {
+        if (each.lookup)
+            each.lookup->cancel();
+    }
+}
+
+bool server_lookup::all_answered() const noexcept
+{
+    return std::ranges::none_of(hosts_, [](const auto& each) { return each.lookup != nullptr; });
+}
+
+void server_lookup::on_answer(host& of, const remote::name_result& answer)
+{
+    of.lookup = nullptr;
+    if (!found_)
         return;
-    find(hosts, [old = previous_->known, previous = previous_, done = std::move(done)](result found) mutable {
-        if (found.servers.empty())
-            previous->known = std::move(old);
-        else if (!std::ranges::is_permutation(old, found.servers))
-            done(std::move(found));
+    bool has_changed = false;
+    if (answer.failure) {
+        failure_ = {of.where.host + ": " + answer.failure.message(), answer.failure};
+    } else {
+        std::vector<asio::ip::tcp::endpoint> now_known;
+        for (const auto& each : remote::with_port(answer, of.where.host, of.where.port))
+            now_known.push_back(each.endpoint());
+        has_changed = !std::ranges::is_permutation(of.known, now_known);
+        of.known = std::move(now_known);
+    }
+    if (has_reported_ ? has_changed : all_answered())
+        report();
+    else if (all_answered())
+        found_ = nullptr;
+    else
+        report_after_delay();
+}
+
+void server_lookup::report_after_delay()
+{
+    const bool is_any_known = std::ranges::any_of(hosts_, [](const auto& each) { return !each.known.empty(); });
+    if (has_reported_ || !is_any_known || std::exchange(is_delayed_, true))
+        return;
+    delay_.expires_after(resolution_delay);
+    delay_.async_wait([self = shared_from_this()](const boost::system::error_code&) {
+        self->is_delayed_ = false;
+        if (self->found_ && !self->has_reported_)
+            self->report();
     });
+}
+
+void server_lookup::report()
+{
+    has_reported_ = true;
+    result found{.connection_failure = failure_};
+    for (const auto& each : hosts_)
+        found.servers.insert(found.servers.end(), each.known.begin(), each.known.end());
+    std::ranges::shuffle(found.servers, std::random_device());
+    // The call may cancel this lookup.
+    const auto receiver = all_answered() ? std::exchange(found_, nullptr) : found_;
+    receiver(std::move(found));
 }
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -1,14 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "net/name_lookup.hpp"
 #include "zookeeper/driver/connection_failure.hpp"
 #include "zookeeper/url.hpp"
 
-#include <colock/spi/completion.hpp>
-
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,33 +20,54 @@ namespace asio = boost::asio;
 
 namespace colock::inline v0::zookeeper::detail {
 
-/// Resolves the addresses of servers.
+/// Looks up the addresses of the servers of an ensemble. A name that the name service answers late, or not at all, does
+/// not delay the use of the other servers.
 ///
-/// Thread safety: none.
-class server_lookup
+/// Thread safety: none. A pending lookup keeps the object alive.
+class server_lookup : public std::enable_shared_from_this<server_lookup>
 {
 public:
     struct result
     {
+        /// All known addresses. Their order is random, so that not all clients begin with the same server.
         std::vector<asio::ip::tcp::endpoint> servers{};
         /// Why a name could not be resolved.
         detail::connection_failure connection_failure{};
     };
 
-    explicit server_lookup(const asio::any_io_executor& executor);
+    server_lookup(const asio::any_io_executor& executor, const std::vector<endpoint>& hosts);
 
-    /// Completes later, with all addresses that were found. Their order is random, so that not all clients begin with
-    /// the same server.
-    void find(const std::vector<endpoint>& hosts, completion<result> done);
-    /// Completes only if the addresses differ from those that were found before.
-    void find_others(const std::vector<endpoint>& hosts, completion<result> done);
-    void cancel() { resolver_.cancel(); }
+    /// Looks up all names; a name that is being looked up is not looked up again. Calls `found`, never from inside of
+    /// this call, when all names are answered, or a short time after some address is known. Calls it again when an
+    /// answer that comes later changes the addresses. The addresses of a name that cannot be resolved again stay.
+    void find(std::function<void(result)> found);
+    /// Returns whether the addresses can change: whether some host is a name.
+    [[nodiscard]] bool has_names() const noexcept;
+    /// Ends all lookups. `found` is not called any more.
+    void cancel() noexcept;
 
 private:
-    struct known_servers;
+    struct host
+    {
+        endpoint where;
+        bool is_name = true;
+        std::vector<asio::ip::tcp::endpoint> known{};
+        /// Null while the name is not being looked up.
+        std::shared_ptr<remote::name_lookup> lookup{};
+    };
 
-    const std::shared_ptr<known_servers> previous_;
-    asio::ip::basic_resolver<asio::ip::tcp, asio::any_io_executor> resolver_;
+    [[nodiscard]] bool all_answered() const noexcept;
+    void on_answer(host& of, const remote::name_result& answer);
+    void report_after_delay();
+    void report();
+
+    asio::any_io_executor executor_;
+    asio::steady_timer delay_;
+    std::vector<host> hosts_;
+    detail::connection_failure failure_{};
+    std::function<void(result)> found_;
+    bool has_reported_ = false;
+    bool is_delayed_ = false;
 };
 
 } // namespace colock::inline v0::zookeeper::detail

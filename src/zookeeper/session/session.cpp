@@ -37,7 +37,8 @@ std::shared_ptr<session> session::make(
 }
 
 session::session(const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner)
-    : settings_(std::move(settings)), owner_(std::move(owner)), runtime_(std::make_unique<runtime>(strand)),
+    : settings_(std::move(settings)), owner_(std::move(owner)),
+      runtime_(std::make_unique<runtime>(strand, settings_.where.servers)),
       life_(settings_.session_timeout, settings_.server_tick, settings_.smallest_timeout)
 {
 }
@@ -52,18 +53,32 @@ bool session::connected() const noexcept
 void session::start()
 {
     phase_ = phase::resolving;
-    runtime_->resolver.find(settings_.where.servers, [self = shared_from_this()](server_lookup::result found) {
-        if (self->phase_ != phase::resolving || !self->runtime_)
-            return;
-        if (!found.servers.empty()) {
-            self->open(server_list(found.servers));
-            return;
-        }
-        self->dispatcher_.set_connection_failure(std::move(found.connection_failure));
-        self->dispatcher_.add(session_event_dispatcher::event::unreachable);
-        self->retry_in(self->runtime_->back_off.next());
-        self->deliver();
-    });
+    look_up_servers();
+}
+
+void session::look_up_servers()
+{
+    runtime_->servers->find(
+        [self = shared_from_this()](server_lookup::result found) { self->on_servers(std::move(found)); });
+}
+
+void session::on_servers(server_lookup::result found)
+{
+    if (!runtime_)
+        return;
+    if (phase_ == phase::resolving && !found.servers.empty()) {
+        servers_ = std::move(found.servers);
+        open(server_list(servers_));
+    } else if (phase_ == phase::resolving) {
+        dispatcher_.set_connection_failure(std::move(found.connection_failure));
+        dispatcher_.add(session_event_dispatcher::event::unreachable);
+        retry_in(runtime_->back_off.next());
+        deliver();
+    } else if (phase_ == phase::running && !life_.connected() && !std::ranges::is_permutation(servers_, found.servers))
+    {
+        servers_ = std::move(found.servers);
+        zk_client_->use_servers(server_list(servers_));
+    }
 }
 
 void session::open(const std::string& servers)
@@ -74,17 +89,6 @@ void session::open(const std::string& servers)
     phase_ = phase::running;
     start_check_timer();
     step(false, false);
-}
-
-/// Resolves the servers' names again, because no server can be reached: a name may have other addresses now, or may
-/// have become resolvable.
-void session::resolve_again()
-{
-    runtime_->resolver.find_others(
-        settings_.where.servers, [self = shared_from_this()](const server_lookup::result& found) {
-            if (self->phase_ == phase::running && !self->life_.connected())
-                self->zk_client_->use_servers(server_list(found.servers));
-        });
 }
 
 void session::start_check_timer()
@@ -121,7 +125,9 @@ void session::retry_in(lease_clock::duration delay)
         self->runtime_->is_waiting_to_retry = false;
         if (self->phase_ == phase::resolving)
             return self->start();
-        self->resolve_again();
+        // No server can be reached: a name may have other addresses now.
+        if (self->runtime_->servers->has_names())
+            self->look_up_servers();
         self->step(false, false);
     });
 }

@@ -6,6 +6,7 @@
 #include "zookeeper/driver/zk_client.hpp"
 #include "zookeeper/recipe/requests.hpp"
 #include "zookeeper/recipe/unproven_nodes.hpp"
+#include "zookeeper/session/server_lookup.hpp"
 #include "zookeeper/session/session_events.hpp"
 #include "zookeeper/session/session_life.hpp"
 #include "zookeeper/session/session_node.hpp"
@@ -16,6 +17,7 @@
 #include <colock/spi/context_member.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/ip/tcp.hpp>
 
 #include <chrono>
 #include <memory>
@@ -94,8 +96,9 @@ private:
         over,
     };
 
+    void look_up_servers();
+    void on_servers(server_lookup::result found);
     void open(const std::string& servers);
-    void resolve_again();
     /// Starts the timer that checks the heartbeat.
     void start_check_timer();
     void retry_in(lease_clock::duration delay);
@@ -144,6 +147,8 @@ private:
     const std::weak_ptr<session_events> owner_;
     std::unique_ptr<runtime> runtime_;
     std::unique_ptr<zk_client> zk_client_;
+    /// The addresses that the driver uses.
+    std::vector<asio::ip::tcp::endpoint> servers_;
     phase phase_ = phase::created;
     session_life life_;
     session_event_dispatcher dispatcher_;

@@ -12,19 +12,22 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <memory>
+#include <vector>
+
 namespace colock::inline v0::zookeeper::detail {
 
 /// Asio objects and other state, destroyed when the execution context shuts down.
 struct session::runtime
 {
-    explicit runtime(const asio::any_io_executor& executor)
-        : strand(executor), resolver(executor), socket(executor), check_timer(executor), retry_timer(executor),
-          close_timer(executor)
+    runtime(const asio::any_io_executor& executor, const std::vector<endpoint>& hosts)
+        : strand(executor), servers(std::make_shared<server_lookup>(executor, hosts)), socket(executor),
+          check_timer(executor), retry_timer(executor), close_timer(executor)
     {
     }
 
     asio::any_io_executor strand;
-    server_lookup resolver;
+    const std::shared_ptr<server_lookup> servers;
     driver_socket socket;
     asio::steady_timer check_timer;
     asio::steady_timer retry_timer;

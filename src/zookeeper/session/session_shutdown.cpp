@@ -85,7 +85,7 @@ void session::shut_down() noexcept
         runtime_->check_timer.cancel();
         runtime_->retry_timer.cancel();
         runtime_->close_timer.cancel();
-        runtime_->resolver.cancel();
+        runtime_->servers->cancel();
         // On an open connection the driver would wait for a reply.
         runtime_->socket.waiter().shut_down();
         runtime_->socket.waiter().drop();
