@@ -2,6 +2,7 @@
 #include "remote.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,8 @@ namespace colock::contract {
 
 namespace {
 
-/// Returns the errors of one operation of each kind. All run at the same time, because each may last until its timeout.
+/// Returns the errors of one operation of each kind; those of the reads of all claims are the last. All run at the same
+/// time, because each may last until its timeout.
 std::vector<failure_ptr> failures_of(
     remote_fixture& env, const driver& by, const plain_claim_ptr& held, const plain_claim_ptr& wanted)
 {
@@ -66,9 +68,13 @@ COLOCK_REMOTE_CASE(unanswered_request_ends_in_time_with_an_unknown_outcome)
     });
     env.link().silence(true);
     const auto begin = lease_clock::now();
-    for (const auto& failed : failures_of(env, linked_driver, held, wanted)) {
-        BOOST_TEST_REQUIRE(failed);
-        BOOST_TEST(failed->code == errc::outcome_unknown);
+    constexpr std::size_t operations_of_claims = 3;
+    const auto failures = failures_of(env, linked_driver, held, wanted);
+    for (std::size_t i = 0; i < failures.size(); ++i) {
+        BOOST_TEST_REQUIRE(failures[i]);
+        // A read changes nothing, so an adapter may report that nothing was changed.
+        BOOST_TEST((failures[i]->code == errc::outcome_unknown ||
+                    (i >= operations_of_claims && failures[i]->code == errc::unavailable)));
     }
     BOOST_TEST((lease_clock::now() - begin < env.short_timeout() * 8));
     env.link().silence(false);

@@ -20,8 +20,6 @@ namespace colock::inline v0::mongo::detail {
 namespace {
 
 constexpr std::size_t max_statements = 64;
-/// UnknownError: for a reply that does not account for all statements.
-constexpr std::int32_t unknown_error = 8;
 /// Index for an error that names no statement.
 constexpr auto no_statement = std::numeric_limits<std::size_t>::max();
 
@@ -176,12 +174,10 @@ void batch::on_end()
     is_over_ = true;
     const statement_errors errors(update_result_.reply);
     if (update_result_.what == answer::kind::done && !errors.accounts_for(statement_count_)) {
-        update_result_.what = answer::kind::unknown;
-        update_result_.code = unknown_error;
-    } else if (members_.size() > 1 && update_result_.what == answer::kind::refused && !is_denial(update_result_)) {
-        // A server that is interrupted does not report which statements of the batch it has carried out.
-        update_result_.what = answer::kind::unknown;
+        update_result_.what = answer::kind::refused;
+        update_result_.why = "the reply does not contain the results of all statements";
     }
+    update_result_.is_of_batch = members_.size() > 1;
     const bool is_confirmed = update_result_.what == answer::kind::done && !lacks_confirmation(update_result_);
     std::map<std::string, lock_view, std::less<>> seen;
     for_each_document(

@@ -19,6 +19,20 @@ namespace {
 /// LegacyNotPrimary.
 constexpr std::array<std::uint32_t, 8> state_change_codes{11600, 11602, 10107, 13435, 13436, 189, 91, 10058};
 
+bool is_success(const document& reply) noexcept
+{
+    bson_iter_t found;
+    return bson_iter_init_find(&found, reply.get(), "ok") && bson_iter_as_bool(&found);
+}
+
+/// Returns the server's code. The driver reports a code of its own for an error without a code, and replaces others.
+std::uint32_t code_in(const document& reply) noexcept
+{
+    bson_iter_t found;
+    const bool has_code = bson_iter_init_find(&found, reply.get(), "code");
+    return has_code ? static_cast<std::uint32_t>(bson_iter_as_int64(&found)) : 0;
+}
+
 } // namespace
 
 void answer::set_cause(const boost::system::error_code& failure, bool was_sent)
@@ -70,11 +84,16 @@ answer ask(mongoc_client_t& driver, const std::string& database, const document&
     document reply;
     bson_error_t error{};
     answer got;
-    if (mongoc_client_command_simple(&driver, database.c_str(), asked.get(), nullptr, reply.overwrite(), &error)) {
+    const bool has_succeeded =
+        mongoc_client_command_simple(&driver, database.c_str(), asked.get(), nullptr, reply.overwrite(), &error);
+    // The driver takes a reply that contains neither a success nor an error for a success.
+    if (has_succeeded && is_success(reply)) {
         got.what = answer::kind::done;
     } else {
         try {
-            got = judge_failure(error.domain, error.code, error.message);
+            got = has_succeeded || error.domain == MONGOC_ERROR_SERVER
+                      ? judge_failure(MONGOC_ERROR_SERVER, code_in(reply), error.message)
+                      : judge_failure(error.domain, error.code, error.message);
         } catch (const std::exception&) {
             got.what = answer::kind::unknown;
             got.ends_connection = true;

@@ -21,7 +21,7 @@ struct answer
     {
         /// The command was carried out. `reply` contains the server's reply.
         done,
-        /// The server refused the command. Nothing was changed.
+        /// The server replied with an error, before or after it has carried out the command: see `judge`.
         refused,
         /// The command could not be sent.
         unsent,
@@ -29,8 +29,9 @@ struct answer
         unknown,
     };
     kind what = kind::unsent;
-    /// Error code of the server. 0: the driver reported the failure.
+    /// Error code of the server. 0: the server reported none, or the driver reported the failure.
     std::int32_t code = 0;
+    /// Text of the server or the driver.
     std::string why{};
     /// Error of the connection, if the driver reported the failure.
     boost::system::error_code cause{};
@@ -39,6 +40,8 @@ struct answer
     lease_clock::time_point asked{};
     /// The connection cannot be used for another command: it was lost, or its server does not accept writes.
     bool ends_connection = false;
+    /// The command had several statements. If the server replied with an error, it may have carried out some of them.
+    bool is_of_batch = false;
 
     /// Records the cause of a lost connection, which the driver does not know. The driver does not always report
     /// whether the command was sent, either: newer drivers (seen with 1.30) report "no suitable servers" if the server

@@ -1,8 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/driver/failures.hpp"
 
-#include <boost/asio/error.hpp>
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -42,6 +40,9 @@ constexpr std::array not_for_now{134, 175, 365, 371, 402, 433, 449, 450, 462, 12
 /// Unauthorized, AuthenticationFailed, and the codes that hosted services use for them.
 constexpr std::array denials{13, 18, 8000, 33};
 
+/// InternalError, UnknownError, OperationFailed. Servers report them for errors of any kind, at any time.
+constexpr std::array generic{1, 8, 96};
+
 constexpr std::int32_t duplicate_key = 11000;
 /// TypeMismatch, ConversionFailure, and errors of the operators $add, $map, $size, $filter, $concatArrays, $in and
 /// $mergeObjects about their operands.
@@ -50,6 +51,8 @@ constexpr std::array type_errors{14, 241, 16554, 16883, 17124, 28651, 28664, 400
 /// DocumentValidationFailure, InvalidOptions, CommandNotSupportedOnView, DocTooLargeForCapped,
 /// CannotGrowDocumentInCappedNamespace.
 constexpr std::array unsuitable{121, 72, 166, 116, 10003};
+/// FailedToParse, CommandNotFound: the server does not know the command, or a part of it.
+constexpr std::array unknown_commands{9, 59};
 
 /// Returns whether an update or delete failed, although the server reports success for the command as such.
 bool has_write_error(const answer& got) noexcept
@@ -60,7 +63,7 @@ bool has_write_error(const answer& got) noexcept
 
 std::string name_of(const answer& got)
 {
-    auto name = "code " + std::to_string(got.code);
+    auto name = got.code == 0 ? "no code" : "code " + std::to_string(got.code);
     bson_iter_t found;
     if (bson_iter_init_find(&found, got.reply.get(), "codeName") && BSON_ITER_HOLDS_UTF8(&found))
         (name += ", ") += bson_iter_utf8(&found, nullptr);
@@ -112,84 +115,32 @@ std::string reason_in(const answer& got)
     }
 }
 
-failure_ptr not_now(const answer& got)
+/// Returns whether the server reports the code before its first change.
+bool precedes_changes(std::int32_t code, std::int32_t no_change_code) noexcept
 {
+    return code == no_change_code || is_one_of(denials, code) || is_one_of(type_errors, code) ||
+           is_one_of(unsuitable, code) || is_one_of(unknown_commands, code);
+}
+
+failure_ptr unavailable(const answer& got)
+{
+    if (got.code == 0)
+        return make_failure(errc::unavailable, "no connection could be made: " + got.why, got.cause);
     return make_failure(errc::unavailable, "the server cannot carry out the command now (" + name_of(got) + ')');
 }
 
-} // namespace
-
-bool lacks_confirmation(const answer& got) noexcept
+failure_ptr unknown_outcome(const answer& got)
 {
-    bson_iter_t found;
-    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError");
+    if (got.what == answer::kind::done || got.code == 64)
+        return make_failure(errc::outcome_unknown, "a majority of the members has not confirmed the write in time");
+    if (got.code == 0 && got.what != answer::kind::refused)
+        return make_failure(errc::outcome_unknown, "the connection was lost before the server replied", got.cause);
+    return make_failure(errc::outcome_unknown,
+        "the server has failed, and does not report what it has carried out (" + description_of(got) + ')');
 }
 
-verdict judge(const answer& got) noexcept
+failure_ptr refusal(const answer& got, std::int32_t no_change_code)
 {
-    switch (got.what) {
-    case answer::kind::done:
-        return has_write_error(got) ? verdict::unknown : verdict::done;
-    case answer::kind::unsent:
-        return verdict::later;
-    case answer::kind::unknown:
-    case answer::kind::refused:
-        break;
-    }
-    if (got.code == 0)
-        return verdict::unknown;
-    if (is_one_of(not_primary, got.code))
-        return verdict::later;
-    if (is_one_of(broken_off, got.code) || is_one_of(interruptions, got.code) || got.what == answer::kind::unknown)
-        return verdict::unknown;
-    if (got.code == duplicate_key && !other_index(got).empty())
-        return verdict::refused;
-    return is_one_of(conflicts, got.code) ? verdict::conflict : verdict::refused;
-}
-
-bool is_denial(const answer& got) noexcept
-{
-    return got.what == answer::kind::refused && is_one_of(denials, got.code);
-}
-
-bool is_temporary(const answer& got) noexcept
-{
-    return judge(got) == verdict::conflict || (judge(got) == verdict::refused && is_one_of(not_for_now, got.code));
-}
-
-bool needs_new_primary(const answer& got) noexcept
-{
-    return got.what == answer::kind::unsent || (got.ends_connection && got.code != 0 && !is_one_of(denials, got.code));
-}
-
-bool has_other_meaning(std::int32_t code) noexcept
-{
-    return code == 0 || is_one_of(conflicts, code) || is_one_of(not_primary, code) || is_one_of(broken_off, code) ||
-           is_one_of(interruptions, code) || is_one_of(not_for_now, code) || is_one_of(denials, code) ||
-           is_one_of(type_errors, code) || is_one_of(unsuitable, code);
-}
-
-failure_ptr failure_of(const answer& got, std::int32_t no_change_code)
-{
-    switch (judge(got)) {
-    case verdict::done:
-    case verdict::unknown:
-        if (got.what == answer::kind::done || got.code == 64)
-            return make_failure(errc::outcome_unknown, "a majority of the members has not confirmed the write in time");
-        if (got.code == 0)
-            return make_failure(errc::outcome_unknown, "the connection was lost before the server replied", got.cause);
-        return make_failure(errc::outcome_unknown,
-            "the server does not know whether the command was carried out (" + name_of(got) + ')');
-    case verdict::conflict:
-    case verdict::later:
-        if (got.code == 0)
-            return make_failure(errc::unavailable, "no connection could be made: " + got.why, got.cause);
-        return not_now(got);
-    case verdict::refused:
-        break;
-    }
-    if (is_one_of(not_for_now, got.code))
-        return not_now(got);
     if (got.code == no_change_code || is_about_types(got))
         return foreign_document();
     if (const auto reason = reason_in(got); !reason.empty())
@@ -201,6 +152,95 @@ failure_ptr failure_of(const answer& got, std::int32_t no_change_code)
     }
     return make_failure(errc::misconfigured_backend,
         "the server refused the command (" + name_of(got) + "); is it MongoDB 5.0 or later?");
+}
+
+} // namespace
+
+bool lacks_confirmation(const answer& got) noexcept
+{
+    bson_iter_t found;
+    return bson_iter_init_find(&found, got.reply.get(), "writeConcernError");
+}
+
+verdict judge(const answer& got, std::int32_t no_change_code) noexcept
+{
+    if (got.what == answer::kind::done)
+        return has_write_error(got) ? verdict::unknown : verdict::done;
+    if (got.what == answer::kind::unsent || is_one_of(not_primary, got.code))
+        return verdict::later;
+    if (got.what == answer::kind::unknown || (got.is_of_batch && !is_one_of(denials, got.code)))
+        return verdict::unknown;
+    if (got.code == duplicate_key && !other_index(got).empty())
+        return verdict::refused;
+    if (is_one_of(conflicts, got.code))
+        return verdict::conflict;
+    return precedes_changes(got.code, no_change_code) ? verdict::refused : verdict::unknown;
+}
+
+bool is_denial(const answer& got) noexcept
+{
+    return got.what == answer::kind::refused && is_one_of(denials, got.code);
+}
+
+bool is_interruption(const answer& got) noexcept
+{
+    return got.what == answer::kind::unsent || got.what == answer::kind::unknown || is_one_of(not_primary, got.code) ||
+           is_one_of(broken_off, got.code) || is_one_of(interruptions, got.code);
+}
+
+bool is_temporary(const answer& got) noexcept
+{
+    return is_interruption(got) || judge(got) == verdict::conflict || is_one_of(not_for_now, got.code);
+}
+
+bool is_unexplained(const answer& got, std::int32_t no_change_code) noexcept
+{
+    return got.what == answer::kind::refused && judge(got, no_change_code) == verdict::unknown && !is_interruption(got);
+}
+
+bool needs_new_primary(const answer& got) noexcept
+{
+    return got.what == answer::kind::unsent || (got.ends_connection && got.code != 0 && !is_one_of(denials, got.code));
+}
+
+bool has_other_meaning(std::int32_t code) noexcept
+{
+    return code == 0 || is_one_of(generic, code) || is_one_of(conflicts, code) || is_one_of(not_primary, code) ||
+           is_one_of(broken_off, code) || is_one_of(interruptions, code) || is_one_of(not_for_now, code) ||
+           is_one_of(denials, code) || is_one_of(type_errors, code) || is_one_of(unsuitable, code) ||
+           is_one_of(unknown_commands, code);
+}
+
+failure_ptr failure_of(const answer& got, std::int32_t no_change_code, effect what)
+{
+    switch (judge(got, no_change_code)) {
+    case verdict::done:
+    case verdict::unknown:
+        break;
+    case verdict::conflict:
+    case verdict::later:
+        return unavailable(got);
+    case verdict::refused:
+        return refusal(got, no_change_code);
+    }
+    if (what == effect::writes)
+        return unknown_outcome(got);
+    const bool may_succeed_later =
+        got.what != answer::kind::refused || got.code == 0 || is_temporary(got) || is_one_of(generic, got.code);
+    if (!may_succeed_later)
+        return refusal(got, no_change_code);
+    const auto why = unknown_outcome(got);
+    return make_failure(errc::unavailable, why->detail, why->cause);
+}
+
+std::string description_of(const answer& got)
+{
+    // A text of the server may repeat a whole document.
+    constexpr std::size_t max_text = 200;
+    auto text = name_of(got);
+    if (!got.why.empty())
+        (text += ": ") += got.why.substr(0, max_text);
+    return text;
 }
 
 failure_ptr foreign_document()

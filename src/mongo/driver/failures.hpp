@@ -21,9 +21,21 @@ enum class verdict : unsigned char
     later,
     /// The command may have been carried out.
     unknown,
+    /// Nothing was changed: the server reports this error before its first change.
     refused,
 };
-[[nodiscard]] verdict judge(const answer& got) noexcept;
+/// Only codes of which it is known that they come before the first change mean that nothing was changed. After all
+/// other codes, and after an error without a code, the command may have been carried out.
+/// \param no_change_code code with which the server fails a statement that must change nothing
+[[nodiscard]] verdict judge(const answer& got, std::int32_t no_change_code = changes_nothing) noexcept;
+
+/// Effect of an operation.
+enum class effect : unsigned char
+{
+    /// It has changed nothing so far, or nothing that anybody needs, so its failure is never `errc::outcome_unknown`.
+    reads,
+    writes,
+};
 
 /// Returns whether the command was carried out but not confirmed by a majority.
 [[nodiscard]] bool lacks_confirmation(const answer& got) noexcept;
@@ -32,16 +44,30 @@ enum class verdict : unsigned char
 /// it changes anything.
 [[nodiscard]] bool is_denial(const answer& got) noexcept;
 
-/// Returns whether the server refuses the command only for now: the same command may succeed a little later.
+/// Returns whether the failure does not concern the command: the connection was lost, or the server was interrupted or
+/// is not the primary.
+[[nodiscard]] bool is_interruption(const answer& got) noexcept;
+
+/// Returns whether the same command may succeed a little later.
 [[nodiscard]] bool is_temporary(const answer& got) noexcept;
+
+/// Returns whether the server reports an error that leaves the outcome unknown, and is not an interruption.
+/// \param no_change_code code with which the server fails a statement that must change nothing
+[[nodiscard]] bool is_unexplained(const answer& got, std::int32_t no_change_code) noexcept;
 
 /// Returns whether the server cannot be used any more, so that the primary has to be found again.
 [[nodiscard]] bool needs_new_primary(const answer& got) noexcept;
 
-/// Returns the failure for an answer that is not `done`. It does not contain the server's own text, which may repeat
-/// parts of the command.
+/// Returns the failure for an answer that is not `done`. It contains the server's own text, which may repeat parts of
+/// the command, only if the code does not tell the outcome.
 /// \param no_change_code code with which the server fails a statement that must change nothing
-[[nodiscard]] failure_ptr failure_of(const answer& got, std::int32_t no_change_code = changes_nothing);
+/// \param what effect of the command, and of the commands before it that belong to the same operation
+[[nodiscard]] failure_ptr failure_of(
+    const answer& got, std::int32_t no_change_code = changes_nothing, effect what = effect::writes);
+
+/// Returns the server's own description of an error: the code, its name, and the beginning of the text.
+[[nodiscard]] std::string description_of(const answer& got);
+
 /// Returns whether servers use the code for another error, so that it cannot be the code of a statement that must
 /// change nothing.
 [[nodiscard]] bool has_other_meaning(std::int32_t code) noexcept;

@@ -88,15 +88,14 @@ void release_events::ask(document what, answer_handler then)
 
 void release_events::opened(const answer& got)
 {
-    const auto meaning = judge(got);
-    if (meaning == verdict::done) {
+    if (judge(got) == verdict::done) {
         cursor_ = cursor_of(got);
         on(event::connected_here);
         report_changes(got);
         ask_for_more();
         return;
     }
-    if (meaning == verdict::later || meaning == verdict::unknown) {
+    if (is_interruption(got)) {
         disconnect();
         return;
     }

@@ -24,7 +24,11 @@ public:
     void fail(delivery how, failure_ptr why) final;
 
     void send_alone() { begin(); }
-    void set_batch(const std::shared_ptr<batch>& others) { batch_ = others; }
+    void set_batch(const std::shared_ptr<batch>& others)
+    {
+        note_write();
+        batch_ = others;
+    }
 
     [[nodiscard]] virtual std::string_view key() const noexcept = 0;
     /// Returns whether the operation releases a lock, which another operation of the batch may acquire.

@@ -3,6 +3,7 @@
 
 #include "mongo/commands/batch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -18,6 +19,9 @@ constexpr int max_attempts = 5;
 void command_operation::fail(delivery how, failure_ptr why)
 {
     chain_.end(get_primary());
+    // A read changes nothing, so its outcome is never unknown.
+    if (!has_written() && why->code == errc::outcome_unknown)
+        why = make_failure(errc::unavailable, why->detail, why->cause);
     failed(how, std::move(why));
 }
 
@@ -27,8 +31,9 @@ void command_operation::on_conflicts_exhausted()
         delivery::answered, make_failure(errc::unavailable, "other clients wrote the same document in each attempt"));
 }
 
-void command_operation::send(document what, callback_command::handler then)
+void command_operation::send(document what, effect which, callback_command::handler then)
 {
+    effect_ = std::max(effect_, which);
     chain_.ask(get_primary(),
         std::make_shared<callback_command>(config().database, std::move(what), handler_for(std::move(then))));
 }
@@ -60,7 +65,7 @@ void command_operation::answered(const answer& got, const callback_command::hand
 {
     const operation_ptr kept(this);
     const command_chain::answer_scope guard(chain_);
-    const auto found = judge(got);
+    const auto found = judge(got, get_primary().no_change_code());
     if (found != verdict::done)
         get_primary().note_failure(got);
     switch (found) {
@@ -77,10 +82,10 @@ void command_operation::answered(const answer& got, const callback_command::hand
         owner_->queue().requeue(*this);
         return;
     case verdict::unknown:
-        end_failed(delivery::unanswered, failure_of(got));
+        end_failed(delivery::unanswered, get_primary().failure_of_operation(got, effect_));
         return;
     case verdict::refused:
-        end_failed(delivery::answered, get_primary().refusal_of(got));
+        end_failed(delivery::answered, get_primary().failure_of_operation(got, effect_));
         return;
     }
 }

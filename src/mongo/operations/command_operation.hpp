@@ -45,8 +45,17 @@ protected:
     template <class Operation>
     void ask(document what, void (Operation::*member)(const answer&))
     {
-        send(std::move(what), bound<Operation>(member));
+        send(std::move(what), effect::writes, bound<Operation>(member));
     }
+    /// Like `ask`, for a command that changes nothing.
+    template <class Operation>
+    void ask_read(document what, void (Operation::*member)(const answer&))
+    {
+        send(std::move(what), effect::reads, bound<Operation>(member));
+    }
+    /// Must be called when a command of several operations may be sent that changes something for this operation.
+    void note_write() noexcept { effect_ = effect::writes; }
+    [[nodiscard]] bool has_written() const noexcept { return effect_ == effect::writes; }
     /// Asks the server for its time and whether it accepts writes. Calls `then` if it does. Otherwise the operation
     /// begins again with the next primary.
     void send_hello(callback_command::handler then);
@@ -89,7 +98,7 @@ protected:
     const std::shared_ptr<client> owner_;
 
 private:
-    void send(document what, callback_command::handler then);
+    void send(document what, effect which, callback_command::handler then);
     void send_confirmation(bool of_read, callback_command::handler then);
     template <class Operation>
     [[nodiscard]] callback_command::handler bound(void (Operation::*member)(const answer&))
@@ -101,6 +110,8 @@ private:
     [[nodiscard]] callback_command::handler handler_for(callback_command::handler then);
 
     command_chain chain_;
+    /// Whether a command was sent, in this attempt or an earlier one, that may have changed something.
+    effect effect_ = effect::reads;
     int conflicts_ = 0;
     bool clock_is_new_ = false;
 };

@@ -45,6 +45,12 @@ protected:
         unsent_ = std::move(what);
         return {*this, [](auto& self) { self.ask(std::move(self.unsent_), &coroutine_operation::resume); }};
     }
+    /// Like `reply_to`, for a command that changes nothing.
+    [[nodiscard]] awaited_answer reply_to_read(document what)
+    {
+        unsent_ = std::move(what);
+        return {*this, [](auto& self) { self.ask_read(std::move(self.unsent_), &coroutine_operation::resume); }};
+    }
     /// Reads the server's time, as `send_hello` does.
     [[nodiscard]] awaited_answer hello_reply()
     {

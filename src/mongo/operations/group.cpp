@@ -86,7 +86,8 @@ private:
         page_start from;
         bool has_more = true;
         while (has_more) {
-            const answer& got = co_await reply_to(find_command(config(), list_query(filter_, from, now()), page_size));
+            const answer& got =
+                co_await reply_to_read(find_command(config(), list_query(filter_, from, now()), page_size));
             std::int64_t count = 0;
             for_each_document(got.reply, [&](const bson_iter_t& each) {
                 ++count;
@@ -117,7 +118,6 @@ private:
         for (std::span<const known_holder> rest(members); !rest.empty();) {
             const auto part = rest.first(std::min(rest.size(), statements_per_command));
             rest = rest.subspan(part.size());
-            may_have_extended_ = true;
             co_await reply_to(extend_command(part));
         }
         // A member that is still held was extended, because it was held before as well.
@@ -167,7 +167,7 @@ private:
     void failed(delivery, failure_ptr why) override
     {
         // A partial result must not be reported as a failure that has changed nothing.
-        if (may_have_extended_ && why->code != errc::outcome_unknown)
+        if (has_written() && why->code != errc::outcome_unknown)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
         done_({.error = std::move(why)});
     }
@@ -176,8 +176,6 @@ private:
     const group_action what_;
     const std::chrono::milliseconds ttl_;
     completion<group_outcome> done_;
-    /// A statement that extends a lock was sent, in this attempt or in an earlier one.
-    bool may_have_extended_ = false;
 };
 
 } // namespace

@@ -105,20 +105,16 @@ private:
     {
         co_await hello_reply();
         found_.clear();
-        is_removing_ = false;
         // A removal that was not started is sent again for the same holders. Holders that came after the read stay.
         if (named_.empty()) {
-            const answer& got = co_await reply_to(find_command(config(), key_query(key_), 1));
+            const answer& got = co_await reply_to_read(find_command(config(), key_query(key_), 1));
             if (!name_holders(got)) {
                 end_failed(delivery::answered, foreign_document());
                 co_return;
             }
         }
-        if (!named_.empty()) {
-            is_removing_ = true;
+        if (!named_.empty())
             note_removed(co_await reply_to(removal()));
-            is_removing_ = false;
-        }
         if (found_.empty())
             co_await confirmation();
         finish();
@@ -156,19 +152,10 @@ private:
                 found_.push_back(std::move(holder.status));
         }
     }
-    void failed(delivery how, failure_ptr why) override
-    {
-        // A read changes nothing, so its outcome is never unknown.
-        if (!is_removing_ && why->code == errc::outcome_unknown)
-            why = make_failure(errc::unavailable, why->detail, why->cause);
-        timed_operation::failed(how, std::move(why));
-    }
 
     const std::string key_;
     /// Tokens of the holders that the read has found.
     std::set<std::string> named_;
-    /// Whether a removal was sent and is not answered.
-    bool is_removing_ = false;
 };
 
 class page final : public timed_operation
@@ -184,7 +171,8 @@ private:
     {
         co_await hello_reply();
         found_.clear();
-        const answer& got = co_await reply_to(find_command(config(), list_query(filter_, from_, now()), page_size));
+        const answer& got =
+            co_await reply_to_read(find_command(config(), list_query(filter_, from_, now()), page_size));
         std::int64_t count = 0;
         page_start next = from_;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
@@ -222,7 +210,7 @@ private:
         // On a slow server, a step ends early, so that it is answered in time.
         const auto ends_at = lease_clock::now() + config().operation_timeout / 4;
         std::vector<std::string> keys;
-        const answer& got = co_await reply_to(find_command(config(), expired_query(from_, now()), limit_));
+        const answer& got = co_await reply_to_read(find_command(config(), expired_query(from_, now()), limit_));
         for_each_document(got.reply, [&](const bson_iter_t& each) { keys.push_back(key_of(each)); });
         const bool was_full = may_have_more(got.reply, std::ssize(keys), limit_);
         for (std::size_t i = 0; i < keys.size(); ++i) {

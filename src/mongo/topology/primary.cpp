@@ -66,6 +66,10 @@ void primary::give_up(const task& what)
 
 void primary::note_failure(const answer& got)
 {
+    if (is_unexplained(got, no_change_code_) && unexplained_codes_.insert(got.code).second)
+        reports_.warn_once(address() +
+                           ": the server has failed a command, and does not report what it has carried out (" +
+                           description_of(got) + "); such commands are sent again");
     if (!plan().open())
         return;
     // Other connections may have been lost as well, without notice.
@@ -77,9 +81,9 @@ void primary::note_failure(const answer& got)
     lose(problem()->cause ? problem()->cause : asio::error::connection_reset);
 }
 
-failure_ptr primary::refusal_of(const answer& got)
+failure_ptr primary::failure_of_operation(const answer& got, effect what)
 {
-    const auto why = failure_of(got, no_change_code_);
+    const auto why = failure_of(got, no_change_code_, what);
     return got.ends_connection && why->code == errc::access_denied ? tolerate(why) : why;
 }
 

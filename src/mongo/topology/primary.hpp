@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace colock::inline v0::mongo::detail {
@@ -47,7 +48,8 @@ public:
     void give_up(const task& what);
     /// Gives up all commands in progress, because the time for an orderly close is over.
     void give_up_all();
-    /// Handles an answer that is not `done`: the server may not be the primary any more.
+    /// Handles an answer that is not `done`: the server may not be the primary any more. Warns of an error that leaves
+    /// the outcome unknown, once for each code.
     void note_failure(const answer& got);
     /// Reads the server's time from an answer to `hello`.
     /// \returns the refusal that corresponds to the answer, if the server does not accept writes any more
@@ -59,9 +61,9 @@ public:
     [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
     /// Code with which the current or last server fails a statement that must change nothing.
     [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
-    /// Returns the failure of an operation whose command was refused. If the connection was not authenticated, the
+    /// Returns the failure of an operation whose command has failed. If the connection was not authenticated, the
     /// refusal may be tolerated.
-    [[nodiscard]] failure_ptr refusal_of(const answer& got);
+    [[nodiscard]] failure_ptr failure_of_operation(const answer& got, effect what);
     /// Returns whether the server has change streams, which only members of a replica set have.
     [[nodiscard]] bool has_change_streams() const noexcept { return is_member_; }
     /// The current or last server.
@@ -91,6 +93,8 @@ private:
     /// its code, because it may have another one.
     std::string checked_name_;
     std::int32_t no_change_code_ = changes_nothing;
+    /// Codes of errors of which the observer was warned.
+    std::set<std::int32_t> unexplained_codes_;
     destination where_;
     server_clock clock_;
     std::shared_ptr<server_discovery> discovery_;

@@ -197,10 +197,12 @@ void server_check::check_indexes()
 void server_check::check_listing(const command_template& command, finder find_reason, void (server_check::*then)())
 {
     ask(command, first_, 0, [self = shared_from_this(), find_reason, then](const answer& got) {
-        const auto found = judge(got);
-        if (found != verdict::refused && !self->require_done(got))
+        const bool is_done = judge(got) == verdict::done;
+        // A refusal means that the user may not list them, or that there are none yet.
+        if (!is_done && failure_of(got, changes_nothing, effect::reads)->code == errc::unavailable &&
+            !self->require_done(got))
             return;
-        if (const auto reason = find_reason(got.reply); found == verdict::done && !reason.empty())
+        if (const auto reason = find_reason(got.reply); is_done && !reason.empty())
             self->end(unsuitable_collection(reason));
         else
             (self.get()->*then)();
@@ -276,8 +278,7 @@ bool server_check::require_done(const answer& got)
         fail_check("it refused an update (code " + std::to_string(got.code) + ')');
         return false;
     }
-    const auto why = failure_of(got);
-    end(why->code == errc::outcome_unknown ? make_failure(errc::unavailable, why->detail, why->cause) : why);
+    end(failure_of(got, no_change_code_, effect::reads));
     return false;
 }
 

@@ -62,6 +62,22 @@ struct one_server : mongo_fixture
     intercepting_proxy interceptor{io, server->port()};
 };
 
+/// Replies to a command that changes a lock, after it was carried out, with an error that does not tell the outcome.
+/// \param times how often
+void fail_after_execution(intercepting_proxy& server, const std::string& code, int times = 1)
+{
+    server.on_command([=, left = times](const intercepting_proxy::request& what) mutable {
+        auto reply = what.carry_out();
+        if ((what.command != "findAndModify" && what.command != "update") || left == 0)
+            return reply;
+        --left;
+        return document::from_json(R"({"ok":0,"errmsg":"out of luck")" + code + '}');
+    });
+}
+
+/// An error without a code, and InternalError, UnknownError and OperationFailed.
+const std::vector codes_without_an_outcome{""s, R"(,"code":1)"s, R"(,"code":8)"s, R"(,"code":96)"s, R"(,"code":17)"s};
+
 /// Uses exclusive and shared locks, alone and in batches, and a key whose document belongs to another program.
 void use_all(mongo_fixture& with, const locker& locks)
 {
@@ -109,14 +125,100 @@ BOOST_AUTO_TEST_CASE(server_with_a_code_of_its_own_is_used_in_full)
 
 BOOST_AUTO_TEST_CASE(code_with_another_meaning_is_not_accepted)
 {
-    // The codes of a conflict, an interruption, a denied user, a timeout, operands of other types, and a validator.
-    for (const int code : {112, 11601, 13, 50, 14, 121}) {
+    // The codes of a conflict, an interruption, a denied user, a timeout, operands of other types, a validator, and of
+    // errors of any kind.
+    for (const int code : {112, 11601, 13, 50, 14, 121, 1, 8}) {
         translate(interceptor, code);
         const auto refused = thrown_by<create_error>(
             [&] { static_cast<void>(run(add(impatient()).acquire("k", {.retry = retry_policy::never()}))); });
         BOOST_TEST(refused.has_value(), code);
     }
     BOOST_TEST(holders_at(server->port()).empty());
+}
+
+BOOST_AUTO_TEST_CASE(acquire_that_fails_after_its_execution_leaves_no_lock)
+{
+    const auto ours = add(options(mongodb_url(interceptor.port())));
+    run(run(ours.acquire("warm")).release(on_failure::raise));
+    for (const auto& code : codes_without_an_outcome) {
+        BOOST_TEST_CONTEXT(code)
+        {
+            for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+                fail_after_execution(interceptor, code);
+                const auto failed = thrown_by<create_error>(
+                    [&] { static_cast<void>(run(ours.try_acquire("k", {.ttl = 0s, .mode = mode}))); });
+                BOOST_TEST_REQUIRE(failed.has_value());
+                BOOST_TEST((failed->code() == errc::outcome_unknown), failed->what());
+                BOOST_TEST(std::string(failed->what()).find("out of luck") != std::string::npos, failed->what());
+                until([&] { return ours.stats().settling == 0; });
+                BOOST_TEST(ours.stats().unproven == 0U);
+                BOOST_TEST(holders_at(server->port()).empty());
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(adopt_that_fails_after_its_execution_is_repeated)
+{
+    const auto ours = add(options(mongodb_url(interceptor.port())));
+    for (const auto& code : codes_without_an_outcome) {
+        const auto ticket = run(run(ours.acquire("k")).detach());
+        fail_after_execution(interceptor, code);
+        run(run(ours.adopt(ticket, {.ttl = 0s})).release(on_failure::raise));
+        until([&] { return ours.stats().settling == 0; });
+        BOOST_TEST(holders_at(server->port()).empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(release_and_extension_that_fail_after_their_execution_are_repeated)
+{
+    const auto ours = add(options(mongodb_url(interceptor.port())));
+    for (const auto& code : codes_without_an_outcome) {
+        auto held = run(ours.acquire("k"));
+        fail_after_execution(interceptor, code);
+        COLOCK_THROWS(error, errc::outcome_unknown, run(held.extend(1min)));
+        run(held.extend(2min));
+        fail_after_execution(interceptor, code);
+        COLOCK_THROWS(release_error, errc::outcome_unknown, run(held.release(on_failure::raise)));
+        until([&] { return ours.stats().settling == 0; });
+        BOOST_TEST(holders_at(server->port()).empty());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(waiter_survives_errors_without_an_outcome_and_warns_of_each_code_once)
+{
+    const auto ours = add(options(mongodb_url(interceptor.port())));
+    run(run(ours.acquire("warm")).release(on_failure::raise));
+    for (const auto& code : codes_without_an_outcome) {
+        fail_after_execution(interceptor, code, 3);
+        run(run(ours.acquire("k", {.retry = retry_policy::fixed(1ms)})).release(on_failure::raise));
+    }
+    interceptor.forward_all();
+    until([&] { return ours.stats().settling == 0; });
+    BOOST_TEST(holders_at(server->port()).empty());
+    BOOST_TEST(event_log->warnings.size() == codes_without_an_outcome.size());
+    BOOST_TEST(event_log->warned_of("(no code: out of luck)"));
+    BOOST_TEST(event_log->warned_of("(code 8: out of luck)"));
+}
+
+/// A statement of a batch may fail after it was carried out, too.
+BOOST_AUTO_TEST_CASE(statement_with_an_error_without_an_outcome_leaves_no_lock)
+{
+    const auto ours = add(options(mongodb_url(interceptor.port())));
+    run(run(ours.acquire("warm")).release(on_failure::raise));
+    for (const auto& code : codes_without_an_outcome) {
+        interceptor.on_command([&, is_first = true](const intercepting_proxy::request& what) mutable {
+            auto reply = what.carry_out();
+            return what.command == "update" && std::exchange(is_first, false)
+                       ? document::from_json(
+                             R"({"ok":1,"n":0,"writeErrors":[{"index":0,"errmsg":"out of luck")" + code + "}]}")
+                       : std::move(reply);
+        });
+        COLOCK_THROWS(create_error, errc::outcome_unknown,
+            static_cast<void>(run(ours.acquire("k", {.ttl = 0s, .retry = retry_policy::never()}))));
+        until([&] { return ours.stats().settling == 0; });
+        BOOST_TEST(holders_at(server->port()).empty());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(code_is_the_same_for_all_statements)

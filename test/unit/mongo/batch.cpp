@@ -99,19 +99,25 @@ private:
 /// A batch of a create and a release, which is in flight.
 struct batch_in_flight
 {
+    batch_in_flight()
+    {
+        for (const auto& each : {create, release})
+            each->set_batch(all);
+    }
     void end(answer with, bool was_sent)
     {
         with.ends_connection = true;
-        all.fail(std::move(with));
-        all.set_cause(boost::asio::error::connection_reset, was_sent);
-        all.on_end();
+        all->fail(std::move(with));
+        all->set_cause(boost::asio::error::connection_reset, was_sent);
+        all->on_end();
     }
 
     boost::asio::io_context io;
     std::shared_ptr<client> owner = client::make(io.get_executor(), settings({.url = "mongodb://h"}), {});
     boost::intrusive_ptr<probe> create{new probe(*owner, false)};
     boost::intrusive_ptr<probe> release{new probe(*owner, true)};
-    batch all{owner->config(), std::vector<batch::member_ptr>{create, release}};
+    std::shared_ptr<batch> all =
+        std::make_shared<batch>(owner->config(), std::vector<batch::member_ptr>{create, release});
 };
 
 } // namespace
@@ -136,13 +142,13 @@ BOOST_FIXTURE_TEST_CASE(unsent_batch_waits_again, batch_in_flight)
 
 BOOST_FIXTURE_TEST_CASE(removed_operation_is_not_notified, batch_in_flight)
 {
-    BOOST_TEST(!all.leave(*release));
+    BOOST_TEST(!all->leave(*release));
     end({.what = answer::kind::unknown}, true);
-    BOOST_TEST(all.is_over());
+    BOOST_TEST(all->is_over());
     BOOST_TEST(create->unanswered == 1);
     BOOST_TEST(release->unanswered == 0);
     BOOST_TEST(release->others == 0);
-    BOOST_TEST(all.leave(*create));
+    BOOST_TEST(all->leave(*create));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

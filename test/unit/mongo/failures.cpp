@@ -38,6 +38,11 @@ answer duplicate(const std::string& index, std::string_view reply)
     return got;
 }
 
+answer refusal_without_code()
+{
+    return judge_failure(MONGOC_ERROR_SERVER, 0, "out of luck");
+}
+
 void check(int code, verdict expected_verdict, errc expected)
 {
     BOOST_TEST_CONTEXT("code " << code)
@@ -67,12 +72,73 @@ BOOST_AUTO_TEST_CASE(interrupted_command_is_unknown)
         check(code, verdict::unknown, errc::outcome_unknown);
 }
 
-BOOST_AUTO_TEST_CASE(temporary_refusal_is_unavailable_without_an_immediate_retry)
+BOOST_AUTO_TEST_CASE(temporary_refusal_leaves_the_outcome_unknown_without_a_new_primary)
 {
     for (const int code : {134, 175, 365, 371, 402, 433, 449, 450, 462, 12587, 14031}) {
-        check(code, verdict::refused, errc::unavailable);
+        check(code, verdict::unknown, errc::outcome_unknown);
+        BOOST_TEST(is_temporary(refusal(code)), code);
         BOOST_TEST(!needs_new_primary(refusal(code)));
     }
+}
+
+BOOST_AUTO_TEST_CASE(only_errors_that_come_before_the_first_change_mean_that_nothing_was_changed)
+{
+    // InternalError, BadValue, GraphContainsCycle, UnknownError, NamespaceNotFound, PathNotViable, OperationFailed,
+    // NotImplemented, ExceededMemoryLimit, BSONObjectTooLarge, and codes without a name.
+    for (const int code : {0, 1, 2, 5, 8, 15, 17, 20, 26, 28, 96, 115, 146, 238, 10334, 17280, 40324, 31249, 33685634})
+    {
+        check(code, verdict::unknown, errc::outcome_unknown);
+        BOOST_TEST(is_unexplained(refusal(code), changes_nothing), code);
+    }
+    // The other codes: a denied user, operands of other types, an unsuitable collection, an unknown command or field,
+    // and the code that the check of the server has learned.
+    for (const int code : {13, 18, 33, 8000, 14, 241, 16554, 16883, 17124, 28651, 28664, 40081, 40400, 121, 72, 166,
+             116, 10003, 9, 59, 66})
+    {
+        BOOST_TEST((judge(refusal(code)) == verdict::refused), code);
+        BOOST_TEST(!is_unexplained(refusal(code), changes_nothing), code);
+    }
+    BOOST_TEST((judge(refusal(33685634), 33685634) == verdict::refused));
+    BOOST_TEST((judge(refusal(66), 33685634) == verdict::unknown));
+}
+
+BOOST_AUTO_TEST_CASE(failed_command_of_several_statements_is_unknown_unless_the_user_is_denied)
+{
+    const auto of_batch = [](int code) {
+        auto got = refusal(code);
+        got.is_of_batch = true;
+        return judge(got);
+    };
+    for (const int code : {0, 1, 9, 14, 59, 66, 112, 121, 11000})
+        BOOST_TEST((of_batch(code) == verdict::unknown), code);
+    for (const int code : {13, 18, 33, 8000})
+        BOOST_TEST((of_batch(code) == verdict::refused), code);
+    BOOST_TEST((of_batch(10107) == verdict::later));
+}
+
+BOOST_AUTO_TEST_CASE(failure_with_an_unknown_outcome_contains_the_text_of_the_server)
+{
+    auto got = refusal_without_code();
+    BOOST_TEST(failure_of(got)->detail.find("(no code: out of luck)") != std::string::npos, failure_of(got)->detail);
+    got.code = 8;
+    got.reply = document::from_json(R"({"codeName":"UnknownError"})");
+    BOOST_TEST(failure_of(got)->detail.find("(code 8, UnknownError: out of luck)") != std::string::npos,
+        failure_of(got)->detail);
+    got.why = std::string(10'000, 'x');
+    BOOST_TEST(failure_of(got)->detail.size() < 1000U);
+}
+
+BOOST_AUTO_TEST_CASE(outcome_of_a_read_is_never_unknown)
+{
+    const auto code_of = [](const answer& got) { return failure_of(got, changes_nothing, effect::reads)->code; };
+    for (const int code : {0, 1, 8, 96, 50, 91, 11601, 175, 112, 10107})
+        BOOST_TEST((code_of(refusal(code)) == errc::unavailable), code);
+    for (const int code : {2, 9, 59, 238, 40324})
+        BOOST_TEST((code_of(refusal(code)) == errc::misconfigured_backend), code);
+    BOOST_TEST((code_of(refusal(13)) == errc::access_denied));
+    answer lost;
+    lost.what = answer::kind::unknown;
+    BOOST_TEST((code_of(lost) == errc::unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(write_conflict_is_retried)
@@ -95,7 +161,7 @@ BOOST_AUTO_TEST_CASE(denial_is_access_denied_and_other_refusals_are_misconfigura
         check(code, verdict::refused, errc::access_denied);
         BOOST_TEST(is_denial(refusal(code)));
     }
-    for (const int code : {2, 9, 59, 121})
+    for (const int code : {9, 59, 121})
         check(code, verdict::refused, errc::misconfigured_backend);
 }
 
@@ -153,7 +219,7 @@ BOOST_AUTO_TEST_CASE(unsuitable_collection_is_reported_with_its_reason)
 
 BOOST_AUTO_TEST_CASE(code_with_a_standard_meaning_is_distinguished_from_a_private_code)
 {
-    for (const int code : {0, 11000, 112, 10107, 50, 11601, 175, 13, 14, 121})
+    for (const int code : {0, 1, 8, 96, 9, 11000, 112, 10107, 50, 11601, 175, 13, 14, 121})
         BOOST_TEST(has_other_meaning(code), code);
     for (const int code : {changes_nothing, 33685634})
         BOOST_TEST(!has_other_meaning(code), code);
