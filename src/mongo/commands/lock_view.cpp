@@ -215,21 +215,22 @@ bool is_foreign(const bson_iter_t& fields)
     return has_others && !(has_x && has_hx);
 }
 
-std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, std::int64_t now)
+std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, const server_time& now)
 {
     std::vector<known_holder> found;
     if (is_foreign(fields))
         return found;
     std::string key;
     const auto add = [&](whole_holder each, lock_mode mode) {
-        if (each.view.token.empty() || (each.view.expires > now) != (which == holders::live))
+        if (each.view.token.empty() || (each.view.expires > now.earliest) != (which == holders::live))
             return;
         each.status.mode = mode;
         if (!each.status.renewed)
             each.status.renewed = each.status.created;
         each.status.fence = static_cast<std::uint64_t>(each.view.fence);
         if (each.view.expires != never)
-            each.status.remaining = std::chrono::milliseconds(std::max<std::int64_t>(each.view.expires - now, 0));
+            each.status.remaining =
+                std::chrono::milliseconds(std::max<std::int64_t>(each.view.expires - now.latest, 0));
         found.push_back({std::string(each.view.token), std::move(each.status)});
     };
     whole_holder exclusive;
@@ -252,7 +253,7 @@ std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders 
     return found;
 }
 
-std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now)
+std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, const server_time& now)
 {
     std::vector<lock_status> found;
     for (auto& each : read_known_holders(fields, which, now))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mongo/driver/document.hpp"
+#include "mongo/topology/server_clock.hpp"
 
 #include <colock/spi/claim.hpp>
 #include <colock/status.hpp>
@@ -85,8 +86,9 @@ enum class holders : unsigned char
     live,
     expired,
 };
-/// Reads a whole document. Returns no holders for a document of another program.
-[[nodiscard]] std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, std::int64_t now);
+/// Reads a whole document. Returns no holders for a document of another program. A holder counts as expired only if it
+/// had certainly expired when the server read the document.
+[[nodiscard]] std::vector<lock_status> read_holders(const bson_iter_t& fields, holders which, const server_time& now);
 
 /// A holder with its token, by which its lock can be released or extended.
 struct known_holder
@@ -94,7 +96,8 @@ struct known_holder
     std::string token;
     lock_status status;
 };
-[[nodiscard]] std::vector<known_holder> read_known_holders(const bson_iter_t& fields, holders which, std::int64_t now);
+[[nodiscard]] std::vector<known_holder> read_known_holders(
+    const bson_iter_t& fields, holders which, const server_time& now);
 
 /// Returns the document that represents an owner.
 [[nodiscard]] document to_document(const owner_data& owner);

@@ -87,14 +87,14 @@ void add_prefix(conjunction& all, const std::string& prefix)
         all.add(R"({"_id":{"$lt":"?k"}})", {{"k", std::string_view(*end)}});
 }
 
-void add_remaining(conjunction& all, const filter& wanted, std::int64_t now)
+void add_remaining(conjunction& all, const filter& wanted, const server_time& now)
 {
     if (wanted.remaining_below)
         all.add(R"({"$or":[{"x":{"$gt":"?n","$lt":"?v"}},{"h.x":{"$lt":"?v"}}]})",
-            {{"n", now}, {"v", later(now, *wanted.remaining_below)}});
+            {{"n", now.earliest}, {"v", later(now.latest, *wanted.remaining_below)}});
     if (wanted.remaining_at_least)
-        all.add(
-            R"({"$or":[{"x":{"$gte":"?v"}},{"h.x":{"$gte":"?v"}}]})", {{"v", later(now, *wanted.remaining_at_least)}});
+        all.add(R"({"$or":[{"x":{"$gte":"?v"}},{"h.x":{"$gte":"?v"}}]})",
+            {{"v", later(now.earliest, *wanted.remaining_at_least)}});
 }
 
 } // namespace
@@ -160,7 +160,7 @@ document keys_query(std::span<const std::string_view> keys)
     return query;
 }
 
-document list_query(const filter& wanted, const page_start& from, std::int64_t now)
+document list_query(const filter& wanted, const page_start& from, const server_time& now)
 {
     conjunction all;
     document start;
@@ -169,7 +169,7 @@ document list_query(const filter& wanted, const page_start& from, std::int64_t n
     const char* held = R"({"$or":[{"x":{"$gt":"?n"}},{"hx":{"$gt":"?n"}}]})";
     if (wanted.mode)
         held = *wanted.mode == lock_mode::exclusive ? R"({"x":{"$gt":"?n"}})" : R"({"hx":{"$gt":"?n"}})";
-    all.add(held, {{"n", now}});
+    all.add(held, {{"n", now.earliest}});
     exclude_foreign_documents(all);
     if (wanted.key_prefix && from.is_in_text_keys())
         add_prefix(all, *wanted.key_prefix);

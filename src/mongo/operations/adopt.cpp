@@ -55,9 +55,10 @@ private:
         }
         // The request was too late, or the estimate of the server's clock is wrong.
         const auto* const held = adopted ? adopted : view.find(held_);
-        if (held && held->expires > get_primary().clock().at(lease_clock::now()) && begin_with_new_clock())
-            return;
-        confirm(&adopt_operation::is_not_held);
+        if (!held || held->expires <= time_of(got).earliest)
+            confirm(&adopt_operation::is_not_held);
+        else if (!begin_with_new_clock())
+            end_failed(delivery::answered, too_late());
     }
 
     void is_not_held(const answer&)

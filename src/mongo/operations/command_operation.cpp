@@ -111,7 +111,25 @@ void command_operation::send_hello(callback_command::handler then)
 
 std::int64_t command_operation::request_expiry() const noexcept
 {
-    return get_primary().clock().at(saturating_add(deadline, std::chrono::seconds(1)));
+    return get_primary().clock().latest(saturating_add(deadline, std::chrono::seconds(1)));
+}
+
+server_time command_operation::time_of(const answer& got) const noexcept
+{
+    const auto& clock = get_primary().clock();
+    return {.earliest = clock.earliest(got.asked), .latest = clock.latest(lease_clock::now())};
+}
+
+server_time command_operation::time_of_next() const noexcept
+{
+    const auto& clock = get_primary().clock();
+    const auto now = lease_clock::now();
+    return {.earliest = clock.earliest(now), .latest = clock.latest(now)};
+}
+
+failure_ptr too_late()
+{
+    return make_failure(errc::unavailable, "the request arrived too late by the server's clock");
 }
 
 std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept

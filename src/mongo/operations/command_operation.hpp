@@ -83,6 +83,11 @@ protected:
     /// request after this time, because no caller waits for the reply any more.
     [[nodiscard]] std::int64_t request_expiry() const noexcept;
 
+    /// Returns the server's time while it carried out the command of this answer.
+    [[nodiscard]] server_time time_of(const answer& got) const noexcept;
+    /// Returns the server's time now, for the next command.
+    [[nodiscard]] server_time time_of_next() const noexcept;
+
     /// Removes the operation from the queue. Must be called before the completion handler.
     void end() { owner_->queue().on_ended(*this); }
     void end_failed(delivery how, failure_ptr why)
@@ -116,6 +121,8 @@ private:
     bool clock_is_new_ = false;
 };
 
+/// Returns the failure of a request that the server has refused although its lock may still be held.
+[[nodiscard]] failure_ptr too_late();
 /// Returns the value of `?x` for a create or an extension.
 [[nodiscard]] std::int64_t ttl_value(std::chrono::milliseconds ttl) noexcept;
 

@@ -56,7 +56,7 @@ private:
     }
     void write(bson_t& to) override
     {
-        fence_ = get_primary().clock().at(lease_clock::now());
+        fence_ = get_primary().clock().latest(lease_clock::now());
         request_expiry_ = statement_expiry();
         fill([&](command_template::values with) { get_statement().append_to(to, with); });
     }
@@ -141,7 +141,8 @@ private:
     /// A statement that arrives later than this is refused.
     [[nodiscard]] std::int64_t statement_expiry() const noexcept
     {
-        return std::min(request_expiry(), get_primary().clock().at(lease_clock::now()) + max_statement_delay.count());
+        return std::min(
+            request_expiry(), get_primary().clock().latest(lease_clock::now()) + max_statement_delay.count());
     }
 
     [[nodiscard]] std::int64_t max_holders() const noexcept
@@ -188,7 +189,7 @@ private:
             end_failed(delivery::answered, out_of_fences());
             return;
         }
-        const auto now = get_primary().clock().at(lease_clock::now());
+        const auto now = get_primary().clock().latest(lease_clock::now());
         const auto free_at = view.free_at(*claim_, now);
         if (std::exchange(is_first_, false) && (free_at == 0 || !view.shared().empty())) {
             begin();

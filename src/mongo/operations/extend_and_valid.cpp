@@ -46,11 +46,10 @@ private:
         } else if (!held) {
             confirm<holder_operation>(&holder_operation::on_confirmed);
         } else if (!begin_with_new_clock()) {
-            if (held->expires <= get_primary().clock().at(lease_clock::now()))
+            if (held->expires <= time_of(got).earliest)
                 confirm<holder_operation>(&holder_operation::on_confirmed);
             else
-                end_failed(delivery::answered,
-                    make_failure(errc::unavailable, "the request arrived too late by the server's clock"));
+                end_failed(delivery::answered, too_late());
         }
     }
 

@@ -80,19 +80,18 @@ private:
             release(members);
     }
 
-    [[nodiscard]] std::int64_t now() const noexcept { return get_primary().clock().at(lease_clock::now()); }
     coroutine find_members(holder_list& into)
     {
         page_start from;
         bool has_more = true;
         while (has_more) {
             const answer& got =
-                co_await reply_to_read(find_command(config(), list_query(filter_, from, now()), page_size));
+                co_await reply_to_read(find_command(config(), list_query(filter_, from, time_of_next()), page_size));
             std::int64_t count = 0;
             for_each_document(got.reply, [&](const bson_iter_t& each) {
                 ++count;
                 from.move_after(key_of(each));
-                for (auto& holder : read_known_holders(each, holders::live, now())) {
+                for (auto& holder : read_known_holders(each, holders::live, time_of(got))) {
                     if (filter_.matches(holder.status))
                         into.push_back(std::move(holder));
                 }

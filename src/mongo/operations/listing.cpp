@@ -28,17 +28,16 @@ public:
     }
 
 protected:
-    /// Estimate of the server's clock.
-    [[nodiscard]] std::int64_t now() const noexcept { return get_primary().clock().at(lease_clock::now()); }
     void finish(std::string next = {})
     {
         end();
         done_({std::move(found_), nullptr, std::move(next)});
     }
     void failed(delivery, failure_ptr why) override { done_({std::move(found_), std::move(why), {}}); }
-    void add(const bson_iter_t& fields, holders which, const filter& wanted)
+    /// \param got the answer that contains `fields`
+    void add(const answer& got, const bson_iter_t& fields, holders which, const filter& wanted)
     {
-        for (auto& each : read_holders(fields, which, now())) {
+        for (auto& each : read_holders(fields, which, time_of(got))) {
             if (wanted.matches(each))
                 found_.push_back(std::move(each));
         }
@@ -65,13 +64,13 @@ public:
     }
 
 private:
-    [[nodiscard]] bool on_document(const bson_iter_t& fields) override
+    [[nodiscard]] bool on_document(const answer& got, const bson_iter_t& fields) override
     {
         if (is_foreign(fields)) {
             end_failed(delivery::answered, foreign_document());
             return true;
         }
-        auto found = read_holders(fields, holders::live, get_primary().clock().at(lease_clock::now()));
+        auto found = read_holders(fields, holders::live, time_of(got));
         std::erase_if(found, [this](const lock_status& each) { return !filter_.matches(each); });
         if (found.empty())
             return false;
@@ -126,7 +125,7 @@ private:
         bool met_foreign = false;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
             met_foreign = is_foreign(each);
-            for (auto& holder : read_known_holders(each, holders::live, now()))
+            for (auto& holder : read_known_holders(each, holders::live, time_of(got)))
                 named_.insert(std::move(holder.token));
         });
         return !met_foreign;
@@ -147,7 +146,7 @@ private:
         bson_iter_t value;
         if (!find_value(got, value))
             return;
-        for (auto& holder : read_known_holders(value, holders::live, now())) {
+        for (auto& holder : read_known_holders(value, holders::live, time_of(got))) {
             if (named_.contains(holder.token))
                 found_.push_back(std::move(holder.status));
         }
@@ -172,13 +171,13 @@ private:
         co_await hello_reply();
         found_.clear();
         const answer& got =
-            co_await reply_to_read(find_command(config(), list_query(filter_, from_, now()), page_size));
+            co_await reply_to_read(find_command(config(), list_query(filter_, from_, time_of_next()), page_size));
         std::int64_t count = 0;
         page_start next = from_;
         for_each_document(got.reply, [&](const bson_iter_t& each) {
             ++count;
             next.move_after(key_of(each));
-            add(each, holders::live, filter_);
+            add(got, each, holders::live, filter_);
         });
         // Binary keys follow the last text.
         if (may_have_more(got.reply, count, page_size) || next.skip_to_binary_keys()) {
@@ -210,7 +209,8 @@ private:
         // On a slow server, a step ends early, so that it is answered in time.
         const auto ends_at = lease_clock::now() + config().operation_timeout / 4;
         std::vector<std::string> keys;
-        const answer& got = co_await reply_to_read(find_command(config(), expired_query(from_, now()), limit_));
+        const answer& got =
+            co_await reply_to_read(find_command(config(), expired_query(from_, time_of_next().earliest), limit_));
         for_each_document(got.reply, [&](const bson_iter_t& each) { keys.push_back(key_of(each)); });
         const bool was_full = may_have_more(got.reply, std::ssize(keys), limit_);
         for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -220,7 +220,7 @@ private:
             }
             const answer& removed = co_await reply_to(removal_of(keys[i]));
             if (bson_iter_t value; find_value(removed, value))
-                add(value, holders::expired, {});
+                add(removed, value, holders::expired, {});
             from_.move_after(std::move(keys[i]));
         }
         if (was_full || from_.skip_to_binary_keys()) {

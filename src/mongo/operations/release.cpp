@@ -116,7 +116,8 @@ private:
     void on_done() override { finish(release_status::released); }
     void on_document(const lock_view& now) override
     {
-        finish(release_status::released, now.others_wait(owner_->name(), get_primary().clock().at(lease_clock::now())));
+        finish(release_status::released,
+            now.others_wait(owner_->name(), get_primary().clock().latest(lease_clock::now())));
     }
     void on_document_unknown(const answer& failed) override
     {
@@ -151,8 +152,7 @@ private:
             state->in_doubt_until = 0;
         const auto view = lock_view::of_answer(got.reply);
         const auto* const held = view.find(token_);
-        const auto now = get_primary().clock().at(lease_clock::now());
-        if (held && held->expires > now)
+        if (held && held->expires > time_of(got).earliest)
             finish(release_status::released);
         else if (held || in_doubt_until_ > 0 || view.writer() == token_)
             finish(release_status::not_held);

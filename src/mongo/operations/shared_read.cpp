@@ -103,7 +103,7 @@ void shared_read::on_documents(const answer& got)
             auto reader = std::exchange(readers_[i], nullptr);
             if (reader && reader->key() == key) {
                 is_found[i] = true;
-                if (reader->on_document(each))
+                if (reader->on_document(got, each))
                     continue;
             }
             readers_[i] = std::move(reader);

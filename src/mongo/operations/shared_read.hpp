@@ -31,9 +31,10 @@ public:
     /// Reports that the read has failed for all operations, and that none of its results counts.
     void on_error(const answer& what) { answered(what, {}); }
     /// Reports that the key has a document.
+    /// \param got the answer that contains the document
     /// \param fields fields of the document
     /// \returns false if nobody holds the key, so that a confirmation is needed; otherwise the operation has ended
-    [[nodiscard]] virtual bool on_document(const bson_iter_t& fields) = 0;
+    [[nodiscard]] virtual bool on_document(const answer& got, const bson_iter_t& fields) = 0;
     /// Reports that nobody holds the key, and that the server was still the primary after the read.
     virtual void on_not_held() = 0;
     /// Reports that the reply was full before the document of this key. The next read is for this key alone.

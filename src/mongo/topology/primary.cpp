@@ -92,7 +92,7 @@ std::optional<answer> primary::update_clock(const answer& got)
     const hello hello_reply(got.reply);
     if (!hello_reply.writable)
         return not_writable("it is " + hello_reply.state);
-    clock_.update(hello_reply.local_time, got.asked);
+    clock_.update(hello_reply.local_time, got.asked, lease_clock::now());
     return std::nullopt;
 }
 
@@ -174,7 +174,7 @@ void primary::on_discovered(const discovery_result& result)
     }
     where_ = result.at;
     where_.login = credentials_;
-    clock_.update(result.server_time, result.sent_at);
+    clock_.update(result.server_time, result.sent_at, lease_clock::now());
     is_member_ = !result.replica_set.empty();
     pool_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
     // The pool is a member, so it must not keep its owner alive.

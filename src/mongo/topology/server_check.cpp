@@ -171,7 +171,7 @@ void server_check::stop() noexcept
 void server_check::ask(
     const command_template& which, const std::string& who, std::int64_t number, callback_command::handler then)
 {
-    const auto now = clock_.at(lease_clock::now());
+    const auto now = clock_.latest(lease_clock::now());
     const auto next = std::make_shared<callback_command>(config_.database,
         which.filled({{"c", std::string_view(config_.collection)}, {"k", &id_}, {"t", std::string_view(who)},
             {"u", std::string_view(second_)}, {"x", ttl}, {"l", now + ttl}, {"e", number}, {"f", now}, {"o", &owner_},

@@ -8,8 +8,16 @@
 
 namespace colock::inline v0::mongo::detail {
 
+/// Limits of a server's time, in milliseconds.
+struct server_time
+{
+    /// Decides whether a lease is over.
+    std::int64_t earliest = 0;
+    std::int64_t latest = 0;
+};
+
 /// Estimates a server's clock from times that the server has reported. The client's own clock is never sent to a
-/// server.
+/// server. Each estimate is a limit, and holds unless the server's clock was set since.
 ///
 /// Thread safety: none.
 class server_clock
@@ -17,15 +25,23 @@ class server_clock
 public:
     /// \param server_time time in a reply of the server, in milliseconds
     /// \param sent_at time at which the request was sent
-    void update(std::int64_t server_time, lease_clock::time_point sent_at) noexcept
+    /// \param received_at time at which the reply had arrived
+    void update(std::int64_t server_time, lease_clock::time_point sent_at, lease_clock::time_point received_at) noexcept
     {
         last_reported_ = server_time;
         sent_at_ = sent_at;
+        received_at_ = received_at;
     }
-    /// Upper bound of the server's time at `when`, in milliseconds, unless the server's clock was set since.
-    [[nodiscard]] std::int64_t at(lease_clock::time_point when) const noexcept
+    /// Returns the latest time that the server's clock may show at `when`, in milliseconds.
+    [[nodiscard]] std::int64_t latest(lease_clock::time_point when) const noexcept
     {
         return last_reported_ + std::chrono::ceil<std::chrono::milliseconds>(when - sent_at_).count();
+    }
+    /// Returns the earliest time that the server's clock may show at `when`, in milliseconds. The server's report may
+    /// have been on its way until it was received.
+    [[nodiscard]] std::int64_t earliest(lease_clock::time_point when) const noexcept
+    {
+        return last_reported_ + std::chrono::floor<std::chrono::milliseconds>(when - received_at_).count();
     }
 
     [[nodiscard]] lease_clock::duration age(lease_clock::time_point now) const noexcept { return now - sent_at_; }
@@ -35,6 +51,7 @@ public:
 private:
     std::int64_t last_reported_ = 0;
     lease_clock::time_point sent_at_{};
+    lease_clock::time_point received_at_{};
 };
 
 } // namespace colock::inline v0::mongo::detail

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -344,6 +345,80 @@ BOOST_AUTO_TEST_CASE(a_document_that_a_full_reply_has_no_room_for_is_read_alone)
     interceptor.forward_all();
     for (const auto* const key : {"k1", "k2"})
         BOOST_TEST(run(theirs.break_lock(key)).size() == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+/// Each `hello` reaches the server late, so the reader's estimate of the server's clock may be ahead by the ttl of a
+/// lock. Meanwhile, the holder renews the lock on another thread.
+struct late_reader : mongo_fixture
+{
+    static constexpr std::chrono::milliseconds ttl = 2s;
+
+    late_reader()
+    {
+        run(run(ours.acquire("warm")).release(on_failure::raise));
+        run_coro(elsewhere, run_coro(elsewhere, theirs.acquire("warm")).release(on_failure::raise));
+        interceptor.on_hello([this](const document&) {
+            std::this_thread::sleep_for(ttl);
+            return ask_mongodb(server->port(), "admin", R"({"hello":1})");
+        });
+    }
+
+    intercepting_proxy interceptor{io, server->port()};
+    asio::io_context elsewhere;
+    const locker ours = add(options(mongodb_url(interceptor.port())));
+    const locker theirs{mongo::make_adapter(elsewhere.get_executor(), options())};
+    const acquire_options renewed{.ttl = ttl, .renewal = renewal::automatic};
+};
+
+/// Runs a context on another thread while an object exists.
+class other_thread
+{
+public:
+    explicit other_thread(asio::io_context& io) : io_(io)
+    {
+        io_.restart();
+        thread_ = std::thread([this] { io_.run(); });
+    }
+    other_thread(const other_thread&) = delete;
+    other_thread& operator=(const other_thread&) = delete;
+    ~other_thread()
+    {
+        io_.stop();
+        thread_.join();
+    }
+
+private:
+    asio::io_context& io_;
+    std::thread thread_;
+};
+
+BOOST_FIXTURE_TEST_SUITE(mongo_late_reader, late_reader, *boost::unit_test::precondition(has_mongodb))
+
+BOOST_AUTO_TEST_CASE(renewed_lock_is_not_reported_as_free)
+{
+    const auto held = run_coro(elsewhere, theirs.acquire("k", renewed));
+    const other_thread renews(elsewhere);
+    BOOST_TEST(run(ours.is_locked("k")));
+    BOOST_TEST(run(ours.list()).size() == 1U);
+    BOOST_TEST(run(ours.purge()).empty());
+    BOOST_TEST(held.held());
+}
+
+BOOST_AUTO_TEST_CASE(renewed_lock_is_broken)
+{
+    const auto held = run_coro(elsewhere, theirs.acquire("k", renewed));
+    const other_thread renews(elsewhere);
+    BOOST_TEST(run(ours.break_lock("k")).size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(renewed_group_is_released)
+{
+    auto group = theirs.group("g");
+    run_coro(elsewhere, group.acquire("k", renewed));
+    const other_thread renews(elsewhere);
+    BOOST_TEST(run(ours.group("g").release()).size() == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

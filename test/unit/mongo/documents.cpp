@@ -8,6 +8,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <string>
@@ -52,13 +53,13 @@ lock_view view_of(const document& text)
     return lock_view::of_answer(kept.back());
 }
 
-std::vector<lock_status> statuses(const document& text, holders which)
+std::vector<lock_status> statuses(const document& text, holders which, const server_time& time = {now, now})
 {
     document reply;
     bson_append_document(reply.get(), "value", -1, text.get());
     bson_iter_t value;
     BOOST_TEST_REQUIRE(bson_iter_init_find(&value, reply.get(), "value"));
-    return read_holders(value, which, now);
+    return read_holders(value, which, time);
 }
 
 bool is(const document& found, const char* json)
@@ -272,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_query_has_every_condition_that_a_server_can_decide)
     wanted.group = "g";
     wanted.mode = lock_mode::exclusive;
     wanted.remaining_below = 5s;
-    const auto query = list_query(wanted, page_start(), now);
+    const auto query = list_query(wanted, page_start(), {now, now});
     BOOST_TEST(is(query, R"({"$and":[{"_id":{"$gt":""}},{"x":{"$gt":{"$numberLong":"1000000"}}},
         {"hx":{"$gte":0}},{"_id":{"$gte":"cart:"}},{"_id":{"$lt":"cart;"}},
         {"$or":[{"o.group":"g"},{"h.o.group":"g"}]},
@@ -286,12 +287,12 @@ BOOST_AUTO_TEST_CASE(prefix_that_ends_within_a_character_is_compared_by_the_clie
     for (const std::string prefix : {"\xc3", "a\xff"}) {
         filter wanted;
         wanted.key_prefix = prefix;
-        const auto query = list_query(wanted, page_start(), now).to_json();
+        const auto query = list_query(wanted, page_start(), {now, now}).to_json();
         BOOST_TEST(query.find(R"("_id" : { "$gte")") == std::string::npos, query);
     }
     filter wanted;
     wanted.key_prefix = "\xc3\xbc";
-    const auto text = list_query(wanted, page_start(), now).to_json();
+    const auto text = list_query(wanted, page_start(), {now, now}).to_json();
     BOOST_TEST(text.find("$gte") != std::string::npos);
     BOOST_TEST(text.find("$lt") == std::string::npos);
 }
@@ -300,11 +301,32 @@ BOOST_AUTO_TEST_CASE(server_clock_advances_with_the_local_clock)
 {
     server_clock clock;
     const lease_clock::time_point asked{std::chrono::hours(5)};
-    clock.update(now, asked);
-    BOOST_TEST(clock.at(asked) == now);
-    BOOST_TEST(clock.at(asked + 1500ms) == now + 1500);
-    // Rounded up: never earlier than the server's clock.
-    BOOST_TEST(clock.at(asked + 1ns) == now + 1);
+    const auto received = asked + 200ms;
+    clock.update(now, asked, received);
+    BOOST_TEST(clock.latest(asked) == now);
+    BOOST_TEST(clock.latest(asked + 1500ms) == now + 1500);
+    BOOST_TEST(clock.earliest(received) == now);
+    BOOST_TEST(clock.earliest(received + 1500ms) == now + 1500);
+    BOOST_TEST(clock.earliest(asked) == now - 200);
+    // Rounded: never earlier than the server's clock, or never later.
+    BOOST_TEST(clock.latest(asked + 1ns) == now + 1);
+    BOOST_TEST(clock.earliest(received + 1999us) == now + 1);
+}
+
+BOOST_AUTO_TEST_CASE(holder_has_expired_only_if_this_is_certain)
+{
+    // The lock expires at `now + 500`.
+    const auto& text = exclusive_document();
+    for (const server_time time : {server_time{now, now + 499}, {now + 499, now + 500}, {now + 499, now + 900}}) {
+        const auto live = statuses(text, holders::live, time);
+        BOOST_TEST_REQUIRE(live.size() == 1U);
+        // The remaining time is never too long.
+        BOOST_TEST(
+            (live.front().remaining == std::chrono::milliseconds(std::max<std::int64_t>(now + 500 - time.latest, 0))));
+        BOOST_TEST(statuses(text, holders::expired, time).empty());
+    }
+    BOOST_TEST(statuses(text, holders::live, {now + 500, now + 900}).empty());
+    BOOST_TEST(statuses(text, holders::expired, {now + 500, now + 900}).size() == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
