@@ -66,6 +66,12 @@ bool read_field(const bson_iter_t& field, holder_view& into)
     return true;
 }
 
+/// Returns whether the field is a time that every document of a lock has.
+bool is_time_of_lock(const bson_iter_t& field, std::string_view name)
+{
+    return bson_iter_key(&field) == name && is_number(field) && number_of(field) >= 0;
+}
+
 /// \param field a field that `shown_fields` names
 bool has_foreign_type(const bson_iter_t& field)
 {
@@ -142,8 +148,12 @@ lock_view::lock_view(const bson_iter_t& fields)
 void lock_view::read(const bson_iter_t& fields)
 {
     exists_ = true;
-    for_each(fields, [this](const bson_iter_t& field) {
+    bool has_x = false;
+    bool has_hx = false;
+    for_each(fields, [&](const bson_iter_t& field) {
         is_foreign_ = is_foreign_ || has_foreign_type(field);
+        has_x = has_x || is_time_of_lock(field, "x");
+        has_hx = has_hx || is_time_of_lock(field, "hx");
         if (read_field(field, exclusive_))
             return;
         const std::string_view name = bson_iter_key(&field);
@@ -171,6 +181,7 @@ void lock_view::read(const bson_iter_t& fields)
                 });
             });
     });
+    is_foreign_ = is_foreign_ || !has_x || !has_hx;
 }
 
 const holder_view* lock_view::find(std::string_view token) const noexcept

@@ -148,9 +148,13 @@ private:
 
     void answered(const answer& got)
     {
+        const auto view = lock_view::of_answer(got.reply);
+        if (view.is_foreign()) {
+            end_failed(delivery::answered, foreign_document());
+            return;
+        }
         if (auto* const state = find_state(*claim_))
             state->in_doubt_until = 0;
-        const auto view = lock_view::of_answer(got.reply);
         const auto* const held = view.find(token_);
         if (held && held->expires > time_of(got).earliest)
             finish(release_status::released);

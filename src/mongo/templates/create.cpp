@@ -14,11 +14,11 @@ const string document_after_refusal = cond(is_new,
     root_with(object({{"t", "null"}, {"x", none}, {"o", "null"}, {"h", "[]"}, {"hx", none}, {"p", released_at}})),
     root);
 
+/// A document of another program does not change.
 string create(const string& is_grantable, const string& grant, const string& otherwise)
 {
     return replace_with(cond(is_lock_document,
-        cond(may_be_granted(token), cond(is_grantable, root_with(grant), otherwise), document_after_refusal),
-        forced_error));
+        cond(may_be_granted(token), cond(is_grantable, root_with(grant), otherwise), document_after_refusal), root));
 }
 
 /// Whether the mark of a claim that waits has to be renewed. The mark consists of `w`, the time until which it is

@@ -60,18 +60,20 @@ string withdraw(bool refuses)
     const auto is_writer = equal(wt_or_null, token);
     const auto refused_now = filtered(d, all_of({is_other_token, is_live}));
     const auto refused = R"([{"t":"?t","x":"?b"}])";
-    const auto withdraw_stage = set({{"t", cond(held, "null", t_or_null)}, {"x", cond(held, none, x)},
+    const fields withdrawn{{"t", cond(held, "null", t_or_null)}, {"x", cond(held, none, x)},
         {"o", cond(held, "null", o_or_null)}, {"f", f}, {"h", other_holders},
         {"hx", cond(equal(size_of(other_holders), "0"), none, hx)}, {"wt", cond(is_writer, "null", wt_or_null)},
         {"wx", cond(is_writer, none, wx)}, {"d", refuses ? binary("$concatArrays", refused_now, refused) : d},
         {"dx", refuses ? greatest_of({dx, R"("?b")"}) : dx},
-        {"g", release_count(either(held, either(is_writer, is_holder)))}});
-    const auto date_stage = set({{"p", date_if_free}});
+        {"g", release_count(either(held, either(is_writer, is_holder)))}};
+    const fields dated{{"p", date_if_free}};
     if (!refuses)
-        return find_and_modify(by_lock, {withdraw_stage, date_stage}, returned_document::before);
-    return find_and_modify(by_key,
-        {replace_with(cond(is_lock_document, root, forced_error)), withdraw_stage, date_stage},
-        returned_document::before, true);
+        return find_and_modify(by_lock, {set(withdrawn), set(dated)}, returned_document::before);
+    // A document of another program does not change.
+    const auto change = [](const fields& changed) {
+        return replace_with(cond(is_lock_document, root_with(object(changed)), root));
+    };
+    return find_and_modify(by_key, {change(withdrawn), change(dated)}, returned_document::before, true);
 }
 
 string remove_named()

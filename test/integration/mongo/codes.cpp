@@ -123,6 +123,15 @@ BOOST_AUTO_TEST_CASE(server_with_a_code_of_its_own_is_used_in_full)
     use_all(*this, add(options(mongodb_url(interceptor.port()))));
 }
 
+/// FerretDB 2 reports InternalError for a findAndModify that fails.
+BOOST_AUTO_TEST_CASE(server_that_reports_another_code_for_single_commands_is_used_in_full)
+{
+    interceptor.on_command([](const intercepting_proxy::request& what) {
+        return with_code(what.carry_out(), what.command == "findAndModify" ? 1 : ferretdb_code);
+    });
+    use_all(*this, add(impatient()));
+}
+
 BOOST_AUTO_TEST_CASE(code_with_another_meaning_is_not_accepted)
 {
     // The codes of a conflict, an interruption, a denied user, a timeout, operands of other types, a validator, and of

@@ -155,7 +155,17 @@ BOOST_AUTO_TEST_CASE(view_of_a_document_with_foreign_types_is_foreign)
 {
     BOOST_TEST(!view_of(exclusive_document()).is_foreign());
     BOOST_TEST(!view_of(shared_document()).is_foreign());
-    for (const auto* const json : {R"({"x":"text"})", R"({"t":5})", R"({"f":{}})", R"({"h":"text"})", R"({"wx":true})"})
+    for (const auto* const json : {R"("x":"text","hx":0)", R"("x":0,"hx":0,"t":5)", R"("x":0,"hx":0,"f":{})",
+             R"("x":0,"hx":0,"h":"text")", R"("x":0,"hx":0,"wx":true)"})
+        BOOST_TEST(view_of(document::from_json("{" + std::string(json) + "}")).is_foreign(), json);
+}
+
+BOOST_AUTO_TEST_CASE(view_of_a_document_without_the_times_of_a_lock_is_foreign)
+{
+    BOOST_TEST(!lock_view().is_foreign());
+    BOOST_TEST(!view_of(document::from_json(R"({"_id":"k","x":0,"hx":0})")).is_foreign());
+    for (const auto* const json : {R"({"_id":"k"})", R"({"_id":"k","x":0})", R"({"_id":"k","hx":0})",
+             R"({"_id":"k","x":-1,"hx":0})", R"({"_id":"k","x":0,"hx":null})"})
         BOOST_TEST(view_of(document::from_json(json)).is_foreign(), json);
 }
 
