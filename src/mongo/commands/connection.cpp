@@ -1,12 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands/connection.hpp"
 
+#include "mongo/driver/document.hpp"
 #include "mongo/driver/driver.hpp"
+#include "mongo/topology/hello.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/assert.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include <mongoc/mongoc.h>
@@ -45,6 +50,35 @@ void connection::close()
         resume_fiber();
 }
 
+/// Connects, and compares the identity of the server.
+bool connection::is_expected_server(mongoc_client_t& driver)
+{
+    constexpr bool for_writes = false;
+    const std::unique_ptr<mongoc_server_description_t, decltype(&mongoc_server_description_destroy)> server(
+        mongoc_client_select_server(&driver, for_writes, nullptr, nullptr), &mongoc_server_description_destroy);
+    // The task reports why there is no connection.
+    if (!server || std::string_view(mongoc_server_description_type(server.get())) == "Unknown")
+        return true;
+    document reply;
+    bson_copy_to(mongoc_server_description_hello_response(server.get()), reply.overwrite());
+    return hello(reply).identity == to_.identity;
+}
+
+void connection::perform_task(mongoc_client_t& driver) noexcept
+{
+    try {
+        if (to_.identity && !std::exchange(is_identified_, true) && !is_expected_server(driver)) {
+            task_->fail(not_writable("another server answers at this address"));
+            return;
+        }
+    } catch (const std::exception&) {
+        // Out of memory. The next connection compares the identity.
+        task_->fail({.ends_connection = true});
+        return;
+    }
+    task_->perform(driver);
+}
+
 /// Body of the fiber.
 void connection::run_fiber() noexcept
 {
@@ -54,7 +88,7 @@ void connection::run_fiber() noexcept
     while (!closing_) {
         if (task_ && !is_performed_) {
             requests_before_ = request_count();
-            task_->perform(*driver);
+            perform_task(*driver);
             is_performed_ = true;
         }
         fiber_.suspend();

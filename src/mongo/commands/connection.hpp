@@ -103,6 +103,8 @@ private:
         const ::_mongoc_uri_t* url, const ::_mongoc_host_list_t* where, void* self, ::_bson_error_t* error);
 
     void run_fiber() noexcept;
+    [[nodiscard]] bool is_expected_server(::_mongoc_client_t& driver);
+    void perform_task(::_mongoc_client_t& driver) noexcept;
     void resume_fiber();
     void end_task();
     [[nodiscard]] std::size_t request_count() const noexcept;
@@ -127,6 +129,8 @@ private:
     /// Value of `request_count()` when the task was started.
     std::size_t requests_before_ = 0;
     bool is_performed_ = false;
+    /// Whether the identity of the server was compared.
+    bool is_identified_ = false;
     bool is_suspended_ = false;
     bool closing_ = false;
     /// Keeps this object alive until the fiber has ended.

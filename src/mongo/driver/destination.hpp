@@ -1,10 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/driver/server_identity.hpp"
+
 #include <boost/asio/ssl/context.hpp>
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 struct _mongoc_uri_t;
@@ -38,6 +41,8 @@ struct destination
     asio::ssl::context* tls = nullptr;
     /// Name for which the server's certificate must be valid; empty: `host`.
     std::string server_name{};
+    /// The server that has to answer; nullopt: any.
+    std::optional<server_identity> identity{};
     /// Null: the connection is not authenticated.
     std::shared_ptr<const credentials> login{};
     /// Time limit of an attempt to connect, from the lookup of the name to the answer to `hello`.

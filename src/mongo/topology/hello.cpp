@@ -3,6 +3,7 @@
 
 #include <colock/error.hpp>
 
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -18,6 +19,18 @@ bool is_true(bson_iter_t& at)
 std::string text_of(bson_iter_t& at)
 {
     return BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, nullptr) : std::string();
+}
+
+/// Returns the id of the process in the field `topologyVersion`.
+std::string process_in(const bson_iter_t& topology_version)
+{
+    bson_iter_t inside;
+    if (!BSON_ITER_HOLDS_DOCUMENT(&topology_version) || !bson_iter_recurse(&topology_version, &inside) ||
+        !bson_iter_find(&inside, "processId") || !BSON_ITER_HOLDS_OID(&inside))
+        return {};
+    std::array<char, 25> text{};
+    bson_oid_to_string(bson_iter_oid(&inside), text.data());
+    return text.data();
 }
 
 void add(std::vector<remote::endpoint>& to, const std::string& name)
@@ -56,7 +69,9 @@ hello::hello(const document& reply)
         else if (key == "msg")
             is_router = text_of(at) == "isdbgrid";
         else if (key == "setName")
-            set = text_of(at);
+            identity.set = text_of(at);
+        else if (key == "me")
+            identity.name = text_of(at);
         else if (key == "primary")
             primary = text_of(at);
         else if (key == "hosts" && BSON_ITER_HOLDS_ARRAY(&at) && bson_iter_recurse(&at, &each))
@@ -65,7 +80,9 @@ hello::hello(const document& reply)
         else if (key == "localTime" && BSON_ITER_HOLDS_DATE_TIME(&at))
             local_time = bson_iter_date_time(&at);
         else if (key == "maxWireVersion" && BSON_ITER_HOLDS_INT32(&at))
-            max_wire_version = bson_iter_int32(&at);
+            identity.max_wire_version = bson_iter_int32(&at);
+        else if (key == "topologyVersion")
+            identity.process = process_in(at);
     }
     if (!primary.empty())
         add(members, primary);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mongo/driver/document.hpp"
+#include "mongo/driver/server_identity.hpp"
 #include "net/url.hpp"
 
 #include <cstdint>
@@ -25,13 +26,11 @@ struct hello
     bool is_router = false;
     /// Description of a server that does not accept writes.
     std::string state = "not a member that accepts writes, or not yet";
-    /// Name of the server's replica set; empty: none.
-    std::string set{};
+    server_identity identity{};
     /// The members that the server knows. The primary comes first, if the server knows it. Invalid names are left out.
     std::vector<remote::endpoint> members{};
     /// The server's clock, in milliseconds.
     std::int64_t local_time = 0;
-    int max_wire_version = 0;
 };
 
 } // namespace colock::inline v0::mongo::detail

@@ -73,9 +73,11 @@ void primary::note_failure(const answer& got)
     if (!plan().open())
         return;
     // Other connections may have been lost as well, without notice.
-    if (got.what == answer::kind::unknown && got.code == 0 && pool_)
+    const bool is_lost = got.what == answer::kind::unknown && got.code == 0;
+    if (is_lost && pool_)
         pool_->close_free();
-    if (!needs_new_primary(got))
+    // A server that states no process may have been replaced without notice, so it is found and checked again.
+    if (!needs_new_primary(got) && !(is_lost && where_.identity && where_.identity->process.empty()))
         return;
     set_problem(failure_of(got));
     lose(problem()->cause ? problem()->cause : asio::error::connection_reset);
@@ -168,14 +170,15 @@ void primary::on_discovered(const discovery_result& result)
     case discovery_result::kind::primary:
         break;
     }
-    if (result.max_wire_version < min_wire_version) {
+    if (result.identity.max_wire_version < min_wire_version) {
         refuse(make_failure(errc::misconfigured_backend, "the server is older than MongoDB 5.0"));
         return;
     }
     where_ = result.at;
+    where_.identity = result.identity;
     where_.login = credentials_;
     clock_.update(result.server_time, result.sent_at, lease_clock::now());
-    is_member_ = !result.replica_set.empty();
+    is_member_ = !result.identity.set.empty();
     pool_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
     // The pool is a member, so it must not keep its owner alive.
     pool_->on_capacity([this, all = owner_.weak_from_this()] {
@@ -191,8 +194,9 @@ void primary::on_discovered(const discovery_result& result)
         if (const auto kept = all.lock(); kept && plan().open())
             on_all_stale();
     });
-    if (where_.name() != checked_name_) {
-        check();
+    const bool is_same_process = !result.identity.process.empty() && result.identity == checked_;
+    if (where_.name() != checked_name_ || !is_same_process) {
+        check(checked_name_.empty() || !result.identity.is_restart_of(checked_));
         return;
     }
     // With a login, the server accepts the user when it authenticates the first connection.
@@ -201,11 +205,12 @@ void primary::on_discovered(const discovery_result& result)
     opened();
 }
 
-void primary::check()
+void primary::check(bool all)
 {
+    checks_all_ = all;
     check_ = std::make_shared<server_check>(
         config_, pool_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->on_checked(why); });
-    if (checked_name_.empty())
+    if (all)
         check_->start();
     else
         check_->learn_code();
@@ -218,8 +223,14 @@ void primary::on_checked(const failure_ptr& why)
         fail_to_connect(why);
         return;
     }
+    // A server with another code is of another kind.
+    if (!checks_all_ && finished_check->no_change_code() != no_change_code_) {
+        check(true);
+        return;
+    }
     no_change_code_ = finished_check->no_change_code();
     checked_name_ = where_.name();
+    checked_ = *where_.identity;
     plan().note_accepted();
     opened();
 }

@@ -77,7 +77,8 @@ private:
     void disconnect() override;
     [[nodiscard]] std::string address() const override { return config_.address(); }
     void on_discovered(const discovery_result& result);
-    void check();
+    /// \param all false: the check only learns the code of the server
+    void check(bool all);
     void on_checked(const failure_ptr& why);
     void on_all_stale();
     void lose(const error_code& why);
@@ -89,9 +90,12 @@ private:
     std::optional<asio::ssl::context> tls_;
     std::shared_ptr<const credentials> credentials_;
     bool is_member_ = false;
-    /// Name of the last server that was checked; empty: none. A later server is only asked for
+    /// Name of the last server that was checked; empty: none. After a restart, the server is only asked for
     /// its code, because it may have another one.
     std::string checked_name_;
+    server_identity checked_;
+    /// Whether the current check is the whole check.
+    bool checks_all_ = false;
     std::int32_t no_change_code_ = changes_nothing;
     /// Codes of errors of which the observer was warned.
     std::set<std::int32_t> unexplained_codes_;

@@ -87,8 +87,7 @@ void server_discovery::answered(std::size_t which)
                 .at = host.at,
                 .server_time = hello_reply.local_time,
                 .sent_at = got.asked,
-                .replica_set = hello_reply.set,
-                .max_wire_version = hello_reply.max_wire_version});
+                .identity = hello_reply.identity});
             return;
         }
         // A copy, because `host` moves when `ask` adds another host.
@@ -110,13 +109,14 @@ void server_discovery::answered(std::size_t which)
 bool server_discovery::is_primary(asked_host& host, const hello& hello_reply) const
 {
     const bool wants_a_set = !params_.replica_set.empty() || params_.hosts.size() > 1;
-    host.is_of_another_set = hello_reply.is_router || (wants_a_set && hello_reply.set.empty()) ||
-                             (!params_.replica_set.empty() && hello_reply.set != params_.replica_set);
+    host.is_of_another_set = hello_reply.is_router || (wants_a_set && hello_reply.identity.set.empty()) ||
+                             (!params_.replica_set.empty() && hello_reply.identity.set != params_.replica_set);
     if (hello_reply.is_router)
         host.why = "is a router of a sharded cluster, whose clock does not decide about leases: name the members of "
                    "one replica set";
     else if (host.is_of_another_set)
-        host.why = hello_reply.set.empty() ? "is in no replica set" : "is in the replica set " + hello_reply.set;
+        host.why = hello_reply.identity.set.empty() ? "is in no replica set"
+                                                    : "is in the replica set " + hello_reply.identity.set;
     else if (!hello_reply.writable)
         host.why = "is " + hello_reply.state;
     return host.why.empty();

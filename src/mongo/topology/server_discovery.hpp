@@ -49,9 +49,8 @@ struct discovery_result
     std::int64_t server_time = 0;
     /// Time at which the command was sent.
     lease_clock::time_point sent_at{};
-    /// Empty: the server is in no replica set, and has no change streams.
-    std::string replica_set{};
-    int max_wire_version = 0;
+    /// A server that is in no replica set has no change streams.
+    server_identity identity{};
     /// Reasons why no primary was found, for every host that was asked.
     std::string why{};
     /// Error of a connection that could not be made; a TLS error, if there is one.

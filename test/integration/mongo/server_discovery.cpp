@@ -102,7 +102,7 @@ std::string secondary_that_names(std::uint16_t primary)
 std::string set_of_test_server()
 {
     discovery_fixture discovery;
-    return discovery.look({.hosts = {local(shared_mongodb())}}).replica_set;
+    return discovery.look({.hosts = {local(shared_mongodb())}}).identity.set;
 }
 
 } // namespace
@@ -121,8 +121,8 @@ BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock)
         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
     // The server runs on this machine, so it uses the same clock.
     BOOST_TEST(std::abs(found.server_time - ours.count()) < 60'000);
-    BOOST_TEST(!found.replica_set.empty());
-    BOOST_TEST(found.max_wire_version > 0);
+    BOOST_TEST(!found.identity.set.empty());
+    BOOST_TEST(found.identity.max_wire_version > 0);
 }
 
 BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_misconfigured)

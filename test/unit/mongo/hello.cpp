@@ -25,8 +25,8 @@ BOOST_AUTO_TEST_CASE(hello_describes_a_primary)
     const auto parsed = of(R"({"isWritablePrimary": true, "setName": "rs", "maxWireVersion": 21, "primary": "a:1",
         "hosts": ["b", "[::1]:3"], "localTime": {"$date": {"$numberLong": "1700000000123"}}})");
     BOOST_TEST(parsed.writable);
-    BOOST_TEST(parsed.set == "rs");
-    BOOST_TEST(parsed.max_wire_version == 21);
+    BOOST_TEST(parsed.identity.set == "rs");
+    BOOST_TEST(parsed.identity.max_wire_version == 21);
     BOOST_TEST(parsed.local_time == 1'700'000'000'123);
     BOOST_TEST((parsed.members == std::vector<endpoint>{{"a", "1"}, {"b", "27017"}, {"::1", "3"}}));
 }
@@ -44,8 +44,8 @@ BOOST_AUTO_TEST_CASE(hello_field_of_another_type_is_ignored)
     const auto parsed = of(R"({"isWritablePrimary": 1, "setName": 7, "maxWireVersion": "9", "primary": ["a"],
         "hosts": {"0": "b"}, "localTime": 3, "secondary": "yes"})");
     BOOST_TEST(!parsed.writable);
-    BOOST_TEST(parsed.set.empty());
-    BOOST_TEST(parsed.max_wire_version == 0);
+    BOOST_TEST(parsed.identity.set.empty());
+    BOOST_TEST(parsed.identity.max_wire_version == 0);
     BOOST_TEST(parsed.local_time == 0);
     BOOST_TEST(parsed.state == hello().state);
     BOOST_TEST(parsed.members.empty());
