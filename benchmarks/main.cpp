@@ -69,8 +69,8 @@ try {
             .value("part", settings.part, "NAME",
                 "runs one part; default: all parts except listing. All backends: uncontended, waiters, hand-off, load, "
                 "listing. Memory: verbs, allocations, threads. Backends with a server: forms. Redis: contended, "
-                "groups, stalls, growth. ZooKeeper: contended, processes, fail-over, many-waiters, stalls. MongoDB: "
-                "readers, groups, memory, stalls")
+                "groups, stalls, growth. ZooKeeper: contended, processes, fail-over, many-waiters, resumptions, "
+                "stalls. MongoDB: readers, groups, memory, stalls")
             .value("peers", settings.peers, "FILE",
                 "with a Redis, ZooKeeper or MongoDB backend: also measures the programs that the file lists "
                 "(scripts/bench.sh --peers)")

@@ -267,6 +267,8 @@ std::optional<chart> run_zookeeper(const options& settings, report& results)
     if (at->host == "127.0.0.1") {
         if (settings.wants("hand-off"))
             measure_zookeeper_round_trips(*at, settings, results);
+        if (is_long && settings.wants("resumptions"))
+            measure_zookeeper_resumptions(*at, results);
         if (settings.wants("stalls"))
             measure_held_locks(
                 "ZooKeeper", [](std::uint16_t port) { return "zookeeper://127.0.0.1:" + std::to_string(port); }, *at,

@@ -34,6 +34,9 @@ void measure_zookeeper_many_waiters(const workload& at, const options& settings,
 /// Measures the number of round trips of a lock and of a hand-off.
 void measure_zookeeper_round_trips(const workload& at, const options& settings, report& results);
 
+/// Measures how long it takes to resume a session. The server must be on 127.0.0.1.
+void measure_zookeeper_resumptions(const workload& at, report& results);
+
 /// Measures the time from a fail-over to the next grant, with its own servers.
 void measure_zookeeper_fail_over(report& results);
 

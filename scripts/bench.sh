@@ -11,7 +11,7 @@
 #   --part NAME         runs one part; default: all parts except listing. All backends: uncontended, waiters, hand-off,
 #                       load, listing. Memory: verbs, allocations, threads. Backends with a server: forms. Redis:
 #                       contended, groups, stalls, growth. ZooKeeper: contended, processes, fail-over, many-waiters,
-#                       stalls. MongoDB: readers, groups, memory, stalls
+#                       resumptions, stalls. MongoDB: readers, groups, memory, stalls
 #   --concurrency N     number of coroutines of the load; default: 64
 #   --keys N            number of keys of the load; default: 1000
 #   --seconds S         duration of each part of the run; default: 2
