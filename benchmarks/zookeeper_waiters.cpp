@@ -36,7 +36,7 @@ struct server_counts
         asio::read(socket, asio::dynamic_buffer(text), ended);
         requests = number(text, "\nzk_packets_received\t");
         events = number(text, "\nzk_packets_sent\t") - requests;
-        ephemerals = number(text, "\nzk_ephemerals_count\t");
+        lock_nodes = number(text, "\nzk_ephemerals_count\t") - number(text, "\nzk_global_sessions\t");
     }
 
     static double number(const std::string& text, std::string_view name)
@@ -50,7 +50,8 @@ struct server_counts
     double requests;
     /// Number of notifications that the server has sent.
     double events;
-    double ephemerals;
+    /// Number of nodes that hold locks or wait for them. Each session has one more ephemeral node, for its beats.
+    double lock_nodes;
 };
 
 void count_pairs(const workload& at, const options& settings, report& results)
@@ -80,14 +81,14 @@ void count_hand_offs(
     contention waiting(settings.backend, lockers);
     waiting.hold();
     const auto wanted = static_cast<double>(lockers + 1);
-    waiting.start_waiters(waiters / lockers, [&] { return server_counts(at).ephemerals >= wanted; });
+    waiting.start_waiters(waiters / lockers, [&] { return server_counts(at).lock_nodes >= wanted; });
     const auto name =
         std::to_string(waiters) + " waiters of " + (lockers == 1 ? "one locker" : std::to_string(lockers) + " lockers");
     const server_counts before(at);
     waiting.pass_on(releases);
     const server_counts after(at);
     const auto per_release = [&](double count) { return count / static_cast<double>(waiting.releases()); };
-    results.add({name + ", nodes while one holds", before.ephemerals, "", wanted, kind::counted});
+    results.add({name + ", nodes while one holds", before.lock_nodes, "", wanted, kind::counted});
     // A hand-off takes five requests: create the node, list the children, set the watch, list the children again,
     // delete the node. With one locker, the releasing holder wakes the next waiter. Heartbeats depend on time.
     results.add({name + ", requests per hand-off", per_release(after.requests - before.requests), "",
