@@ -7,6 +7,7 @@
 
 #include <boost/asio/error.hpp>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -81,7 +82,7 @@ void sentinel_search::connection_ended(std::size_t index, const error_code& code
 
 void sentinel_search::request_next(failure_ptr why)
 {
-    server_failure_ = std::move(why);
+    server_failures_.push_back(std::move(why));
     is_requested_ = true;
     deliver();
 }
@@ -103,8 +104,8 @@ void sentinel_search::deliver()
 
 failure_ptr sentinel_search::not_found() const
 {
-    if (server_failure_)
-        return server_failure_;
+    if (!server_failures_.empty())
+        return join_server_failures();
     std::string details;
     error_code cause;
     for (const auto& each : candidates_.failures()) {
@@ -114,6 +115,20 @@ failure_ptr sentinel_search::not_found() const
     }
     return make_failure(
         errc::unavailable, "no Sentinel could name the master " + config_.where.master + details, cause);
+}
+
+failure_ptr sentinel_search::join_server_failures() const
+{
+    // A refusal is more exact than the failure of a server that does not answer.
+    const auto refused =
+        std::ranges::find_if(server_failures_, [](const failure_ptr& each) { return each->code != errc::unavailable; });
+    const auto& main = refused == server_failures_.end() ? server_failures_.front() : *refused;
+    auto details = main->detail;
+    for (const auto& each : server_failures_) {
+        if (each != main)
+            details += "; " + each->detail;
+    }
+    return make_failure(main->code, details, main->cause);
 }
 
 void sentinel_search::stop()

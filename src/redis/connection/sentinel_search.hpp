@@ -43,6 +43,9 @@ private:
     void connection_ended(std::size_t index, const error_code& code);
     void deliver();
     [[nodiscard]] failure_ptr not_found() const;
+    /// Returns the failure of the first server that refuses the connection, else of the first server, with the details
+    /// of all servers.
+    [[nodiscard]] failure_ptr join_server_failures() const;
 
     connection_factory& factory_;
     const settings& config_;
@@ -52,8 +55,8 @@ private:
     master_candidates candidates_;
     /// True while the session needs an address.
     bool is_requested_ = true;
-    /// Failure of the server that was tried last.
-    failure_ptr server_failure_;
+    /// Failures of the servers that were tried, in this order.
+    std::vector<failure_ptr> server_failures_;
 };
 
 } // namespace colock::inline v0::redis::detail

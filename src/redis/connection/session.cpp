@@ -66,7 +66,7 @@ void session::on_set_up(const failure_ptr& refused, const connection_setup::iden
 {
     setup_ = nullptr;
     if (refused) {
-        if (refused->code != errc::unavailable || !try_next_address(refused))
+        if (!try_next_address(refused))
             fail_to_connect(refused);
         return;
     }

@@ -166,6 +166,31 @@ BOOST_AUTO_TEST_CASE(address_named_by_one_sentinel_is_tried_after_the_others)
     BOOST_TEST(master({"EXISTS", "{colock}:k"}) == "1");
 }
 
+BOOST_AUTO_TEST_CASE(server_that_refuses_the_user_is_left_for_the_next_address)
+{
+    redis_server master;
+    redis_server refusing;
+    refusing({"CONFIG", "SET", "requirepass", "other"});
+    const sentinel first(refusing.port());
+    const sentinel second(refusing.port());
+    const sentinel third(master.port());
+    client_side client({.url = url_of({first.address(), second.address(), third.address()}), .operation_timeout = 5s});
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(master({"EXISTS", "{colock}:k"}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(each_tried_address_is_reported)
+{
+    const auto one = free_port(), other = free_port();
+    const sentinel first(one);
+    const sentinel second(other);
+    client_side client({.url = url_of({first.address(), second.address()}), .operation_timeout = 3s});
+    const auto failed = client.test_driver.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(failed) == errc::unavailable);
+    for (const auto port : {one, other})
+        BOOST_TEST(failed.error->detail.find(std::to_string(port)) != std::string::npos, failed.error->detail);
+}
+
 BOOST_AUTO_TEST_CASE(replica_named_by_most_sentinels_is_left_for_the_master)
 {
     redis_server master;
