@@ -253,7 +253,7 @@ void session::note_phase(lease_clock::time_point before)
     const auto change = life_.note_phase(zk_client_->current_phase(), before);
     if (change == session_life::change::suspended) {
         zk_client_->drop_excessive_watches();
-        // A connection on which the session was not verified was not reported.
+        // A connection on which the session was not verified has not been reported.
         if (!life_.is_unverified())
             dispatcher_.add(session_event_dispatcher::event::suspended);
     }
@@ -262,9 +262,8 @@ void session::note_phase(lease_clock::time_point before)
     ++connection_;
     runtime_->back_off.reset();
     dispatcher_.note_valid_server();
+    is_resumed_ = life_.id() != 0;
     life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout());
-    if (!life_.is_unverified())
-        dispatcher_.add(session_event_dispatcher::event::connected);
     // The proof that the session lives, and that it may write, should not wait for the next check.
     if (life_.get_heartbeat().check(lease_clock::now()) == heartbeat::action::beat)
         prove();

@@ -48,6 +48,9 @@ struct session_settings
 /// verified before anything else is sent: its own node must contain the last answered beat, and the nodes that were
 /// granted or removed after this beat are checked one by one.
 ///
+/// A new session is verified by its first beat. A server that demands authentication answers only the first request
+/// with this reason, so nothing else is sent before the answer.
+///
 /// Thread safety: none; belongs to the strand that it was created with. Keeps itself alive until it has ended or was
 /// closed, or until its context is gone.
 class session final : public std::enable_shared_from_this<session>, public context_member, private requests::transport
@@ -61,7 +64,7 @@ public:
     /// Resolves the servers' names, and connects. May be called once.
     void start();
 
-    /// Whether requests can be sent: the session is connected, and verified if it was resumed.
+    /// Whether requests can be sent: the session is connected and verified.
     [[nodiscard]] bool connected() const noexcept;
     [[nodiscard]] const session_life& life() const noexcept { return life_; }
     [[nodiscard]] requests& get_requests() noexcept { return requests_; }
@@ -119,12 +122,13 @@ private:
     int deliver();
     /// Returns whether the driver can send, although the session may not be verified.
     [[nodiscard]] bool can_send() const noexcept;
-    /// Verifies a resumed session, and then sends a beat.
+    /// Verifies the session if needed, and sends a beat.
     void prove();
     void send_beat();
     void request_beat(bool writes, int left);
     void on_beat_answered(const reply& got, int left);
     void make_folder(const std::string& path, int left);
+    void end_beat();
     void on_denied();
     /// Sends a beat early if many nodes were granted or removed since the last one.
     void limit_unproven();
@@ -133,6 +137,7 @@ private:
     void on_own_node_found(const reply& found);
     void verify_nodes();
     void on_node_found(const std::string& node, const reply& found);
+    void on_verified();
     [[nodiscard]] bool take_request() override;
     [[nodiscard]] zk_client* sender() override;
     void complete_later(std::unique_ptr<request> answered) override;
@@ -158,6 +163,8 @@ private:
     /// Number of the current connection, or of the last one. Replies to beats and verifications of earlier connections
     /// are ignored.
     unsigned connection_ = 0;
+    /// Whether the current connection has resumed the session.
+    bool is_resumed_ = false;
     /// Number of nodes whose verification is not answered.
     std::size_t verifying_count_ = 0;
 };

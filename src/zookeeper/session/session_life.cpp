@@ -66,12 +66,11 @@ void session_life::note_greeting(std::int64_t id, std::chrono::milliseconds time
     const bool is_shorter = smallest_timeout_ && timeout < *smallest_timeout_;
     timeout_ = timeout;
     smallest_timeout_ = counted_timeout();
-    is_unverified_ = id_ != 0;
+    is_unverified_ = true;
     id_ = id;
     heartbeat_.on_connected(greeting_sent_, terms());
     if (is_shorter)
         end_lease();
-    static_cast<void>(extend_lease());
 }
 
 bool session_life::note_verified()

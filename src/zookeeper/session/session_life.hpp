@@ -49,8 +49,8 @@ public:
     [[nodiscard]] const std::shared_ptr<session_lease>& lease() const noexcept { return lease_; }
     [[nodiscard]] zk_client::phase phase() const noexcept { return phase_; }
     [[nodiscard]] bool connected() const noexcept { return phase_ == zk_client::phase::connected; }
-    /// Whether the session was resumed, and it is not verified yet that the server has all of its data. Leases are not
-    /// extended meanwhile.
+    /// Whether it is not verified yet that the session may be used on this connection. Leases are not extended
+    /// meanwhile.
     [[nodiscard]] bool is_unverified() const noexcept { return is_unverified_; }
 
     /// Decides when beats are due, and when a connection is given up.
@@ -58,7 +58,7 @@ public:
 
     /// \param before a time before the driver was called
     [[nodiscard]] change note_phase(zk_client::phase current, time_point before) noexcept;
-    /// A session that is resumed has to be verified now.
+    /// The session has to be verified now.
     void note_greeting(std::int64_t id, std::chrono::milliseconds timeout);
     /// Returns false if the session was disconnected for too long, or if leases counted on more time than is granted
     /// now. In both cases the old session_lease has ended, and a new one has replaced it.

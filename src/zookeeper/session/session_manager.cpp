@@ -43,6 +43,7 @@ public:
     {
         forward([](session_manager& all) {
             all.unreachable_since_.reset();
+            all.plan().note_accepted();
             all.end_probe();
             all.note_timeout();
             all.warn_of_few_ticks();
@@ -346,7 +347,6 @@ void session_manager::leave_to_expire()
 void session_manager::on_user_denied()
 {
     plan().demote();
-    // Not tolerated: no connection is ever noted as accepted, because the session of a refused user ends.
     refuse(make_failure(
         errc::access_denied, "the server refuses the user, or does not let it write below " + config_.chroot()));
 }

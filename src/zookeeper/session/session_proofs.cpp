@@ -39,7 +39,7 @@ std::string session_node_path(const location& where, std::int64_t session)
 
 void session::prove()
 {
-    if (life_.is_unverified())
+    if (life_.is_unverified() && is_resumed_)
         verify();
     else
         send_beat();
@@ -83,9 +83,17 @@ void session::on_beat_answered(const reply& got, int left)
         // The reply to the creation was lost.
         return request_beat(true, left);
     } else if (got.what == status::access_denied) {
-        on_denied();
+        return on_denied();
     }
+    end_beat();
+}
+
+/// Any answer but a denial shows that the server accepts the user.
+void session::end_beat()
+{
     life_.get_heartbeat().on_beat_ended(lease_clock::now());
+    if (life_.is_unverified() && can_send())
+        on_verified();
 }
 
 /// Creates a folder that may be missing, or else its parent, and then creates the session's own node. The requests are
@@ -102,13 +110,14 @@ void session::make_folder(const std::string& path, int left)
             if ((got.ok() || got.what == status::node_exists) && left > 1)
                 return self->request_beat(false, left - 1);
             if (got.what == status::access_denied)
-                self->on_denied();
-            self->life_.get_heartbeat().on_beat_ended(lease_clock::now());
+                return self->on_denied();
+            self->end_beat();
         });
 }
 
 void session::on_denied()
 {
+    life_.get_heartbeat().on_beat_ended(lease_clock::now());
     dispatcher_.add(session_event_dispatcher::event::denied);
     if (runtime_)
         post_step();
@@ -140,7 +149,10 @@ void session::verify()
 {
     const auto path = session_node_path(settings_.where, life_.id());
     // The server may lag behind its leader.
-    requests_.sync(path, reply_handler());
+    requests_.sync(path, [self = shared_from_this()](const reply& got) {
+        if (got.what == status::access_denied)
+            self->on_denied();
+    });
     requests_.exists(path, [self = shared_from_this(), of = connection_](const reply& found) {
         if (self->is_current_verification(found, of))
             self->on_own_node_found(found);
@@ -178,10 +190,17 @@ void session::verify_nodes()
     });
     if (verifying_count_ > 0)
         return;
+    // A session without a node of its own is verified by the beat that creates the node.
+    if (own_node_.exists())
+        on_verified();
+    send_beat();
+}
+
+void session::on_verified()
+{
     if (!life_.note_verified())
         dispatcher_.add(session_event_dispatcher::event::lease_ended);
     dispatcher_.add(session_event_dispatcher::event::connected);
-    send_beat();
     post_step();
 }
 
