@@ -75,7 +75,10 @@ public:
     {
         done(store_->hand_over(*held, std::move(next)));
     }
-    [[nodiscard]] std::string export_ticket(const claim& held) const override { return store_->export_ticket(held); }
+    void start_export(claim_ptr held, completion<export_outcome> done) override
+    {
+        done({.ticket = store_->export_ticket(*held)});
+    }
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
         done(store_->adopt(ticket, std::move(claim)));

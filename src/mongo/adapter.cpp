@@ -98,7 +98,10 @@ public:
         get_client().submit(make_group_action(get_client(), std::move(id), what, ttl, std::move(done)));
     }
 
-    [[nodiscard]] std::string export_ticket(const claim& held) const override { return held.token().hex(); }
+    void start_export(claim_ptr held, completion<export_outcome> done) override
+    {
+        done({.ticket = held->token().hex()});
+    }
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {

@@ -154,13 +154,14 @@ public:
             each->create(claim->sent(), make_counter(votes, count_create));
     }
 
-    [[nodiscard]] std::string export_ticket(const claim& held) const override
+    void start_export(claim_ptr held, completion<export_outcome> done) override
     {
-        const auto current = round_of(held);
-        if (!current || current->is_over)
-            return {};
-        return join_tickets(current->node_claims);
+        if (const auto current = round_of(*held); current && !current->is_over)
+            std::make_shared<ticket_export>(current->node_claims, std::move(done))->start();
+        else
+            done({});
     }
+
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
         auto parts = split_tickets(ticket, nodes_.size());

@@ -78,6 +78,7 @@ void node_claim::refuse(request asked)
         void operator()(create_request& one) const { one.done(create_outcome::failed(unanswered())); }
         void operator()(extend_request& one) const { one.done(no_extension({extend_status::failed, unanswered()})); }
         void operator()(valid_request& one) const { one.done({false, unanswered()}); }
+        void operator()(export_request& one) const { one.done({}); }
     };
     std::visit(refuser(), asked);
 }
@@ -174,6 +175,27 @@ void node_claim::begin(valid_request asked)
         });
 }
 
+void node_claim::begin(export_request asked)
+{
+    bool is_held = false;
+    {
+        const std::lock_guard guard(mutex_);
+        is_held = may_be_held_ && !claim_->in_doubt();
+    }
+    if (is_held) {
+        node_->backend().start_export(
+            claim_, [in_flight = in_flight_guard(*this), done = std::move(asked.done)](export_outcome outcome) mutable {
+                const auto self = in_flight.take_owner();
+                done(std::move(outcome.ticket));
+                self->start_next();
+            });
+        return;
+    }
+    abandon_in_background();
+    asked.done({});
+    start_next();
+}
+
 /// Starts the request that has waited for the operation that has just ended.
 void node_claim::start_next()
 {
@@ -257,17 +279,14 @@ void node_claim::abandon_in_background()
     }
 }
 
-std::string node_claim::export_ticket()
+void node_claim::export_ticket(completion<std::string> done)
 {
-    bool is_held = false;
     {
         const std::lock_guard guard(mutex_);
-        is_held = may_be_held_ && !is_creating_ && !claim_->in_doubt();
+        if (is_creating_)
+            claim_->cancel();
     }
-    if (is_held)
-        return node_->backend().export_ticket(*claim_);
-    abandon_in_background();
-    return {};
+    submit(export_request{std::move(done)});
 }
 
 void node_claim::send_abandon()

@@ -43,9 +43,10 @@ public:
     void create(time_point sent, completion<create_outcome> done);
     /// \param ticket part of the ticket that belongs to this node
     void adopt(time_point sent, std::string ticket, completion<create_outcome> done);
-    /// Returns the part of the ticket that belongs to this node, or an empty string unless the node is known to hold
-    /// the claim. In the second case the claim is released in the background, so that a late grant does not remain.
-    [[nodiscard]] std::string export_ticket();
+    /// Completes with the part of the ticket that belongs to this node, after the answer to the create or adoption in
+    /// flight. The part is empty unless the node is known to hold the claim. Then the claim is released in the
+    /// background, so that a late grant does not remain. A create that is not sent yet is cancelled.
+    void export_ticket(completion<std::string> done);
     void extend(time_point sent, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);
 
@@ -77,7 +78,11 @@ private:
     {
         completion<valid_outcome> done;
     };
-    using request = std::variant<create_request, extend_request, valid_request>;
+    struct export_request
+    {
+        completion<std::string> done;
+    };
+    using request = std::variant<create_request, extend_request, valid_request, export_request>;
 
     class in_flight_guard;
 
@@ -87,6 +92,7 @@ private:
     void begin(create_request asked);
     void begin(extend_request asked);
     void begin(valid_request asked);
+    void begin(export_request asked);
     void start_next();
     /// Actions that follow the end of the claim's use and have to run without the mutex.
     struct release_state

@@ -153,7 +153,10 @@ public:
             get_client().submit(make_group_action(get_client(), std::move(id), what, ttl, std::move(done)));
     }
 
-    [[nodiscard]] std::string export_ticket(const claim& held) const override { return make_ticket(config(), held); }
+    void start_export(claim_ptr held, completion<export_outcome> done) override
+    {
+        done({.ticket = make_ticket(config(), *held)});
+    }
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {

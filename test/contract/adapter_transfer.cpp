@@ -28,7 +28,7 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_another_holder, &capabilities::ti
     const auto other = env.another();
     const auto old = env.exclusive("k"), next = env.one_attempt("k");
     const auto fence = env.grant(old);
-    const auto ticket = env.backend().export_ticket(*old);
+    const auto ticket = env.export_ticket(old);
     env.check_held(old);
     BOOST_TEST((other.take_over(ticket, next) > fence || !env.capabilities().fence));
     other.check_held(next);
@@ -51,7 +51,7 @@ COLOCK_CONTRACT_CASE(adapter, fences_increase_with_each_adoption, &capabilities:
     auto last = env.grant(held);
     for (int i = 0; i < 3; ++i) {
         const auto next = env.exclusive("k");
-        const auto fence = env.take_over(env.backend().export_ticket(*held), next);
+        const auto fence = env.take_over(env.export_ticket(held), next);
         BOOST_TEST(fence > last);
         last = fence;
         held = next;
@@ -66,7 +66,7 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_works_once, &capabilities::tickets)
 {
     const auto old = env.exclusive("k"), next = env.exclusive("k");
     env.grant(old);
-    const auto ticket = env.backend().export_ticket(*old);
+    const auto ticket = env.export_ticket(old);
     env.take_over(ticket, next);
     check_refused(env, ticket, env.one_attempt("k"));
     check_refused(env.another(), ticket, env.one_attempt("k"));
@@ -79,7 +79,7 @@ COLOCK_CONTRACT_CASE(adapter, a_repeated_adoption_finds_its_own_grant, &capabili
 {
     const auto old = env.exclusive("k"), next = env.one_attempt("k");
     env.grant(old);
-    const auto ticket = env.backend().export_ticket(*old);
+    const auto ticket = env.export_ticket(old);
     const auto fence = env.take_over(ticket, next);
     BOOST_TEST(env.extend(next, env.short_ttl()).status == extend_status::extended);
     BOOST_TEST(env.take_over(ticket, next) >= fence);
@@ -94,7 +94,7 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_the_ttl, &capabilities::tickets
 {
     const auto old = env.exclusive("k", env.short_ttl());
     env.grant(old);
-    const auto ticket = env.backend().export_ticket(*old);
+    const auto ticket = env.export_ticket(old);
     env.pass_time(env.short_ttl());
     check_refused(env, ticket, env.one_attempt("k"));
     const auto other = env.exclusive("k");
@@ -108,7 +108,7 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_a_release, &capabilities::ticke
 {
     const auto old = env.exclusive("k"), other = env.exclusive("k");
     env.grant(old);
-    const auto ticket = env.backend().export_ticket(*old);
+    const auto ticket = env.export_ticket(old);
     env.release_held(old);
     check_refused(env, ticket, env.one_attempt("k"));
     env.grant(other);
@@ -121,7 +121,7 @@ COLOCK_CONTRACT_CASE(adapter, a_ticket_ends_with_a_break, &capabilities::tickets
 {
     const auto old = env.exclusive("k");
     env.grant(old);
-    const auto ticket = env.backend().export_ticket(*old);
+    const auto ticket = env.export_ticket(old);
     BOOST_TEST(env.break_key("k").size() == 1U);
     check_refused(env, ticket, env.one_attempt("k"));
 }
@@ -130,7 +130,7 @@ COLOCK_CONTRACT_CASE(adapter, invalid_ticket_adopts_nothing, &capabilities::tick
 {
     const auto held = env.exclusive("k");
     env.grant(held);
-    const auto ticket = env.backend().export_ticket(*held);
+    const auto ticket = env.export_ticket(held);
     const std::string broken[]{"", "x", std::string(1000, '\0'), ticket + 'x', ticket.substr(1),
         ticket.substr(0, ticket.size() - 1), std::string(ticket.size(), '0'), std::string(ticket.size(), '\xff')};
     for (const auto& each : broken) {
@@ -149,13 +149,13 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_the_ttl_of_its_claim, &capabiliti
 {
     const auto old = env.exclusive("k"), brief = env.exclusive("k", env.short_ttl());
     env.grant(old);
-    env.take_over(env.backend().export_ticket(*old), brief);
+    env.take_over(env.export_ticket(old), brief);
     BOOST_TEST((env.check_refused(env.one_attempt("k")).retry_after <= env.short_ttl()));
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
     env.grant(brief);
     const auto lasting = env.exclusive("k");
-    env.take_over(env.backend().export_ticket(*brief), lasting);
+    env.take_over(env.export_ticket(brief), lasting);
     env.pass_time(env.short_ttl() * 11 / 10);
     env.check_held(lasting);
     env.release_held(lasting);
@@ -167,15 +167,15 @@ COLOCK_CONTRACT_CASE(
     const auto old = env.exclusive("k", 0ms), eternal = env.exclusive("k", 0ms),
                brief = env.exclusive("k", env.short_ttl());
     env.grant(old);
-    env.take_over(env.backend().export_ticket(*old), eternal);
+    env.take_over(env.export_ticket(old), eternal);
     env.check_not_held(old);
     env.pass_time(env.short_ttl());
     env.check_held(eternal);
-    env.take_over(env.backend().export_ticket(*eternal), brief);
+    env.take_over(env.export_ticket(eternal), brief);
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
     env.grant(brief);
-    env.take_over(env.backend().export_ticket(*brief), old);
+    env.take_over(env.export_ticket(brief), old);
     env.pass_time(env.short_ttl());
     env.check_held(old);
     env.release_held(old);
@@ -190,7 +190,7 @@ COLOCK_CONTRACT_CASE(adapter, shared_lock_is_adopted, &capabilities::tickets, &c
         const auto fence = env.grant(old);
         if (!is_alone)
             env.grant(other_reader);
-        const auto ticket = env.backend().export_ticket(*old);
+        const auto ticket = env.export_ticket(old);
         BOOST_TEST((other.take_over(ticket, next) > fence || !env.capabilities().fence));
         env.check_not_held(old);
         other.check_held(next);
@@ -218,12 +218,12 @@ COLOCK_CONTRACT_CASE(adapter, adopted_shared_lock_has_the_ttl_of_its_claim, &cap
     const auto old = env.shared("k", 0, env.short_ttl()), other_reader = env.shared("k"), next = env.shared("k");
     env.grant(old);
     env.grant(other_reader);
-    env.take_over(env.backend().export_ticket(*old), next);
+    env.take_over(env.export_ticket(old), next);
     env.release_held(other_reader);
     env.pass_time(env.short_ttl() * 11 / 10);
     env.check_held(next);
     const auto brief = env.shared("k", 0, env.short_ttl());
-    env.take_over(env.backend().export_ticket(*next), brief);
+    env.take_over(env.export_ticket(next), brief);
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
     const auto writer = env.exclusive("k");
@@ -240,7 +240,7 @@ COLOCK_CONTRACT_CASE(adapter, lock_of_a_semaphore_holder_is_adopted, &capabiliti
         {.key = "k", .mode = lock_mode::shared, .max_holders = 2, .ttl = driver::long_ttl, .queues = false}));
     env.check_refused(third);
     // The semaphore is full, and stays full.
-    env.take_over(env.backend().export_ticket(*first), next);
+    env.take_over(env.export_ticket(first), next);
     env.check_refused(third);
     env.check_held(second);
     env.release_held(next);
@@ -254,7 +254,7 @@ COLOCK_CONTRACT_CASE(adapter, waiters_continue_to_wait_for_an_adopted_lock, &cap
     const auto old = env.exclusive("k"), queued = env.exclusive("k"), next = env.exclusive("k");
     env.grant(old);
     env.check_refused(queued);
-    env.take_over(env.backend().export_ticket(*old), next);
+    env.take_over(env.export_ticket(old), next);
     env.check_refused(queued);
     env.check_held(next);
     env.release_held(next);
@@ -268,7 +268,7 @@ COLOCK_CONTRACT_CASE(adapter, release_of_an_adopted_lock_wakes_listeners, &capab
     env.grant(old);
     auto waiting = env.start_acquire(queued);
     env.pass_time(1ms);
-    const auto ticket = env.backend().export_ticket(*old);
+    const auto ticket = env.export_ticket(old);
     env.take_over(ticket, next);
     env.pass_time(1ms);
     BOOST_TEST(!waiting.done());
@@ -281,7 +281,7 @@ COLOCK_CONTRACT_CASE(adapter, an_adopted_lock_is_handed_over, &capabilities::tic
 {
     const auto old = env.exclusive("k"), held = env.exclusive("k"), next = env.exclusive("k");
     env.grant(old);
-    const auto fence = env.take_over(env.backend().export_ticket(*old), held);
+    const auto fence = env.take_over(env.export_ticket(old), held);
     const auto outcome = env.hand_over(held, next);
     BOOST_TEST(outcome.released.status == release_status::released);
     BOOST_TEST(outcome.created.status == create_status::granted);
@@ -297,7 +297,7 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_is_listed_with_its_new_owner, &capabi
     const plain_claim_ptr next(new plain_claim({.key = "k",
         .ttl = driver::long_ttl,
         .owner = std::make_shared<const owner_data>(owner_data{.owner = "heir", .group = "g"})}));
-    env.take_over(env.backend().export_ticket(*old), next);
+    env.take_over(env.export_ticket(old), next);
     const auto listed = env.inspect("k");
     BOOST_TEST_REQUIRE(listed.size() == 1U);
     BOOST_TEST(listed.front().owner == "heir");

@@ -151,7 +151,7 @@ COLOCK_REMOTE_CASE(lost_adoption_is_repeated_or_released, &capabilities::tickets
     const auto grant_and_export = [&](plain_claim_ptr& held) {
         held = env.exclusive("k");
         other.grant(held);
-        return other.backend().export_ticket(*held);
+        return other.export_ticket(held);
     };
     plain_claim_ptr held;
     // The first use may have to send the script to the server, which then executes nothing yet.

@@ -113,6 +113,18 @@ hand_over_outcome driver::hand_over(const claim_ptr& held, const claim_ptr& next
     return run_coro(io_, backend_->hand_over(sent_now(held), sent_now(next)), at);
 }
 
+std::string driver::export_ticket(const claim_ptr& held, where at) const
+{
+    std::optional<export_outcome> answer;
+    backend_->start_export(held, [&answer](export_outcome outcome) { answer.emplace(std::move(outcome)); });
+    run_until(io_, [&] { return answer.has_value(); }, at);
+    COLOCK_CALLED_FROM(at)
+    {
+        BOOST_TEST(!answer->error);
+    }
+    return answer->ticket;
+}
+
 create_outcome driver::adopt(std::string ticket, const claim_ptr& claim, where at) const
 {
     std::optional<create_outcome> answer;

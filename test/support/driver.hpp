@@ -70,6 +70,8 @@ public:
     extend_outcome extend(const claim_ptr& claim, std::chrono::milliseconds ttl, where at = where::current()) const;
     valid_outcome valid(const claim_ptr& claim, where at = where::current()) const;
     hand_over_outcome hand_over(const claim_ptr& held, const claim_ptr& next, where at = where::current()) const;
+    /// Returns the ticket of a claim that holds a lock.
+    [[nodiscard]] std::string export_ticket(const claim_ptr& held, where at = where::current()) const;
     create_outcome adopt(std::string ticket, const claim_ptr& claim, where at = where::current()) const;
     std::vector<lock_status> inspect(std::string key, where at = where::current()) const;
     std::vector<lock_status> break_key(std::string key, where at = where::current()) const;

@@ -6,8 +6,8 @@ namespace colock::testing {
 const char* to_string(operation what) noexcept
 {
     static constexpr std::array<const char*, operation_count> names{"create", "release", "abandon", "extend",
-        "is_valid", "wait", "hand_over", "inspect", "break_key", "list", "purge", "create_all", "group", "adopt",
-        "close"};
+        "is_valid", "wait", "hand_over", "inspect", "break_key", "list", "purge", "create_all", "group",
+        "export_ticket", "adopt", "close"};
     return names[index_of(what)];
 }
 

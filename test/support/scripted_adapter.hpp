@@ -28,10 +28,11 @@ enum class operation : unsigned char
     purge,
     create_all,
     group,
+    export_ticket,
     adopt,
     close,
 };
-inline constexpr std::size_t operation_count = 15;
+inline constexpr std::size_t operation_count = 16;
 [[nodiscard]] const char* to_string(operation what) noexcept;
 
 /// A record of an operation that the core started.
@@ -208,7 +209,7 @@ public:
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override;
-    [[nodiscard]] std::string export_ticket(const claim& held) const override;
+    void start_export(claim_ptr held, completion<export_outcome> done) override;
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override;
     void start_close(lease_clock::duration deadline, completion<closed> done) override;
     void cancel_close() noexcept override { ++cancelled_closes; }

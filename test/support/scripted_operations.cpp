@@ -352,9 +352,13 @@ void scripted_adapter::start_group(
     run<group_outcome>({operation::group, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
-std::string scripted_adapter::export_ticket(const claim& held) const
+void scripted_adapter::start_export(claim_ptr held, completion<export_outcome> done)
 {
-    return backend_->export_ticket(held);
+    auto how = begin(operation::export_ticket, held, held->ttl());
+    const auto send = [held](adapter& backend, completion<export_outcome> end) {
+        backend.start_export(held, std::move(end));
+    };
+    run<export_outcome>({operation::export_ticket, std::move(how), {held}, send, std::move(done), state_, {held}});
 }
 
 void scripted_adapter::start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done)

@@ -155,9 +155,10 @@ public:
     /// The cost must depend on the size of the group, not on the total number of locks.
     virtual void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
-    /// Returns the data (arbitrary bytes) with which another process can take over a held lock. The data are sufficient
-    /// to take over the lock, so they are a secret. Default: empty.
-    [[nodiscard]] virtual std::string export_ticket(const claim& held) const;
+    /// Makes the data (arbitrary bytes) with which another process can take over a held lock. The data are sufficient
+    /// to take over the lock, so they are a secret. The lock stays held. An adapter of several servers first waits for
+    /// those answers to the create that the grant did not need. Default: `errc::unsupported`.
+    virtual void start_export(claim_ptr held, completion<export_outcome> done);
     /// Makes `claim`, of the same key and mode, the holder of the lock that the ticket was exported for, in one
     /// compare-and-set on the backend. The lock is granted for the ttl of `claim`, with a fence greater than that of
     /// the ticket's claim, so that a ticket works once. The outcome is busy if nothing is held under the ticket any

@@ -38,6 +38,7 @@ public:
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) final;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
+    void start_export(claim_ptr held, completion<export_outcome> done) final;
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) final;
     void start_close(lease_clock::duration deadline, completion<closed> done) final;
 
@@ -80,8 +81,11 @@ protected:
     /// `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(
         std::string id, group_action what, std::chrono::milliseconds ttl);
-    /// May be overridden: the body of adapter::start_adopt. Required for `capabilities::tickets`, like `export_ticket`.
-    /// Default: `errc::unsupported`.
+    /// May be overridden: the body of adapter::start_export. Required for `capabilities::tickets`. Default:
+    /// `errc::unsupported`.
+    [[nodiscard]] virtual asio::awaitable<export_outcome> do_export(claim_ptr held);
+    /// May be overridden: the body of adapter::start_adopt. Required for `capabilities::tickets`. Default:
+    /// `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<create_outcome> do_adopt(std::string ticket, claim_ptr claim);
     /// May be overridden: the body of adapter::start_close. Default: does nothing, for an adapter without connections.
     [[nodiscard]] virtual asio::awaitable<void> do_close(lease_clock::duration deadline);

@@ -30,7 +30,7 @@ struct capabilities
     bool groups = false;
     /// `group` can also extend all locks of a group.
     bool extends_groups = false;
-    /// `export_ticket` and `adopt` are supported: another process can take over a lock.
+    /// `start_export` and `start_adopt` are supported: another process can take over a lock.
     bool tickets = false;
     /// The backend removes a lock when its ttl has passed. Without this feature, the core ends every lease itself: it
     /// watches each lease, and repeats the release of an expired lock until the backend has answered.

@@ -135,6 +135,15 @@ struct valid_outcome
     failure_ptr error{};
 };
 
+/// Outcome of the export of a ticket.
+struct export_outcome
+{
+    /// The data of the ticket; meaningless with an error.
+    std::string ticket{};
+    /// Null, or the reason for a failure.
+    failure_ptr error{};
+};
+
 /// Outcome of a release that passes the lock to another claim.
 struct hand_over_outcome
 {

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/acquire_guard.hpp"
 #include "core/operations/acquire_step.hpp"
+#include "core/operations/held_operation.hpp"
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
 #include "core/policy/ticket.hpp"
@@ -77,43 +78,116 @@ bool begin_detach(core& self, const record::ptr& held, lease_clock::time_point b
     return true;
 }
 
-/// Ends the lock here if a ticket was made. Returns the reason if the lease was lost meanwhile.
-std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket)
+/// Ends the lock here if a ticket was made. The mutex must be held. Returns the reason if the lease was lost meanwhile.
+std::optional<lost_reason> end_detach(core& self, record& held, bool has_ticket, deferred_actions& actions)
 {
-    deferred_actions actions;
-    std::optional<lost_reason> lost;
-    {
-        const std::lock_guard guard(self.mutex);
-        held.in_flight = operation::none;
-        if (held.current_phase() == phase::held && has_ticket) {
+    held.in_flight = operation::none;
+    held.answer_by = lease_clock::time_point::max();
+    const auto now = lease_clock::now();
+    if (held.current_phase() == phase::held && held.lease().has_ended(now))
+        self.leases.end_lease(held, lease_table::end_reason_of(held, now), actions);
+    switch (held.current_phase()) {
+    case phase::held:
+        if (has_ticket) {
             self.leases.detach(held, actions);
-        } else if (held.current_phase() == phase::held) {
-            // A renewal that became due meanwhile was postponed.
-            held.plan.catch_up(lease_clock::now());
-            self.leases.reschedule(held);
-            if (held.is_to_be_verified)
-                self.leases.verify(held, actions);
-            held.notify(actions.wakes);
-        } else {
-            lost = held.end_reason;
-            if (held.current_phase() == phase::ending)
-                self.cleanup.start_release(held, actions);
+            return std::nullopt;
         }
+        // A renewal that became due meanwhile was postponed.
+        held.plan.catch_up(now);
+        self.leases.reschedule(held);
+        if (held.is_to_be_verified)
+            self.leases.verify(held, actions);
+        held.notify(actions.wakes);
+        return std::nullopt;
+    case phase::ending:
+        self.cleanup.start_release(held, actions);
+        return held.end_reason;
+    default:
+        return held.end_reason;
     }
-    actions.run(self);
-    return lost;
 }
 
-std::string make_ticket(const core& self, const record& held)
+/// The export of a ticket. It ends when the backend has answered and its caller has taken or abandoned the answer.
+class ticket_export
 {
-    return to_ticket({.backend = self.backend_name(),
-        .key = held.key(),
-        .group = held.owner().group,
-        .mode = held.mode(),
-        .max_holders = held.max_holders(),
-        .ttl = held.ttl(),
-        .proof = self.backend->export_ticket(held)});
-}
+public:
+    ticket_export(std::shared_ptr<core> owner, record::ptr held)
+        : core_(std::move(owner)), held_(std::move(held)), state_(std::make_shared<state>())
+    {
+    }
+    ticket_export(const ticket_export&) = delete;
+    ticket_export& operator=(const ticket_export&) = delete;
+    ~ticket_export()
+    {
+        if (is_started_)
+            static_cast<void>(finish(false));
+    }
+
+    /// \pre `begin_detach` has returned true
+    void start()
+    {
+        is_started_ = true;
+        const auto answered = [held = held_, state = state_](export_outcome outcome) {
+            if (const pinned_core alive{*held})
+                on_exported(*alive, *held, *state, std::move(outcome));
+        };
+        core_->start_request(
+            *held_, [&](adapter& backend) { backend.start_export(held_, answered); },
+            [&](const failure_ptr& why) { answered({.error = why}); });
+    }
+    /// Guarded by the mutex of the core.
+    [[nodiscard]] const std::optional<export_outcome>& outcome() const noexcept { return state_->outcome; }
+    /// Returns the answer of the backend. An answer that comes later is ignored.
+    [[nodiscard]] std::optional<export_outcome> take_outcome()
+    {
+        const std::lock_guard guard(core_->mutex);
+        state_->is_abandoned = !state_->outcome;
+        return state_->outcome;
+    }
+    /// To be called once. Returns the reason if the lease was lost meanwhile.
+    [[nodiscard]] std::optional<lost_reason> finish(bool has_ticket)
+    {
+        is_started_ = false;
+        deferred_actions actions;
+        std::optional<lost_reason> lost;
+        {
+            const std::lock_guard guard(core_->mutex);
+            state_->is_abandoned = !state_->outcome;
+            if (state_->outcome)
+                lost = end_detach(*core_, *held_, has_ticket, actions);
+        }
+        actions.run(*core_);
+        return lost;
+    }
+
+private:
+    /// Guarded by the mutex of the core.
+    struct state
+    {
+        std::optional<export_outcome> outcome{};
+        bool is_abandoned = false;
+    };
+
+    static void on_exported(core& self, record& held, state& of, export_outcome&& outcome)
+    {
+        deferred_actions actions;
+        {
+            const std::lock_guard guard(self.mutex);
+            if (of.is_abandoned) {
+                static_cast<void>(end_detach(self, held, false, actions));
+            } else {
+                of.outcome = std::move(outcome);
+                held.notify(actions.wakes);
+            }
+        }
+        actions.run(self);
+    }
+
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+    const std::shared_ptr<state> state_;
+    bool is_started_ = false;
+};
 
 } // namespace
 
@@ -121,19 +195,28 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held
 {
     check_tickets_supported(*self, held->key());
     const auto began = lease_clock::now();
+    ticket_export exporting(self, held);
     wait_state suspension;
     std::uint32_t seen = 0;
     // A renewal or an extend may be in flight.
     while (!begin_detach(*self, held, began, seen))
         co_await self->async_wait(*held, suspension, seen);
-    std::string ticket;
-    try {
-        ticket = make_ticket(*self, *held);
-    } catch (...) {
-        static_cast<void>(end_detach(*self, *held, false));
-        throw;
-    }
-    if (const auto lost = end_detach(*self, *held, true))
+    exporting.start();
+    const auto until = self->answer_deadline(lease_clock::now());
+    while (await_result(*self, *held, exporting.outcome(), until, seen))
+        co_await self->async_wait(*held, suspension, seen);
+    const auto outcome = exporting.take_outcome();
+    if (!outcome || outcome->error)
+        throw_unanswered(
+            *self, outcome ? outcome->error : nullptr, effect::none, context_of_held(*self, *held, began, 1));
+    auto ticket = to_ticket({.backend = self->backend_name(),
+        .key = held->key(),
+        .group = held->owner().group,
+        .mode = held->mode(),
+        .max_holders = held->max_holders(),
+        .ttl = held->ttl(),
+        .proof = outcome->ticket});
+    if (const auto lost = exporting.finish(true))
         throw_not_held(*self, *held, began, *lost);
     co_return ticket;
 }

@@ -23,7 +23,7 @@ struct ticket_content
     std::size_t max_holders = 0;
     /// 0: until released.
     std::chrono::milliseconds ttl{0};
-    /// The data of `adapter::export_ticket`.
+    /// The data of `export_outcome`.
     std::string proof{};
 
     friend bool operator==(const ticket_content&, const ticket_content&) = default;

@@ -136,9 +136,9 @@ void adapter::start_group(std::string, group_action, std::chrono::milliseconds, 
     done({.error = detail::cannot(name(), "access a group of locks by its id")});
 }
 
-std::string adapter::export_ticket(const claim&) const
+void adapter::start_export(claim_ptr, completion<export_outcome> done)
 {
-    return {};
+    done({.error = detail::cannot(name(), "move locks to another process")});
 }
 
 void adapter::start_adopt(std::string, claim_ptr, completion<create_outcome> done)

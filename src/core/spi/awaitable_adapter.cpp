@@ -244,6 +244,12 @@ void awaitable_adapter::start_group(
         [](failure_ptr error) { return group_outcome{.error = std::move(error)}; });
 }
 
+void awaitable_adapter::start_export(claim_ptr held, completion<export_outcome> done)
+{
+    spawn(*this, do_export(std::move(held)), std::move(done),
+        [](failure_ptr error) { return export_outcome{{}, std::move(error)}; });
+}
+
 void awaitable_adapter::start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done)
 {
     spawn(*this, do_adopt(std::move(ticket), std::move(claim)), std::move(done), &create_outcome::failed);
@@ -313,6 +319,11 @@ asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::stri
 asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
 {
     co_return group_outcome{.error = detail::cannot(name(), "access a group of locks by its id")};
+}
+
+asio::awaitable<export_outcome> awaitable_adapter::do_export(claim_ptr)
+{
+    co_return export_outcome{{}, detail::cannot(name(), "move locks to another process")};
 }
 
 asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_used_up_fence_counter_is_reported_with_its_repair_and_wor
                 BOOST_TEST(f.raw({"EXISTS", "{colock}:k", "{colock}:l"}) == "0");
                 if (is_connected) {
                     check(f.test_driver->hand_over(held, next).created);
-                    const auto outcome = f.test_driver->adopt(f.test_driver->backend().export_ticket(*moving), adopted);
+                    const auto outcome = f.test_driver->adopt(f.test_driver->export_ticket(moving), adopted);
                     check(outcome, outcome.error->code);
                 }
                 const auto left = f.raw({"GET", "{colock}#fence"});

@@ -153,7 +153,7 @@ void check_holders_change_nothing(served& f, const foreign_value& value)
         {"an adoption",
             [&](const auto& held) {
                 const auto next = claim_of(held->mode(), held->owner().group);
-                const auto adopted = f.test_driver->adopt(f.test_driver->backend().export_ticket(*held), next);
+                const auto adopted = f.test_driver->adopt(f.test_driver->export_ticket(held), next);
                 BOOST_TEST((adopted.status != create_status::granted));
             }},
         {"a hand-over",

@@ -175,8 +175,8 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_of_the_plain_layout_suffices)
     client.test_driver.release_held(holder);
     waiting.get(client.io);
     const auto next = driver::exclusive("cart:7", 0s);
-    BOOST_TEST((client.test_driver.adopt(client.test_driver.backend().export_ticket(*waiter), next).status ==
-                create_status::granted));
+    BOOST_TEST(
+        (client.test_driver.adopt(client.test_driver.export_ticket(waiter), next).status == create_status::granted));
     BOOST_TEST(client.test_driver.break_key("cart:7").size() == 1u);
     BOOST_TEST(!client.events->warned_of("not allowed"));
     BOOST_TEST(server({"ACL", "LOG"}).empty());
@@ -291,8 +291,7 @@ BOOST_AUTO_TEST_CASE(without_a_command_of_sorted_sets_shared_locks_and_locks_of_
             client_side other({.url = server.url()});
             const auto reader = driver::shared("r");
             other.test_driver.grant(reader);
-            check_denied(
-                client.test_driver.adopt(other.test_driver.backend().export_ticket(*reader), driver::shared("r")));
+            check_denied(client.test_driver.adopt(other.test_driver.export_ticket(reader), driver::shared("r")));
             other.test_driver.release_held(reader);
         }
     }
@@ -337,8 +336,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_taken_away_is_reported_and_never_read_as_a_
                         BOOST_TEST((!group.locks.empty() || denied(group.error)), "group");
                     }
                     const auto next = make();
-                    const auto adopted =
-                        client.test_driver.adopt(client.test_driver.backend().export_ticket(*held), next);
+                    const auto adopted = client.test_driver.adopt(client.test_driver.export_ticket(held), next);
                     const bool moved = adopted.status == create_status::granted;
                     BOOST_TEST((moved || denied(adopted.error)), "adopt");
                     const auto released = client.test_driver.release(moved ? next : held);

@@ -244,13 +244,16 @@ BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)
         BOOST_TEST(refused(outcome.error));
         ++ended;
     });
-    BOOST_TEST(backend->export_ticket(*claim).empty());
+    backend->start_export(claim, [&](const export_outcome& outcome) {
+        BOOST_TEST(refused(outcome.error));
+        ++ended;
+    });
     backend->start_adopt("t", claim, [&](const create_outcome& outcome) {
         BOOST_TEST((outcome.status == create_status::failed));
         BOOST_TEST(refused(outcome.error));
         ++ended;
     });
-    BOOST_TEST(ended == 3);
+    BOOST_TEST(ended == 4);
     BOOST_TEST(backend->asked.empty());
 }
 

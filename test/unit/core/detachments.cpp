@@ -47,11 +47,6 @@ public:
     using awaitable_adapter::awaitable_adapter;
     [[nodiscard]] std::string_view name() const noexcept override { return "ticketless"; }
     [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.tickets = true}; }
-    [[nodiscard]] std::string export_ticket(const claim&) const override
-    {
-        meanwhile();
-        throw std::bad_alloc();
-    }
 
     std::function<void()> meanwhile;
     int extended = 0;
@@ -65,6 +60,12 @@ private:
         co_return extend_outcome{};
     }
     asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{.valid = true}; }
+    asio::awaitable<export_outcome> do_export(claim_ptr) override
+    {
+        meanwhile();
+        throw std::bad_alloc();
+        co_return export_outcome{};
+    }
 };
 
 } // namespace
@@ -98,7 +99,8 @@ BOOST_AUTO_TEST_CASE(detached_lock_is_not_touched)
             env.locker.reset();
             env.advance(4h);
             if (env.script) {
-                BOOST_TEST(env.script->count(operation::close) == env.script->calls().size());
+                BOOST_TEST(env.script->count(operation::export_ticket) + env.script->count(operation::close) ==
+                           env.script->calls().size());
             }
             BOOST_TEST(env.stored().size() == 1U);
             break_stored_lock(env);
@@ -179,13 +181,59 @@ BOOST_AUTO_TEST_CASE(detach_without_a_ticket_does_not_block_other_operations)
         io.poll();
         BOOST_TEST(backend->extended == 0);
     };
-    BOOST_CHECK_THROW(static_cast<void>(run_coro(io, held.detach())), std::bad_alloc);
+    COLOCK_THROWS(error, errc::unavailable, run_coro(io, held.detach()));
     BOOST_TEST(held.held());
     run_ready(io);
     BOOST_TEST_REQUIRE(extending->done());
     extending->get(io);
     BOOST_TEST(backend->extended == 1);
     run_coro(io, held.release(on_failure::raise));
+}
+
+BOOST_AUTO_TEST_CASE(detach_that_is_given_up_before_the_ticket_is_made_leaves_the_lock)
+{
+    for (const bool is_cancelled : {true, false}) {
+        virtual_fixture env(backend_kind::other_context);
+        auto held = env.acquire("k", {.ttl = 10h});
+        env.script->next(operation::export_ticket, step::hold());
+        error_code result;
+        asio::cancellation_signal cancel;
+        held.async_detach(
+            asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const std::string&) { result = code; }));
+        env.ready();
+        if (is_cancelled)
+            cancel.emit(asio::cancellation_type::total);
+        else
+            env.advance(1min);
+        env.ready();
+        const auto expected = is_cancelled ? error_code(asio::error::operation_aborted) : error_code(errc::unavailable);
+        BOOST_TEST((result == expected), result.message());
+        BOOST_TEST(held.held());
+        // The backend makes the ticket, and nobody receives it.
+        auto extending = env.start(held.extend(20h));
+        env.ready();
+        BOOST_TEST(!extending.done());
+        env.script->deliver();
+        extending.get(env.io());
+        BOOST_TEST(held.held());
+        env.run(held.release(on_failure::raise));
+        env.check_clean();
+    }
+}
+
+BOOST_AUTO_TEST_CASE(lock_that_is_lost_while_the_ticket_is_made_is_not_detached)
+{
+    virtual_fixture env(backend_kind::other_context);
+    auto held = env.acquire("k", {.ttl = 2s});
+    env.script->next(operation::export_ticket, step::hold());
+    auto detaching = env.start(held.detach());
+    env.ready();
+    env.advance(3s);
+    env.script->deliver();
+    COLOCK_THROWS(error, errc::not_held, detaching.get(env.io()));
+    BOOST_TEST(!held.held());
+    env.wind_down();
+    env.check_clean();
 }
 
 BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)

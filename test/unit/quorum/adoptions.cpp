@@ -49,7 +49,7 @@ struct adoptions : three_nodes
         const auto old = driver::exclusive("k", ttl);
         env->grant(old);
         ready();
-        return env->backend().export_ticket(*old);
+        return env->export_ticket(old);
     }
 
     /// Lets several adopters use one ticket at the same time, and checks that one of them gets the lock.
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(ticket_has_no_part_for_a_node_that_has_lost_the_lock)
     lose_data(a);
     BOOST_TEST((env->extend(old, ttl).status == extend_status::extended));
     ready();
-    env->take_over(env->backend().export_ticket(*old), next);
+    env->take_over(env->export_ticket(old), next);
     ready();
     BOOST_TEST(nodes[a]->count(operation::adopt) == 0U);
     env->release_held(next);
