@@ -27,6 +27,9 @@ constexpr lease_clock::duration stream_idle_time = 1s;
 constexpr lease_clock::duration max_event_wait = 10s;
 /// Time for which a server waits for the next change.
 constexpr auto get_more_timeout = 1000ms;
+/// Minimum time between two requests for changes if there was none. A server that does not wait would be asked without
+/// a pause.
+constexpr lease_clock::duration min_idle_interval = 100ms;
 
 std::int64_t cursor_of(const answer& got)
 {
@@ -37,13 +40,24 @@ std::int64_t cursor_of(const answer& got)
     return bson_iter_as_int64(&id);
 }
 
+std::vector<std::string> changed_keys(const answer& got)
+{
+    std::vector<std::string> keys;
+    for_each_document(got.reply, [&](const bson_iter_t& change) {
+        bson_iter_t inside;
+        if (bson_iter_recurse(&change, &inside) && bson_iter_find(&inside, "documentKey"))
+            keys.push_back(key_of(inside));
+    });
+    return keys;
+}
+
 } // namespace
 
 release_events::release_events(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config,
     remote::event_reporter& reporter, primary& requests, remote::wait_sources& sources, std::atomic<waiting_by>& by)
     : listening_loop(strand, owner, requests, sources,
           config.idle_timeout == 0ms ? lease_clock::duration::zero() : stream_idle_time),
-      config_(config), reports_(reporter), requests_(requests), by_(by)
+      pause_(strand), config_(config), reports_(reporter), requests_(requests), by_(by)
 {
     sources_.set_polling(true);
 }
@@ -91,7 +105,8 @@ void release_events::opened(const answer& got)
     if (judge(got) == verdict::done) {
         cursor_ = cursor_of(got);
         on(event::connected_here);
-        report_changes(got);
+        if (const auto keys = changed_keys(got); !keys.empty())
+            wake_all(sources_.wake_keys(keys));
         ask_for_more();
         return;
     }
@@ -122,6 +137,7 @@ void release_events::ask_for_more()
 {
     if (!pool_)
         return;
+    asked_at_ = lease_clock::now();
     static const command_template more(R"({"getMore":"?i","collection":"?c","maxTimeMS":"?m"})");
     ask(more.filled({{"i", cursor_}, {"c", std::string_view(config_.collection)}, {"m", get_more_timeout.count()}}),
         &release_events::received);
@@ -137,25 +153,28 @@ void release_events::received(const answer& got)
     }
     // The stream is confirmed only here, because a server may open change streams and refuse every getMore.
     on(event::confirmed);
+    const auto keys = changed_keys(got);
     // The stream continues first, because the woken handlers may take long.
-    ask_for_more();
-    report_changes(got);
-}
-
-void release_events::report_changes(const answer& got)
-{
-    std::vector<std::string> keys;
-    for_each_document(got.reply, [&](const bson_iter_t& change) {
-        bson_iter_t inside;
-        if (bson_iter_recurse(&change, &inside) && bson_iter_find(&inside, "documentKey"))
-            keys.push_back(key_of(inside));
-    });
+    if (keys.empty() && lease_clock::now() - asked_at_ < min_idle_interval)
+        pause();
+    else
+        ask_for_more();
     if (!keys.empty())
         wake_all(sources_.wake_keys(keys));
 }
 
+void release_events::pause()
+{
+    pause_.expires_at(asked_at_ + min_idle_interval);
+    pause_.async_wait([self = owner_.keep(*this), used = std::weak_ptr(pool_)](const error_code& cancelled) {
+        if (!cancelled && self->pool_ && self->pool_ == used.lock())
+            self->ask_for_more();
+    });
+}
+
 void release_events::disconnect()
 {
+    pause_.cancel();
     kill_cursor();
     if (const auto old = std::exchange(pool_, nullptr))
         asio::post(strand_, [old] { old->close_all(); });
@@ -178,6 +197,7 @@ void release_events::kill_cursor()
 
 void release_events::forked()
 {
+    pause_.cancel();
     pool_.reset();
     cursor_ = 0;
     on(event::forked);

@@ -5,6 +5,8 @@
 #include "mongo/topology/primary.hpp"
 #include "remote/requests/listening_loop.hpp"
 
+#include <colock/clock.hpp>
+
 #include <boost/asio/any_io_executor.hpp>
 
 #include <atomic>
@@ -51,12 +53,14 @@ private:
     void opened(const answer& got);
     void ask_for_more();
     void received(const answer& got);
-    void report_changes(const answer& got);
+    /// Asks for more changes a short time after the last request.
+    void pause();
     /// Reports to the observer, once, why there is no change stream.
     void warn_of_polling(const answer& refusal);
     /// Ends the cursor on the server, because the change stream is not read any more.
     void kill_cursor();
 
+    lease_timer pause_;
     const settings& config_;
     remote::event_reporter& reports_;
     primary& requests_;
@@ -65,6 +69,7 @@ private:
     std::string server_;
     /// Id of the change stream's cursor on that server. 0: there is no cursor.
     std::int64_t cursor_ = 0;
+    lease_clock::time_point asked_at_{};
     std::atomic<waiting_by>& by_;
 };
 

@@ -5,6 +5,13 @@
 
 namespace colock::inline v0::zookeeper::detail {
 
+namespace {
+
+/// The C client has no name for this code.
+constexpr int quota_exceeded = -125;
+
+} // namespace
+
 failure_ptr failure_of(const reply& answer)
 {
     const auto code = " (the driver's code is " + std::to_string(answer.code) + ')';
@@ -17,6 +24,10 @@ failure_ptr failure_of(const reply& answer)
         // This client has refused the request, because it was too large.
         if (answer.code == 0)
             return make_failure(errc::invalid_key, "the request with this key would exceed the server's limit");
+        if (answer.code == quota_exceeded) {
+            return make_failure(errc::unavailable,
+                "a quota of the server is exceeded; raise the quota of the root folder, or remove nodes" + code);
+        }
         return make_failure(errc::misconfigured_backend, "the server refused the request" + code);
     default:
         return make_failure(errc::unavailable, "the server could not carry out the request now" + code);

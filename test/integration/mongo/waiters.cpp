@@ -177,6 +177,19 @@ BOOST_FIXTURE_TEST_CASE(change_stream_whose_every_get_more_fails_is_opened_less_
     run(waiting.get(io).release(on_failure::raise));
 }
 
+BOOST_FIXTURE_TEST_CASE(server_that_does_not_wait_for_changes_is_asked_ten_times_per_second, seen_cursors)
+{
+    const auto ours = add(options(mongodb_url(interceptor.port()))), theirs = add();
+    auto held = run(theirs.acquire("k", {.ttl = 1h}));
+    auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::fixed(1h)}));
+    until([&] { return commands["getMore"] > 0; });
+    const auto begun = lease_clock::now();
+    until([&] { return commands["getMore"] > 10; });
+    BOOST_TEST((lease_clock::now() - begun > 900ms));
+    run(held.release(on_failure::raise));
+    run(waiting.get(io).release(on_failure::raise));
+}
+
 BOOST_FIXTURE_TEST_CASE(cursor_of_a_change_stream_is_killed_after_the_last_waiter, seen_cursors)
 {
     const auto ours = add(options(mongodb_url(interceptor.port())));

@@ -403,6 +403,41 @@ BOOST_AUTO_TEST_CASE(read_only_access_gives_neither_locks_nor_a_lasting_session)
     check_end();
 }
 
+BOOST_FIXTURE_TEST_CASE(exceeded_quota_of_the_server_is_a_failed_attempt, inspected_server)
+{
+    server->kill();
+    server->configure("enforceQuota=true\n");
+    server->start();
+    auto& one = add();
+    run(run(one.acquire("k")).release(on_failure::raise));
+    by.connect();
+    auto& requests = by.zk_session->get_requests();
+    const auto quota = "/zookeeper/quota" + chroot();
+    const auto create = [&](const std::string& path, std::string_view data) {
+        BOOST_TEST(
+            by.finish([&](reply_handler done) {
+                  requests.create(path, data, node_kind::persistent, std::move(done));
+              }).ok());
+    };
+    create(quota, "");
+    create(quota + "/zookeeper_limits", "count=1,bytes=-1=;byteHardLimit=-1;countHardLimit=1");
+    create(quota + "/zookeeper_stats", "count=100,bytes=0");
+    const auto is_named = [](const error& refused) {
+        return refused.code() == errc::unavailable &&
+               std::string_view(refused.what()).find("quota") != std::string_view::npos;
+    };
+    BOOST_CHECK_EXCEPTION(
+        static_cast<void>(run(one.acquire("other", {.retry = retry_policy::never()}))), error, is_named);
+    auto waiting = start(io, one.acquire("other", {.retry = retry_policy::fixed(20ms)}));
+    const auto attempts = one.stats().attempts;
+    until([&] { return one.stats().attempts > attempts + 2; });
+    BOOST_TEST(!waiting.done());
+    BOOST_TEST(
+        by.finish([&](reply_handler done) { requests.remove(quota + "/zookeeper_limits", std::move(done)); }).ok());
+    run(waiting.get(io).release(on_failure::raise));
+    check_end();
+}
+
 namespace {
 
 /// A server on which the configuration can be changed so that it demands authentication.
