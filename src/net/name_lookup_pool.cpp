@@ -244,7 +244,7 @@ void name_lookup_pool::run_thread()
 void name_lookup_pool::end(const std::string& host, const result_ptr& result)
 {
     const auto ended = lookups_.find(host);
-    // The memory for it may have been missing.
+    // The entry may be missing, because `start` ran out of memory.
     if (ended == lookups_.end())
         return;
     bool is_awaited = false;

@@ -119,8 +119,8 @@ inline void complete_reachable_first(
 /// one thread, that additional thread makes every mutex and every reference count as expensive as in a program with
 /// many threads. This costs a tenth of a lock's CPU time (docs/benchmarks.md). With Asio's resolver, a name that the
 /// name service answers late also delays all other names of the execution context. This resolver needs threads only for
-/// names, and looks up each name on its own. If a name has several addresses, the first that accepts a connection is
-/// returned first.
+/// names, and looks up several names at the same time. If a name has several addresses, the first that accepts a
+/// connection is returned first.
 template <>
 class boost::asio::ip::basic_resolver<boost::asio::ip::tcp, colock::remote::socket_executor>
 {

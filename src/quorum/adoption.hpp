@@ -15,10 +15,10 @@ namespace colock::inline v0::quorum {
 
 /// One attempt to adopt the lock of a ticket.
 ///
-/// The nodes for which the ticket has a part are asked alone, one after the other, until one of them answers. A refusal
-/// ends the attempt. After a grant, the remaining nodes are asked together. So the first node decides between several
-/// adopters of one ticket. If all nodes were asked together, each adopter could be granted a part that another one
-/// needs, and then none would have a majority.
+/// The nodes for which the ticket has a part are asked alone, one after the other, until one of them grants or refuses.
+/// A refusal ends the attempt. After a grant, the remaining nodes are asked together. So the first node decides between
+/// several adopters of one ticket. If all nodes were asked together, each adopter could be granted a part that another
+/// one needs, and then none would have a majority.
 ///
 /// A node that fails is replaced by the next one. Its adapter reports a failure at the latest after its operation
 /// timeout, so no other time limit is needed.
@@ -39,7 +39,7 @@ private:
     void on_answer(const create_outcome& outcome);
     /// Asks all nodes that have not been asked.
     void ask_rest();
-    /// Counts the nodes that have not been asked as refusals, because they will not be asked.
+    /// Counts each remaining node as a refusal, without asking it.
     void refuse_rest();
     void count(const create_outcome& outcome);
 

@@ -44,8 +44,8 @@ public:
     /// \param ticket part of the ticket that belongs to this node
     void adopt(time_point sent, std::string ticket, completion<create_outcome> done);
     /// Completes with the part of the ticket that belongs to this node, after the answer to the create or adoption in
-    /// flight. The part is empty unless the node is known to hold the claim. Then the claim is released in the
-    /// background, so that a late grant does not remain. A create that is not sent yet is cancelled.
+    /// flight. If the node is not known to hold the claim, the part is empty, and the claim is
+    /// released in the background, so that a late grant does not remain. A create that is not sent yet is cancelled.
     void export_ticket(completion<std::string> done);
     void extend(time_point sent, milliseconds ttl, completion<extension> done);
     void is_valid(completion<valid_outcome> done);

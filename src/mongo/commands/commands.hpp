@@ -19,8 +19,8 @@ namespace colock::inline v0::mongo::detail {
 /// - `d` refused tokens, each until its own `x`; `dx` is not before the last of these times
 /// - `p` time since which nobody holds the lock, the only field of type date; null while the lock is held
 ///
-/// A document without `x` and `hx` that has fields besides `_id` belongs to another program. A statement on such a
-/// document fails with `changes_nothing`, or does not match it.
+/// A document without `x` and `hx` that has fields besides `_id` belongs to another program. No statement changes it:
+/// it fails with the server's `changes_nothing`, does not match, or returns the document as it is.
 ///
 /// Times are milliseconds of the server's clock, as integers. Some servers other than MongoDB, which tests use,
 /// silently return wrong results for dates that are compared with `$$NOW`, and for paths into arrays. Therefore no

@@ -9,7 +9,7 @@ namespace colock::inline v0::mongo::detail {
 
 namespace {
 
-/// Maximum duration of an authentication, after the time limit of its attempt to connect.
+/// Time that is added to `connect_timeout` for the authentication.
 constexpr auto max_authentication_duration = std::chrono::seconds(1);
 
 } // namespace

@@ -32,7 +32,7 @@ enum class verdict : unsigned char
 /// Effect of an operation.
 enum class effect : unsigned char
 {
-    /// It has changed nothing so far, or nothing that anybody needs, so its failure is never `errc::outcome_unknown`.
+    /// The operation has changed nothing that a caller relies on, so its failure is never `errc::outcome_unknown`.
     reads,
     writes,
 };

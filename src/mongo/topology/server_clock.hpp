@@ -11,7 +11,7 @@ namespace colock::inline v0::mongo::detail {
 /// Limits of a server's time, in milliseconds.
 struct server_time
 {
-    /// Decides whether a lease is over.
+    /// Lower limit. A lease is over only if it has expired at this time.
     std::int64_t earliest = 0;
     std::int64_t latest = 0;
 };

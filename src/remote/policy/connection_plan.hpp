@@ -167,7 +167,7 @@ private:
     backoff delays_;
     /// When the server has first refused the user since it last accepted the user; max: not refused since then.
     lease_clock::time_point refused_since_ = lease_clock::time_point::max();
-    /// No attempt to connect begins before.
+    /// Earliest time of the next attempt to connect.
     lease_clock::time_point refused_until_ = lease_clock::time_point::min();
     bool was_accepted_ = false;
     bool skips_delay_ = false;

@@ -71,7 +71,7 @@ private:
 
     void note(const std::string& node, change newest)
     {
-        // The claim would keep the session in use.
+        // The older change is dropped, because its claim would keep the session in use.
         before_.erase(node);
         after_.insert_or_assign(node, std::move(newest));
     }

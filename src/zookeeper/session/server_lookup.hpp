@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 namespace colock::inline v0::zookeeper::detail {
 
 /// Looks up the addresses of the servers of an ensemble. A name that the name service answers late, or not at all, does
-/// not delay the use of the other servers.
+/// not delay the use of the other servers, as long as a thread of `name_lookup_pool` is free for their names.
 ///
 /// Thread safety: none. A pending lookup keeps the object alive.
 class server_lookup : public std::enable_shared_from_this<server_lookup>

@@ -41,8 +41,8 @@ struct session_settings
 };
 
 /// One session with an ensemble: connects, proves that the session lives, and moves to another server when a connection
-/// ends. The session is over when the server reports so. It never comes back, so a new object has to be created. Knows
-/// nothing of locks but which nodes hold one.
+/// ends. The session is over when the server reports so. It never comes back, so a new object has to be created. Of
+/// locks, the session knows only the nodes that hold them.
 ///
 /// The data of the servers may be replaced by an older copy while the session is not connected. So a resumed session is
 /// verified before anything else is sent: its own node must contain the last answered beat, and the nodes that were

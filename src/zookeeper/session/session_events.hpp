@@ -27,7 +27,7 @@ public:
     /// session are lost, and its owner has to close it.
     virtual void on_history_lost() noexcept = 0;
     /// The server does not accept the user's password, or does not let the user write below the chroot. In the second
-    /// case the session continues.
+    /// case the session continues until its owner closes it.
     virtual void on_denied() noexcept = 0;
     /// A watched node has changed; an empty path means any node.
     virtual void on_changed(std::string_view path) noexcept = 0;

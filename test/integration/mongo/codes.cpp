@@ -75,7 +75,7 @@ void fail_after_execution(intercepting_proxy& server, const std::string& code, i
     });
 }
 
-/// An error without a code, and InternalError, UnknownError and OperationFailed.
+/// An error without a code, and InternalError, UnknownError, OperationFailed and ProtocolError.
 const std::vector codes_without_an_outcome{""s, R"(,"code":1)"s, R"(,"code":8)"s, R"(,"code":96)"s, R"(,"code":17)"s};
 
 /// Uses exclusive and shared locks, alone and in batches, and a key whose document belongs to another program.

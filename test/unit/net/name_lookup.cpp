@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(failure_of_the_name_service_is_reported)
     BOOST_TEST((get(start("unknown.test")).failure == asio::error::host_not_found));
 }
 
-BOOST_AUTO_TEST_CASE(late_name_delays_no_other_name)
+BOOST_AUTO_TEST_CASE(name_is_answered_while_another_name_is_late)
 {
     const auto late = start("late.test");
     service->wait_for_questions(1);

@@ -466,7 +466,7 @@ BOOST_AUTO_TEST_CASE(refusal_is_tolerated_for_a_minute_if_the_server_has_accepte
     BOOST_TEST(step.plan.tolerates_refusal(step.now));
 }
 
-BOOST_AUTO_TEST_CASE(attempts_after_tolerated_refusals_wait_longer_and_longer)
+BOOST_AUTO_TEST_CASE(attempt_after_many_tolerated_refusals_waits_longer_than_after_the_first)
 {
     steps step;
     step.open();
