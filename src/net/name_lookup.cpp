@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace colock::inline v0::remote {
 
@@ -25,7 +26,12 @@ void name_lookup::start(const std::string& host, handler on_end)
         const int ready = ::fcntl(waiter->descriptor(), F_DUPFD_CLOEXEC, 0);
         if (ready == -1)
             throw boost::system::system_error(errno, boost::system::system_category());
-        ready_.assign(ready);
+        boost::system::error_code failed;
+        ready_.assign(ready, failed);
+        if (failed) {
+            ::close(ready);
+            throw boost::system::system_error(failed);
+        }
         pool_->start(host, waiter);
         waiter_ = std::move(waiter);
     } catch (const boost::system::system_error& failed) {

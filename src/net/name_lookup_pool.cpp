@@ -168,23 +168,34 @@ void name_lookup_pool::start(const std::string& host, const std::shared_ptr<name
         lookups_.erase(known);
         return;
     }
-    const bool is_new = !lookups_.contains(host);
-    if (is_new)
+    if (!lookups_.contains(host)) {
         queue_.push_back(host);
-    auto& waiters = lookups_[host].waiters;
+        try {
+            lookups_.try_emplace(host);
+        } catch (...) {
+            queue_.pop_back();
+            throw;
+        }
+    }
+    // If the rest fails without memory, the next call for any name continues.
+    auto& waiters = lookups_.find(host)->second.waiters;
     std::erase_if(waiters, [](const auto& each) { return each.expired(); });
     waiters.push_back(waiter);
-    if (!is_new)
-        return;
     if (idle_count_ < queue_.size() && thread_count_ < options_.max_threads)
         start_thread();
     if (thread_count_ > 0) {
         queued_.notify_one();
         return;
     }
+    // Nobody looks up any name. The next attempts try to start a thread again.
+    const auto no_thread = std::make_shared<const name_result>(name_result{.failure = name_error::no_thread});
     queue_.clear();
-    lookups_.erase(host);
-    complete(*waiter, std::make_shared<const name_result>(name_result{.failure = name_error::no_thread}));
+    for (const auto& [name, pending] : std::exchange(lookups_, {})) {
+        for (const auto& each : pending.waiters) {
+            if (const auto waiting = each.lock())
+                complete(*waiting, no_thread);
+        }
+    }
 }
 
 name_result name_lookup_pool::result_of(const name_waiter& waiter)
@@ -212,8 +223,8 @@ void name_lookup_pool::start_thread()
     try {
         std::thread([self = shared_from_this()] { self->run_thread(); }).detach();
         ++thread_count_;
-    } catch (const std::system_error&) {
-        // The other threads, if any, look up the name.
+    } catch (const std::exception&) {
+        // Without memory, or with too many threads. The other threads, if any, look up the name.
     }
 }
 

@@ -255,7 +255,10 @@ private:
     void create_index_node(requests& sender, pending_reply& created)
     {
         state_of(*claim_).indexed = true;
-        sender.create(index_path(config(), *claim_), {}, node_kind::ephemeral, created.expect());
+        const auto path = index_path(config(), *claim_);
+        // A late grant of the same claim may have been released, and its index node removed.
+        sessions().note_created(path);
+        sender.create(path, {}, node_kind::ephemeral, created.expect());
     }
 
     /// \param first the reply to the creation of the index node, if it was sent together with the node

@@ -21,6 +21,12 @@ public:
     /// The node holds a lock.
     void note_granted(const std::string& node, claim_ptr holder) { note(node, {.holder = std::move(holder)}); }
     void note_removed(const std::string& node) { note(node, {}); }
+    /// The node is created again, and is not verified.
+    void forget(const std::string& node)
+    {
+        before_.erase(node);
+        after_.erase(node);
+    }
 
     /// A beat is sent, and proves all changes that were noted before.
     void on_beat_sent()

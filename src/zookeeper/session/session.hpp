@@ -77,6 +77,8 @@ public:
     void note_granted(const std::string& node, claim_ptr holder);
     /// The node was removed. If the server has it again, it is removed again.
     void note_removed(const std::string& node);
+    /// Notes that a node that may have been removed before is created again.
+    void note_created(const std::string& node) { unproven_.forget(node); }
 
     /// Ends the session at the server. Completes with true if the server has confirmed this. Then no node of the
     /// session is left, and no request of the session can still arrive.
@@ -137,6 +139,7 @@ private:
     void on_own_node_found(const reply& found);
     void verify_nodes();
     void on_node_found(const std::string& node, const reply& found);
+    void end_node_verification();
     void on_verified();
     [[nodiscard]] bool take_request() override;
     [[nodiscard]] zk_client* sender() override;

@@ -154,6 +154,12 @@ void session_manager::note_granted(const std::string& node, claim_ptr holder)
         session_->note_granted(node, std::move(holder));
 }
 
+void session_manager::note_created(const std::string& node)
+{
+    if (session_)
+        session_->note_created(node);
+}
+
 void session_manager::note_removed(const std::string& node)
 {
     users_.forget_granted(node);

@@ -48,6 +48,8 @@ public:
     void note_granted(const std::string& node, claim_ptr holder);
     /// Notes that the node of a claim was removed, or that the node does not belong to a claim any more.
     void note_removed(const std::string& node);
+    /// Notes that a node that may have been removed before is created again.
+    void note_created(const std::string& node);
     /// Users of the current session.
     [[nodiscard]] session_users& users() noexcept { return users_; }
     [[nodiscard]] folder_cache& folders() noexcept { return folders_; }

@@ -207,10 +207,21 @@ void session::on_verified()
 void session::on_node_found(const std::string& node, const reply& found)
 {
     const auto holder = unproven_.holder_of(node);
-    if (!holder && found.ok())
-        requests_.remove(node, reply_handler());
+    if (!holder && found.ok()) {
+        // The next beat proves the removal, so it must not be throttled.
+        requests_.remove(node, [self = shared_from_this(), of = connection_](const reply& got) {
+            if (of == self->connection_ && self->can_send() && got.what != status::unsent)
+                self->end_node_verification();
+        });
+        return;
+    }
     if (holder && (!found.ok() || found.stat.ephemeral_owner != life_.id()))
         holder->lost(lost_reason::taken);
+    end_node_verification();
+}
+
+void session::end_node_verification()
+{
     if (--verifying_count_ == 0)
         verify_nodes();
 }

@@ -81,6 +81,15 @@ BOOST_AUTO_TEST_CASE(removal_replaces_the_grant_and_drops_its_claim)
     BOOST_TEST(!nodes.holder_of("a"));
 }
 
+BOOST_AUTO_TEST_CASE(removed_node_that_is_created_again_is_not_verified)
+{
+    nodes.note_removed("a");
+    nodes.note_removed("b");
+    nodes.on_beat_sent();
+    nodes.forget("a");
+    BOOST_TEST((verified() == names{"b"}));
+}
+
 BOOST_AUTO_TEST_CASE(each_node_is_verified_once_and_a_new_one_too)
 {
     nodes.note_granted("a", holder);
