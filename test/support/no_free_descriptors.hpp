@@ -8,6 +8,20 @@
 
 namespace colock::testing {
 
+/// Precondition of a test: the checks of UndefinedBehaviorSanitizer, which need descriptors, are not built in. The
+/// preset asan has both sanitizers.
+inline boost::test_tools::assertion_result may_lack_descriptors(boost::unit_test::test_unit_id)
+{
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+    boost::test_tools::assertion_result no(false);
+    no.message() << "UndefinedBehaviorSanitizer needs descriptors";
+    return no;
+#endif
+#endif
+    return true;
+}
+
 /// While an object exists, this process cannot open a descriptor.
 class no_free_descriptors
 {

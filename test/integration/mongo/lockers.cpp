@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(process_paused_beyond_its_lease_has_lost_the_lock)
     run_coro(other, next.release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause)
+BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_test::precondition(may_lack_descriptors))
 {
     const error_code none_free(EMFILE, boost::system::system_category());
     // A locker that ends would close its connection later, and free a descriptor.

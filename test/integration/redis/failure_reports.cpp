@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(unanswered_connection_does_not_keep_the_context_running)
     BOOST_TEST(run_coro(env.io, env.locks->acquire("k")).held());
 }
 
-BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause)
+BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_test::precondition(may_lack_descriptors))
 {
     const error_code none_free(EMFILE, boost::system::system_category());
     const temporary_folder folder;

@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(server_with_one_request_per_attempt_grants_finally)
     at.until([&] { return by.stats().settling == 0 && at.nodes().empty(); });
 }
 
-BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause)
+BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_test::precondition(may_lack_descriptors))
 {
     const error_code none_free(EMFILE, boost::system::system_category());
     server_fixture at;

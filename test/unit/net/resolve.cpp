@@ -31,7 +31,8 @@ boost::system::error_code resolve(asio::io_context& io, std::string_view host)
 
 BOOST_AUTO_TEST_SUITE(net_resolve)
 
-BOOST_AUTO_TEST_CASE(address_for_which_no_socket_can_be_opened_is_reported_with_the_reason)
+BOOST_AUTO_TEST_CASE(address_for_which_no_socket_can_be_opened_is_reported_with_the_reason,
+    *boost::unit_test::precondition(may_lack_descriptors))
 {
     const boost::system::error_code none_free(EMFILE, boost::system::system_category());
     asio::io_context io;
