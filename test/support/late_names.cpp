@@ -17,6 +17,8 @@ struct name_service
     std::mutex mutex;
     std::condition_variable answered;
     bool is_late = false;
+    /// Number of objects that have been destroyed. The next object must not hold back the answers of the last one.
+    int answers = 0;
     int questions = 0;
 };
 
@@ -36,6 +38,7 @@ late_names::~late_names()
 {
     const std::lock_guard guard(names.mutex);
     names.is_late = false;
+    ++names.answers;
     names.answered.notify_all();
 }
 
@@ -61,7 +64,7 @@ extern "C" int __wrap_getaddrinfo(const char* name, const char* service, const a
         return __real_getaddrinfo(name, service, hints, found);
     std::unique_lock guard(names.mutex);
     ++names.questions;
-    names.answered.wait(guard, [] { return !names.is_late; });
+    names.answered.wait(guard, [before = names.answers] { return !names.is_late || names.answers != before; });
     return EAI_AGAIN;
 }
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
