@@ -4,12 +4,14 @@
 #include <colock/detail/generation.hpp>
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/assert.hpp>
 #include <boost/system/error_category.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <system_error>
@@ -17,10 +19,7 @@
 #include <utility>
 
 #include <csignal>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace colock::inline v0::remote {
@@ -40,37 +39,6 @@ public:
                    : "the name service has not answered yet";
     }
 };
-
-/// Translates a result of `getaddrinfo` into the error that Asio's resolver would report.
-error_code name_service_error(int code)
-{
-    switch (code) {
-    case EAI_AGAIN:
-        return asio::error::host_not_found_try_again;
-    case EAI_FAIL:
-        return asio::error::no_recovery;
-    case EAI_MEMORY:
-        return asio::error::no_memory;
-    case EAI_SYSTEM:
-        return {errno, boost::system::system_category()};
-    default:
-        return asio::error::host_not_found;
-    }
-}
-
-asio::ip::address to_address(const ::addrinfo& entry)
-{
-    if (entry.ai_family == AF_INET) {
-        ::sockaddr_in v4{};
-        std::memcpy(&v4, entry.ai_addr, sizeof v4);
-        return asio::ip::address_v4(ntohl(v4.sin_addr.s_addr));
-    }
-    ::sockaddr_in6 v6{};
-    std::memcpy(&v6, entry.ai_addr, sizeof v6);
-    asio::ip::address_v6::bytes_type bytes;
-    std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
-    return asio::ip::address_v6(bytes, v6.sin6_scope_id);
-}
 
 /// Blocks all signals for threads that are started during its lifetime, so that the program's signal handlers run on
 /// the program's threads.
@@ -101,21 +69,15 @@ error_code make_error_code(name_error error) noexcept
 
 name_result ask_name_service(const std::string& host)
 {
-    ::addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    ::addrinfo* found = nullptr;
     name_result result;
-    if (const int code = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); code != 0) {
-        result.failure = name_service_error(code);
-        return result;
+    try {
+        asio::io_context never_run;
+        for (const auto& each : asio::ip::tcp::resolver(never_run).resolve(host, "", result.failure))
+            result.addresses.push_back(each.endpoint().address());
+    } catch (const boost::system::system_error& failed) {
+        // The context could not be made, for example because no descriptor is free.
+        result.failure = failed.code();
     }
-    const std::unique_ptr<::addrinfo, decltype(&::freeaddrinfo)> freed(found, &::freeaddrinfo);
-    for (const auto* each = found; each; each = each->ai_next) {
-        if (each->ai_family == AF_INET || each->ai_family == AF_INET6)
-            result.addresses.push_back(to_address(*each));
-    }
-    if (result.addresses.empty())
-        result.failure = asio::error::host_not_found;
     return result;
 }
 
@@ -130,8 +92,8 @@ name_waiter::~name_waiter()
     ::close(descriptor_);
 }
 
-name_lookup_pool::name_lookup_pool(options chosen)
-    : options_(std::move(chosen)),
+name_lookup_pool::name_lookup_pool(options settings)
+    : options_(std::move(settings)),
       out_of_memory_(std::make_shared<const name_result>(name_result{.failure = asio::error::no_memory}))
 {
 }
@@ -149,10 +111,10 @@ std::shared_ptr<name_lookup_pool> name_lookup_pool::of_process()
     static std::atomic<const owner*> newest = nullptr;
     const owner* known = newest.load();
     while (!known || known->process != detail::generation.load()) {
-        auto made = std::make_unique<owner>();
-        made->inherited = known;
-        if (newest.compare_exchange_strong(known, made.get()))
-            known = made.release();
+        auto candidate = std::make_unique<owner>();
+        candidate->inherited = known;
+        if (newest.compare_exchange_strong(known, candidate.get()))
+            known = candidate.release();
     }
     return known->pool;
 }
@@ -221,6 +183,8 @@ void name_lookup_pool::start_thread()
 {
     const signal_blocker blocks_signals;
     try {
+        // Nobody joins the thread, because the name service may take arbitrarily long, and `getaddrinfo` cannot be
+        // cancelled. The thread keeps the pool alive.
         std::thread([self = shared_from_this()] { self->run_thread(); }).detach();
         ++thread_count_;
     } catch (const std::exception&) {
@@ -255,9 +219,7 @@ void name_lookup_pool::run_thread()
 void name_lookup_pool::end(const std::string& host, const result_ptr& result)
 {
     const auto ended = lookups_.find(host);
-    // The entry may be missing, because `start` ran out of memory.
-    if (ended == lookups_.end())
-        return;
+    BOOST_ASSERT(ended != lookups_.end());
     bool is_awaited = false;
     for (const auto& each : ended->second.waiters) {
         if (const auto waiter = each.lock()) {

@@ -87,7 +87,7 @@ public:
         lease_clock::duration max_age = std::chrono::seconds(10);
     };
 
-    explicit name_lookup_pool(options chosen);
+    explicit name_lookup_pool(options settings);
 
     /// Returns the pool of this process. The child of a fork has another one than its parent, whose threads it lacks.
     [[nodiscard]] static std::shared_ptr<name_lookup_pool> of_process();

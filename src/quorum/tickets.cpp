@@ -20,11 +20,11 @@ void ticket_export::start()
             [self = shared_from_this(), i](std::string part) { self->add(i, std::move(part)); });
 }
 
-void ticket_export::add(std::size_t which, std::string part)
+void ticket_export::add(std::size_t index, std::string part)
 {
     {
         const std::lock_guard guard(mutex_);
-        parts_[which] = std::move(part);
+        parts_[index] = std::move(part);
         if (--missing_ > 0)
             return;
     }

@@ -28,7 +28,7 @@ public:
     void start();
 
 private:
-    void add(std::size_t which, std::string part);
+    void add(std::size_t index, std::string part);
 
     const std::vector<std::shared_ptr<node_claim>> node_claims_;
     completion<export_outcome> done_;

@@ -3,7 +3,7 @@
 // Returns from `main` while a thread waits for the name service. The test fails if the program does not end.
 
 #include "net/name_lookup.hpp"
-#include "support/late_names.hpp"
+#include "support/name_service.hpp"
 
 #include <boost/asio/io_context.hpp>
 

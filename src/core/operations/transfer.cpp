@@ -144,6 +144,12 @@ public:
         state_->is_abandoned = !state_->outcome;
         return state_->outcome;
     }
+    /// Returns why the lock is not held any more, if so.
+    [[nodiscard]] std::optional<lost_reason> end_reason() const
+    {
+        const std::lock_guard guard(core_->mutex);
+        return held_->current_phase() == phase::held ? std::nullopt : held_->end_reason;
+    }
     /// To be called once. Returns the reason if the lease was lost meanwhile.
     [[nodiscard]] std::optional<lost_reason> finish(bool has_ticket)
     {
@@ -206,6 +212,8 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held
     while (await_result(*self, *held, exporting.outcome(), until, seen))
         co_await self->async_wait(*held, suspension, seen);
     const auto outcome = exporting.take_outcome();
+    if (const auto lost = exporting.end_reason())
+        throw_not_held(*self, *held, began, *lost);
     if (!outcome || outcome->error)
         throw_unanswered(
             *self, outcome ? outcome->error : nullptr, effect::none, context_of_held(*self, *held, began, 1));

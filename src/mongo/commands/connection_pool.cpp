@@ -10,7 +10,7 @@ namespace colock::inline v0::mongo::detail {
 namespace {
 
 /// Time that is added to `connect_timeout` for the authentication.
-constexpr auto max_authentication_duration = std::chrono::seconds(1);
+constexpr auto authentication_margin = std::chrono::seconds(1);
 
 } // namespace
 
@@ -61,7 +61,7 @@ void connection_pool::authenticate(connection& made)
     unauthenticated_ = &made;
     authentication_began_ = lease_clock::now();
     authentication_ = std::make_shared<authentication>();
-    const auto limit = saturating_add(authentication_began_, to_.connect_timeout + max_authentication_duration);
+    const auto limit = saturating_add(authentication_began_, to_.connect_timeout + authentication_margin);
     made.run(authentication_, std::min(waiting_.front().deadline, limit));
 }
 

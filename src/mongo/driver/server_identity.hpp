@@ -5,7 +5,7 @@
 
 namespace colock::inline v0::mongo::detail {
 
-/// What a server states about itself. Another server may answer at the same address later.
+/// The data by which a server identifies itself. Another server may answer at the same address later.
 struct server_identity
 {
     /// Id of the server's process; empty: the server sends none.

@@ -63,6 +63,13 @@ void heartbeat::on_beat_ended(time_point now) noexcept
     next_beat_ = now + expiry_.agreed().timeout / beats_per_timeout;
 }
 
+void heartbeat::on_beat_refused() noexcept
+{
+    ++reply_count_;
+    is_beat_in_flight_ = false;
+    next_beat_ = time_point::min();
+}
+
 bool heartbeat::begin_early_beat() noexcept
 {
     return phase_ == phase::open && !std::exchange(is_beat_in_flight_, true);

@@ -49,6 +49,8 @@ public:
     [[nodiscard]] action check(time_point now) noexcept;
     /// Returns whether a beat can be sent before it is due. The caller then sends it, as after `action::beat`.
     [[nodiscard]] bool begin_early_beat() noexcept;
+    /// The server has answered, but not carried out the beat. The next check sends it again.
+    void on_beat_refused() noexcept;
 
     [[nodiscard]] time_point valid_until() const noexcept { return expiry_.valid_until(); }
 

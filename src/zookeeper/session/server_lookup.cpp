@@ -73,20 +73,20 @@ bool server_lookup::all_answered() const noexcept
     return std::ranges::none_of(hosts_, [](const auto& each) { return each.lookup != nullptr; });
 }
 
-void server_lookup::on_answer(host& of, const remote::name_result& answer)
+void server_lookup::on_answer(host& server, const remote::name_result& answer)
 {
-    of.lookup = nullptr;
+    server.lookup = nullptr;
     if (!found_)
         return;
     bool has_changed = false;
     if (answer.failure) {
-        failure_ = {of.where.host + ": " + answer.failure.message(), answer.failure};
+        failure_ = {server.where.host + ": " + answer.failure.message(), answer.failure};
     } else {
         std::vector<asio::ip::tcp::endpoint> now_known;
-        for (const auto& each : remote::with_port(answer, of.where.host, of.where.port))
+        for (const auto& each : remote::with_port(answer, server.where.host, server.where.port))
             now_known.push_back(each.endpoint());
-        has_changed = !std::ranges::is_permutation(of.known, now_known);
-        of.known = std::move(now_known);
+        has_changed = !std::ranges::is_permutation(server.known, now_known);
+        server.known = std::move(now_known);
     }
     if (has_reported_ ? has_changed : all_answered())
         report();

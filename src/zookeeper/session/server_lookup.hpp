@@ -57,7 +57,7 @@ private:
     };
 
     [[nodiscard]] bool all_answered() const noexcept;
-    void on_answer(host& of, const remote::name_result& answer);
+    void on_answer(host& server, const remote::name_result& answer);
     void report_after_delay();
     void report();
 

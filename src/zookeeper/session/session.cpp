@@ -104,7 +104,7 @@ void session::start_check_timer()
             self->step(false, false);
             return;
         case heartbeat::action::beat:
-            self->prove();
+            self->verify_or_send_beat();
             self->step(false, false);
             return;
         case heartbeat::action::disconnect:
@@ -260,13 +260,15 @@ void session::note_phase(lease_clock::time_point before)
     if (change != session_life::change::connected)
         return;
     ++connection_;
+    ++verification_;
+    is_throttled_ = false;
     runtime_->back_off.reset();
     dispatcher_.note_valid_server();
     is_resumed_ = life_.id() != 0;
     life_.note_greeting(zk_client_->session_id(), zk_client_->session_timeout());
     // The proof that the session lives, and that it may write, should not wait for the next check.
     if (life_.get_heartbeat().check(lease_clock::now()) == heartbeat::action::beat)
-        prove();
+        verify_or_send_beat();
 }
 
 void session::wait_for_socket()

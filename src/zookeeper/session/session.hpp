@@ -125,17 +125,17 @@ private:
     /// Returns whether the driver can send, although the session may not be verified.
     [[nodiscard]] bool can_send() const noexcept;
     /// Verifies the session if needed, and sends a beat.
-    void prove();
+    void verify_or_send_beat();
     void send_beat();
-    void request_beat(bool writes, int left);
-    void on_beat_answered(const reply& got, int left);
-    void make_folder(const std::string& path, int left);
+    void request_beat(bool writes, int requests_left);
+    void on_beat_answered(const reply& got, int requests_left);
+    void make_folder(const std::string& path, int requests_left);
     void end_beat();
     void on_denied();
     /// Sends a beat early if many nodes were granted or removed since the last one.
     void limit_unproven();
     void verify();
-    [[nodiscard]] bool is_current_verification(const reply& found, unsigned of) const noexcept;
+    [[nodiscard]] bool continues_verification(const reply& got, unsigned number);
     void on_own_node_found(const reply& found);
     void verify_nodes();
     void on_node_found(const std::string& node, const reply& found);
@@ -163,9 +163,12 @@ private:
     requests requests_{*this};
     session_node own_node_;
     unproven_nodes unproven_;
-    /// Number of the current connection, or of the last one. Replies to beats and verifications of earlier connections
-    /// are ignored.
+    /// Number of the current connection, or of the last one. Replies to beats of earlier connections are ignored.
     unsigned connection_ = 0;
+    /// Number of the current verification, or of the last one. Replies to earlier ones are ignored.
+    unsigned verification_ = 0;
+    /// Whether the server of the current connection has not carried out a request of a verification.
+    bool is_throttled_ = false;
     /// Whether the current connection has resumed the session.
     bool is_resumed_ = false;
     /// Number of nodes whose verification is not answered.

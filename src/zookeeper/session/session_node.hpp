@@ -7,9 +7,9 @@
 
 namespace colock::inline v0::zookeeper::detail {
 
-/// What is known about the ephemeral node that the beats of a session write. Decides, after the session was resumed,
-/// whether the servers have lost its history: their data may have been replaced by an older copy that contains the
-/// session.
+/// The state of the ephemeral node that the beats of a session write, as far as it is known. This class decides, after
+/// the session was resumed, whether the servers have lost its history: their data may have been replaced by an older
+/// copy that contains the session.
 ///
 /// Thread safety: none.
 class session_node

@@ -37,7 +37,7 @@ std::string session_node_path(const location& where, std::int64_t session)
 
 } // namespace
 
-void session::prove()
+void session::verify_or_send_beat()
 {
     if (life_.is_unverified() && is_resumed_)
         verify();
@@ -54,15 +54,15 @@ void session::send_beat()
 }
 
 /// Writes or creates the session's own node.
-/// \param left number of requests that this beat may still send
-void session::request_beat(bool writes, int left)
+/// \param requests_left number of requests that this beat may still send
+void session::request_beat(bool writes, int requests_left)
 {
     unproven_.on_beat_sent();
     const auto path = session_node_path(settings_.where, life_.id());
-    auto done = [self = shared_from_this(), left, of = connection_](const reply& got) {
+    auto done = [self = shared_from_this(), requests_left, connection = connection_](const reply& got) {
         // A beat that was lost with its connection is replaced by one of the next connection.
-        if (of == self->connection_)
-            self->on_beat_answered(got, left - 1);
+        if (connection == self->connection_)
+            self->on_beat_answered(got, requests_left - 1);
     };
     if (writes)
         requests_.write(path, {}, std::move(done));
@@ -70,18 +70,18 @@ void session::request_beat(bool writes, int left)
         requests_.create(path, {}, node_kind::ephemeral, std::move(done));
 }
 
-void session::on_beat_answered(const reply& got, int left)
+void session::on_beat_answered(const reply& got, int requests_left)
 {
     if (got.ok()) {
         own_node_.note_beat(got.stat);
         unproven_.on_beat_answered();
     } else if (got.what == status::no_node) {
         own_node_.note_removed();
-        if (left > 0)
-            return make_folder(session_folder(settings_.where), left);
-    } else if (got.what == status::node_exists && left > 0) {
+        if (requests_left > 0)
+            return make_folder(session_folder(settings_.where), requests_left);
+    } else if (got.what == status::node_exists && requests_left > 0) {
         // The reply to the creation was lost.
-        return request_beat(true, left);
+        return request_beat(true, requests_left);
     } else if (got.what == status::access_denied) {
         return on_denied();
     }
@@ -98,17 +98,17 @@ void session::end_beat()
 
 /// Creates a folder that may be missing, or else its parent, and then creates the session's own node. The requests are
 /// sent one by one, because a server that throttles may carry out only the first of several.
-void session::make_folder(const std::string& path, int left)
+void session::make_folder(const std::string& path, int requests_left)
 {
-    requests_.create(
-        path, {}, node_kind::persistent, [self = shared_from_this(), path, left, of = connection_](const reply& got) {
-            if (of != self->connection_)
+    requests_.create(path, {}, node_kind::persistent,
+        [self = shared_from_this(), path, requests_left, connection = connection_](const reply& got) {
+            if (connection != self->connection_)
                 return;
             const auto parent = path.substr(0, path.rfind('/'));
-            if (got.what == status::no_node && left > 1 && !parent.empty())
-                return self->make_folder(parent, left - 1);
-            if ((got.ok() || got.what == status::node_exists) && left > 1)
-                return self->request_beat(false, left - 1);
+            if (got.what == status::no_node && requests_left > 1 && !parent.empty())
+                return self->make_folder(parent, requests_left - 1);
+            if ((got.ok() || got.what == status::node_exists) && requests_left > 1)
+                return self->request_beat(false, requests_left - 1);
             if (got.what == status::access_denied)
                 return self->on_denied();
             self->end_beat();
@@ -148,21 +148,32 @@ void session::limit_unproven()
 void session::verify()
 {
     const auto path = session_node_path(settings_.where, life_.id());
-    // The server may lag behind its leader.
-    requests_.sync(path, [self = shared_from_this()](const reply& got) {
-        if (got.what == status::access_denied)
-            self->on_denied();
-    });
-    requests_.exists(path, [self = shared_from_this(), of = connection_](const reply& found) {
-        if (self->is_current_verification(found, of))
-            self->on_own_node_found(found);
+    // The server may lag behind its leader. The requests are sent one by one, because a server that throttles may carry
+    // out only the first of several.
+    requests_.sync(path, [self = shared_from_this(), path, number = ++verification_](const reply& synced) {
+        if (synced.what == status::access_denied)
+            return self->on_denied();
+        if (!self->continues_verification(synced, number))
+            return;
+        self->requests_.exists(path, [self, number](const reply& found) {
+            if (self->continues_verification(found, number))
+                self->on_own_node_found(found);
+        });
     });
 }
 
-/// Returns whether the verification continues with this reply. Otherwise the connection was lost meanwhile.
-bool session::is_current_verification(const reply& found, unsigned of) const noexcept
+/// Returns whether verification `number` continues with this reply. If the server has not carried out the request, the
+/// verification begins again with the next check of the heartbeat.
+bool session::continues_verification(const reply& got, unsigned number)
 {
-    return of == connection_ && can_send() && (found.ok() || found.what == status::no_node);
+    if (number != verification_ || !can_send())
+        return false;
+    if (got.ok() || got.what == status::no_node)
+        return true;
+    ++verification_;
+    is_throttled_ = true;
+    life_.get_heartbeat().on_beat_refused();
+    return false;
 }
 
 void session::on_own_node_found(const reply& found)
@@ -181,10 +192,10 @@ void session::on_own_node_found(const reply& found)
 
 void session::verify_nodes()
 {
-    unproven_.for_next(max_verifying, [this](const std::string& node) {
+    unproven_.for_next(is_throttled_ ? 1 : max_verifying, [this](const std::string& node) {
         ++verifying_count_;
-        requests_.exists(node, [self = shared_from_this(), node, of = connection_](const reply& found) {
-            if (self->is_current_verification(found, of))
+        requests_.exists(node, [self = shared_from_this(), node, number = verification_](const reply& found) {
+            if (self->continues_verification(found, number))
                 self->on_node_found(node, found);
         });
     });
@@ -208,9 +219,11 @@ void session::on_node_found(const std::string& node, const reply& found)
 {
     const auto holder = unproven_.holder_of(node);
     if (!holder && found.ok()) {
-        // The next beat proves the removal, so it must not be throttled.
-        requests_.remove(node, [self = shared_from_this(), of = connection_](const reply& got) {
-            if (of == self->connection_ && self->can_send() && got.what != status::unsent)
+        // The next beat would count the node as removed.
+        requests_.remove(node, [self = shared_from_this(), number = verification_](const reply& got) {
+            // A node that cannot be removed is left, because no other attempt would succeed.
+            const bool is_carried_out = got.what < status::unsent && number == self->verification_;
+            if (is_carried_out || self->continues_verification(got, number))
                 self->end_node_verification();
         });
         return;

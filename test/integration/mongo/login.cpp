@@ -322,8 +322,14 @@ BOOST_AUTO_TEST_CASE(waiter_survives_a_change_of_the_password)
                std::string_view(failed.what()).find("correct user and password") != std::string_view::npos;
     };
     BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(io, locks.try_acquire("other"))), error, is_denied);
-    const auto attempts = locks.stats().attempts;
-    run_until(io, [&] { return locks.stats().attempts > attempts + 2; });
+    const auto wait_for_attempts = [&](std::uint64_t count) {
+        run_until(io, [&, until = locks.stats().attempts + count] { return locks.stats().attempts >= until; });
+    };
+    // The pauses of the adapter have grown to at least 800 ms. The policy has only 50 ms.
+    wait_for_attempts(6);
+    const auto begun = lease_clock::now();
+    wait_for_attempts(3);
+    BOOST_TEST((lease_clock::now() - begun > 1600ms));
     BOOST_TEST(!waiting.done());
 
     set_password(me.password);

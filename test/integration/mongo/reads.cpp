@@ -360,6 +360,7 @@ struct late_reader : mongo_fixture
         run(run(ours.acquire("warm")).release(on_failure::raise));
         run_coro(elsewhere, run_coro(elsewhere, theirs.acquire("warm")).release(on_failure::raise));
         interceptor.on_hello([this](const document&) {
+            // Real time has to pass, because the clock of the server decides, and the holder renews meanwhile.
             std::this_thread::sleep_for(ttl);
             return ask_mongodb(server->port(), "admin", R"({"hello":1})");
         });

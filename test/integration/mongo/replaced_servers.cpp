@@ -17,7 +17,7 @@ namespace {
 
 using document = mongo::detail::document;
 
-/// What a server states about itself.
+/// The data by which a server identifies itself.
 struct stated_identity
 {
     /// Empty: not stated.

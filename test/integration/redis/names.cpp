@@ -1,7 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
-#include "support/late_names.hpp"
 #include "support/localhost.hpp"
+#include "support/name_service.hpp"
+#include "support/shutdown_during_lookup.hpp"
 
 #include <colock/locker.hpp>
 
@@ -21,22 +22,16 @@ BOOST_AUTO_TEST_CASE(late_name_does_not_delay_the_majority, *boost::unit_test::p
     const locker locks(redis::make_quorum(
         io.get_executor(), {"redis://late.test:6379", url_of(first), url_of(second)}, {.operation_timeout = 10s}));
     auto held = run_coro(io, locks.acquire("k"));
+    BOOST_TEST(held.held());
     run_coro(io, held.release());
     run_coro(io, locks.shutdown(1s));
 }
 
 BOOST_AUTO_TEST_CASE(run_returns_after_a_shutdown_while_a_name_is_looked_up)
 {
-    const late_names late;
-    asio::io_context io;
-    {
-        const locker locks(redis::make_adapter(io.get_executor(), {.url = "redis://late.test:6379"}));
-        const auto waiting = start(io, locks.acquire("k"));
-        late_names::wait_for_question(io);
-        run_coro(io, locks.shutdown(1s));
-    }
-    io.restart();
-    io.run();
+    check_shutdown_during_lookup([](const asio::any_io_executor& executor) {
+        return redis::make_adapter(executor, {.url = "redis://late.test:6379"});
+    });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -46,14 +46,9 @@ BOOST_AUTO_TEST_CASE(waiter_and_held_lock_survive_a_change_of_the_password)
     };
     set_password("old");
     asio::io_context io;
-    struct warning_log : observer
-    {
-        std::string text;
-        void warning(std::string_view, std::string_view message) noexcept override { text += message; }
-    };
-    const auto warnings = std::make_shared<warning_log>();
+    const auto events = std::make_shared<notes>();
     const locker locks(redis::make_adapter(io.get_executor(), {.url = server.url(), .user = "app", .password = "old"}),
-        {.retry = retry_policy::fixed(20ms), .observer = warnings});
+        {.retry = retry_policy::fixed(20ms), .observer = events});
     const locker others(redis::make_adapter(io.get_executor(), {.url = server.url()}));
     auto held = run_coro(io, locks.acquire("held", {.ttl = 1min, .renewal = renewal::automatic}));
     auto theirs = run_coro(io, others.acquire("k"));
@@ -63,7 +58,7 @@ BOOST_AUTO_TEST_CASE(waiter_and_held_lock_survive_a_change_of_the_password)
     // The server has the new password before the program has it.
     set_password("new");
     server({"CLIENT", "KILL", "USER", "app"});
-    run_until(io, [&] { return warnings->text.find("correct the user or the password") != std::string::npos; });
+    run_until(io, [&] { return events->warned_of("correct the user or the password"); });
     const auto attempts = locks.stats().attempts;
     run_until(io, [&] { return locks.stats().attempts > attempts + 3; });
     BOOST_TEST(!waiting.done());

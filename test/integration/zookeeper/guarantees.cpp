@@ -2,6 +2,7 @@
 #include "fixture.hpp"
 #include "locker_fixture.hpp"
 #include "support/faulty_proxy.hpp"
+#include "support/name_service.hpp"
 #include "support/no_free_descriptors.hpp"
 #include "support/peer.hpp"
 #include "support/sockets.hpp"
@@ -9,7 +10,6 @@
 
 #include <colock/error.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -19,25 +19,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <dlfcn.h>
-#include <netdb.h>
-
-namespace {
-
-/// Address of the host name moving.test.
-std::atomic<const char*> moving_to{"127.0.0.1"};
-
-} // namespace
-
-extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
-{
-    using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
-    static const auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-    if (node && std::string_view(node) == "moving.test")
-        node = moving_to.load();
-    return real(node, service, hints, found);
-}
 
 namespace colock::testing {
 namespace {
@@ -154,7 +135,7 @@ BOOST_AUTO_TEST_CASE(server_is_found_after_its_name_gets_another_address)
 {
     zookeeper_server server;
     const auto port = server.port();
-    moving_to = "127.0.0.1";
+    moving_name_address = "127.0.0.1";
     locker_fixture at(url_of(port, "moving.test"), [port] { return port; });
     auto& by = at.add(2s);
     // Without a lock the client would close the session, and resolve the name for the next one.
@@ -162,7 +143,7 @@ BOOST_AUTO_TEST_CASE(server_is_found_after_its_name_gets_another_address)
     server.kill();
     server.configure("clientPortAddress=127.0.0.2\n");
     server.launch();
-    moving_to = "127.0.0.2";
+    moving_name_address = "127.0.0.2";
     BOOST_TEST(at.run(by.acquire("k")).held());
 }
 
@@ -323,6 +304,26 @@ BOOST_AUTO_TEST_CASE(server_with_one_request_per_attempt_grants_finally)
     }
     asked.clear();
     at.until([&] { return by.stats().settling == 0 && at.nodes().empty(); });
+}
+
+BOOST_AUTO_TEST_CASE(session_is_resumed_by_a_server_that_throttles)
+{
+    server_fixture at;
+    auto& by = at.add(20s);
+    at.run(at.run(by.acquire("warm")).release());
+    // No beat contains these locks, so the verification asks for each.
+    std::vector<running<lock>> asked;
+    for (int i = 0; i < 30; ++i)
+        asked.push_back(start(at.io, by.acquire("k" + std::to_string(i), {.ttl = 0ms})));
+    std::vector<lock> held;
+    for (auto& each : asked)
+        held.push_back(each.get(at.io));
+    at.server->kill();
+    at.server->configure(throttling);
+    at.server->start();
+    at.until([&] { return at.events->reconnections > 0; });
+    for (const auto& each : held)
+        BOOST_TEST(each.held());
 }
 
 BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_test::precondition(may_lack_descriptors))

@@ -236,6 +236,22 @@ BOOST_AUTO_TEST_CASE(lock_that_is_lost_while_the_ticket_is_made_is_not_detached)
     env.check_clean();
 }
 
+BOOST_AUTO_TEST_CASE(lock_that_is_lost_while_the_ticket_is_not_made_is_reported_as_lost)
+{
+    virtual_fixture env(backend_kind::other_context);
+    auto held = env.acquire("k", {.ttl = 10h});
+    auto loss = env.start(held.lost());
+    env.script->next(operation::export_ticket, step::hold());
+    auto detaching = env.start(held.detach());
+    env.ready();
+    env.advance(11h);
+    COLOCK_THROWS(error, errc::not_held, detaching.get(env.io()));
+    BOOST_TEST((loss.get(env.io()) == lost_reason::expired));
+    env.script->deliver();
+    env.wind_down();
+    env.check_clean();
+}
+
 BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 {
     virtual_fixture env(backend_kind::other_context);

@@ -1,11 +1,13 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "late_names.hpp"
+#include "name_service.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string_view>
 
+#include <dlfcn.h>
 #include <netdb.h>
 
 namespace colock::testing {
@@ -26,6 +28,8 @@ struct name_service
 name_service& names = *new name_service;
 
 } // namespace
+
+std::atomic<const char*> moving_name_address{"127.0.0.1"};
 
 late_names::late_names()
 {
@@ -54,17 +58,19 @@ void late_names::wait_for_question(boost::asio::io_context& io)
 
 } // namespace colock::testing
 
-// With --wrap, the linker redirects the program's calls of getaddrinfo to the second function.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-extern "C" int __real_getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found);
-extern "C" int __wrap_getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found)
+// Replaces the function of the C library in this program.
+extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
 {
     using namespace colock::testing;
-    if (!name || std::string_view(name) != "late.test")
-        return __real_getaddrinfo(name, service, hints, found);
+    using function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+    static const auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+    const std::string_view name = node ? node : "";
+    if (name == "moving.test")
+        node = moving_name_address.load();
+    if (name != "late.test")
+        return real(node, service, hints, found);
     std::unique_lock guard(names.mutex);
     ++names.questions;
     names.answered.wait(guard, [before = names.answers] { return !names.is_late || names.answers != before; });
     return EAI_AGAIN;
 }
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
