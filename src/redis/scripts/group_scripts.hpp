@@ -37,7 +37,7 @@ local function readers_of(lock)
     readers[lock] = known
     return known
 end
-local found, released, extended = {}, {}, {}
+local found, released, extended, changes = {}, {}, {}, {}
 for i = 3, #KEYS do
     local lock, token = KEYS[i], ARGV[i]
     local value = redis.pcall('GET', lock)
@@ -69,20 +69,24 @@ for i = 3, #KEYS do
             redis.pcall('PUBLISH', lock, '')
         end
     elseif what == 'extend' and held and held[4] >= 0 and held[4] < ttl then
-        if alone then
-            redis.call('PEXPIRE', lock, ttl)
-        else
-            redis.call('ZADD', lock, 'XX', now + ttl, held[3])
-            local refused = update_expiry(lock, reader)
-            if refused then return refused end
-        end
+        changes[#changes + 1] = {lock, not alone and held[3]}
         extended[#extended + 1] = token .. lock
         extended[#extended + 1] = ttl
     end
 end
 if #released > 0 then index_remove(KEYS[1], unpack(released)) end
+-- The index comes first, so that a refusal changes no lock. An entry may outlive its lock.
 refused = #extended > 0 and index_add(KEYS[1], unpack(extended))
-return refused or found
+if refused then return refused end
+for _, change in ipairs(changes) do
+    if change[2] then
+        redis.call('ZADD', change[1], 'XX', now + ttl, change[2])
+        update_expiry(change[1], reader)
+    else
+        redis.call('PEXPIRE', change[1], ttl)
+    end
+end
+return found
 )lua";
 
 } // namespace colock::inline v0::redis::detail::lua

@@ -342,6 +342,20 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_taken_away_is_reported_and_never_read_as_a_
     }
 }
 
+BOOST_AUTO_TEST_CASE(group_extension_that_is_refused_changes_no_lock)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all"});
+    client_side client({.url = server.url(), .user = "app", .password = "pw"});
+    const auto held = member_of_a_group("k", lock_mode::exclusive);
+    client.test_driver.grant(held);
+    const auto before = std::stoll(server({"PTTL", "{colock}:k"}));
+    server({"ACL", "SETUSER", "app", "-pexpireat"});
+    const auto extended = client.test_driver.group("g", group_action::extend, 1h);
+    BOOST_TEST((extended.error && extended.error->code == errc::access_denied));
+    BOOST_TEST(std::stoll(server({"PTTL", "{colock}:k"})) <= before);
+}
+
 BOOST_AUTO_TEST_CASE(without_the_right_to_kill_there_is_a_warning_at_connect)
 {
     redis_server server;
