@@ -21,20 +21,21 @@
 namespace colock::testing {
 namespace {
 
-constexpr std::chrono::milliseconds ttl = 3s;
-
 /// Lets the master start the synchronization at once, without waiting for other replicas.
 const std::vector<std::string> syncs_at_once{"--repl-diskless-sync-delay", "0"};
 
-/// A clock gets ahead by `ahead` while a lock is held whose `max_clock_lead` is `lead`.
+/// A clock gets ahead by `ahead` while a lock is held for `ttl`, whose `max_clock_lead` is `lead`.
 struct jump
 {
+    std::chrono::milliseconds ttl;
     std::chrono::milliseconds ahead;
     std::chrono::milliseconds lead;
     bool safe;
 };
-/// In the last two cases the clock gets further ahead than the lead, so no client can prevent an overlap.
-constexpr jump jumps[] = {{-500ms, 500ms, true}, {500ms, 500ms, true}, {2000ms, 0ms, false}, {2500ms, 500ms, false}};
+/// In the last two cases the clock gets further ahead than the lead, so no client can prevent an overlap. It lasts long
+/// enough for a slow machine.
+constexpr jump jumps[] = {
+    {3s, -500ms, 500ms, true}, {3s, 500ms, 500ms, true}, {60s, 59s, 0ms, false}, {60s, 59s, 500ms, false}};
 
 /// Returns how long the lease of the first holder would still have lasted when the second was granted the lock.
 /// Negative if the leases did not overlap.
@@ -51,7 +52,7 @@ lease_clock::duration overlap_of(asio::io_context& io, const lock& first, const 
 }
 
 /// Connects before the acquire, because the first use takes longer than later ones and must not use up the ttl.
-lock acquire_connected(asio::io_context& io, const locker& locks)
+lock acquire_connected(asio::io_context& io, const locker& locks, std::chrono::milliseconds ttl)
 {
     BOOST_TEST(!run_coro(io, locks.is_locked("k")));
     return run_coro(io, locks.acquire("k", {.ttl = ttl}));
@@ -70,7 +71,7 @@ lease_clock::duration overlap_after_failover(const jump& by)
     locker one(redis::make_adapter(io.get_executor(), options));
     while (master({"WAIT", "1", "1000"}) != "1")
         continue;
-    const auto first = acquire_connected(io, one);
+    const auto first = acquire_connected(io, one, by.ttl);
     // Waits until the replica has the lock and the fence counter. DBSIZE also counts keys that have expired by the
     // clock of the replica.
     while (replica({"DBSIZE"}) != "2")
@@ -89,7 +90,7 @@ lease_clock::duration overlap_after_step(const jump& by)
     const redis::options options{.url = server.url(), .max_clock_lead = by.lead};
     asio::io_context io;
     locker one(redis::make_adapter(io.get_executor(), options));
-    const auto first = acquire_connected(io, one);
+    const auto first = acquire_connected(io, one, by.ttl);
     clock.set_ahead(by.ahead);
     return overlap_of(io, first, options);
 }

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_SUITE(redis_failure_reports)
 BOOST_AUTO_TEST_CASE(absent_server_is_reported_with_its_address_and_cause)
 {
     const auto url = unused_url();
-    observed_locker env(url, 600ms);
+    observed_locker env(url, 2s);
     const auto failed = env.failure_of(env.locks->try_acquire("k"));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     BOOST_TEST((failed.cause() == refused), failed.what());
@@ -127,8 +127,11 @@ BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)
 void check_refusal(redis_server& server, std::string_view cause, std::string_view detail)
 {
     observed_locker env(server.url());
-    auto failed = env.failure_of(env.locks->acquire("k", {.retry = retry_policy::forever().total_time(2s)}));
+    auto waiting = start(env.io, env.locks->acquire("k"));
+    run_until(env.io, [&] { return env.log->times("unreachable") == 1; });
+    auto failed = env.failure_of(env.locks->acquire("other", {.retry = retry_policy::forever().total_time(200ms)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+    BOOST_TEST(!waiting.done());
     BOOST_TEST(failed.cause().message().find(cause) != std::string::npos, failed.what());
     BOOST_TEST(failed.detail().find(detail) != std::string::npos, failed.what());
     BOOST_TEST_REQUIRE(env.log->causes.size() == 1u);
@@ -205,7 +208,7 @@ BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_tes
     for (const auto& url : {server.url(), "redis://localhost:" + port, "redis+unix://" + (folder / "s").string()}) {
         BOOST_TEST_CONTEXT(url)
         {
-            observed_locker env(url, 600ms);
+            observed_locker env(url, 2s);
             {
                 const no_free_descriptors only_now;
                 const auto failed = env.failure_of(env.locks->try_acquire("k"));
@@ -233,7 +236,7 @@ BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_named_as_the_cause)
                 co_await with.hear("never");
             });
             const auto log = std::make_shared<event_log>();
-            const locker locks(redis::make_adapter(io.get_executor(), {.url = other.url(), .operation_timeout = 600ms}),
+            const locker locks(redis::make_adapter(io.get_executor(), {.url = other.url(), .operation_timeout = 2s}),
                 {.observer = log});
             const auto failed =
                 thrown_by<create_error>([&] { static_cast<void>(run_coro(io, locks.try_acquire("k"))); });

@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(killed_and_silent_servers_are_distinguished)
 {
     for (const bool is_killed : {true, false}) {
         redis_server server;
-        client_side client({.url = server.url(), .operation_timeout = 2s, .health_interval = 100ms});
+        client_side client({.url = server.url(), .operation_timeout = 4s, .health_interval = 500ms});
         client.test_driver.grant(driver::exclusive("warm"));
         server.pause();
         auto asked = start(client.io, client.test_driver.backend().create(sent_now(driver::exclusive("k"))));

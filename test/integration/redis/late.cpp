@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(an_answer_on_the_same_connection_ends_the_doubt)
 {
     redis_server server;
     redis_faulty_proxy between(server.port());
-    client_side client({.url = between.url(), .operation_timeout = 300ms, .health_interval = 10s});
+    client_side client({.url = between.url(), .operation_timeout = 3s, .health_interval = 1min});
     const auto claim = driver::exclusive("k", 60s);
     client.test_driver.grant(claim);
     between.cut_at("EVALSHA", loss::delayed_reply);

@@ -125,11 +125,11 @@ BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_sl
     }
     asio::io_context io;
     const driver test_driver(
-        io, redis::make_quorum(io.get_executor(), urls, {.operation_timeout = 2s, .health_interval = 10s}));
+        io, redis::make_quorum(io.get_executor(), urls, {.operation_timeout = 5s, .health_interval = 20s}));
     const auto claim = driver::exclusive("k", 60s);
     test_driver.grant(claim);
     io.restart();
-    io.run_for(2500ms);
+    io.run_for(5500ms);
     BOOST_TEST((test_driver.release(claim).status == release_status::released));
     run_coro(io, test_driver.backend().close(2s));
 }
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(late_break_does_not_remove_a_later_holder)
     for (auto& server : f.servers)
         server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-client"});
     locker late(redis::make_quorum(f.io.get_executor(), {first.url(), second.url(), third.url()},
-        {.user = "app", .password = "pw", .operation_timeout = 2s, .health_interval = 1min}));
+        {.user = "app", .password = "pw", .operation_timeout = 4s, .health_interval = 1min}));
     const auto before = driver::exclusive("k", 60s), after = driver::exclusive("k", 60s);
     f.test_driver.grant(before);
     until([&] { return run_coro(f.io, late.is_locked("k")); });

@@ -65,7 +65,7 @@ asio::awaitable<void> update(counter& shared)
 asio::awaitable<void> keep_updating(locker env, counter& shared)
 {
     while (!shared.enough) {
-        co_await env.with_lock("counter", acquire_options{.ttl = 2s}, [&] { return update(shared); });
+        co_await env.with_lock("counter", acquire_options{.ttl = 6s}, [&] { return update(shared); });
     }
 }
 

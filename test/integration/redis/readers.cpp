@@ -14,10 +14,11 @@ BOOST_AUTO_TEST_CASE(readers_share_and_each_expires_by_itself)
 {
     served f;
     const auto slow = driver::shared("k", 0, 60s);
-    const auto brief = driver::shared("k", 0, 2s);
+    const auto brief = driver::shared("k", 0, 60s);
     f.test_driver->grant(slow);
     f.test_driver->grant(brief);
     BOOST_TEST(f.test_driver->inspect("k").size() == 2u);
+    BOOST_TEST((f.test_driver->extend(brief, 500ms).status == extend_status::extended));
     const auto brief_is_gone = [&] { return f.test_driver->inspect("k").size() == 1; };
     run_until(f.io, [&] { return brief_is_gone(); });
     f.test_driver->check_not_held(brief);

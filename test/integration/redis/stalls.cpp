@@ -23,7 +23,8 @@ struct stalling
         settings.url = server.url();
         backend = redis::make_adapter(io.get_executor(), std::move(settings));
         backend->attach(events);
-        locks.emplace(backend);
+        // An attempt that fails is not repeated within a test.
+        locks.emplace(backend, locker_options{.retry = retry_policy::fixed(1h)});
     }
     ~stalling() { run_coro(io, locks->shutdown(5s)); }
 
@@ -78,10 +79,7 @@ BOOST_AUTO_TEST_CASE(connection_survives_blocked_loop_while_idle)
     {
         stalling::load second;
         f.begin(second);
-        const auto begin = std::chrono::steady_clock::now();
         run_until(f.io, [&] { return second.pairs > 0; });
-        // If the connection had been closed, the waiters would wait for their safety poll.
-        BOOST_TEST((std::chrono::steady_clock::now() - begin < 1s));
         f.end(second);
     }
     BOOST_TEST(f.events->suspensions == 0);
@@ -90,13 +88,13 @@ BOOST_AUTO_TEST_CASE(connection_survives_blocked_loop_while_idle)
 
 BOOST_AUTO_TEST_CASE(no_reply_is_lost_by_blocked_loop_under_load)
 {
-    stalling f({.operation_timeout = 1s});
+    stalling f({.operation_timeout = 3s});
     stalling::load background_load;
     f.begin(background_load);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 2; ++i) {
         const int before = background_load.pairs;
         run_until(f.io, [&] { return background_load.pairs > before + 500; });
-        std::this_thread::sleep_for(1500ms);
+        std::this_thread::sleep_for(3500ms);
     }
     f.end(background_load);
     BOOST_TEST(f.events->suspensions == 0);
@@ -109,14 +107,13 @@ BOOST_AUTO_TEST_CASE(no_reply_is_lost_by_blocked_loop_under_load)
 BOOST_AUTO_TEST_CASE(connection_survives_repeatedly_blocked_loop)
 {
     redis_server server;
-    client_side client(
-        {.url = server.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 200ms});
+    client_side client({.url = server.url(), .idle_timeout = std::chrono::milliseconds::max(), .health_interval = 1s});
     client.test_driver.grant(driver::exclusive("k"));
-    for (int i = 0; i < 12; ++i) {
-        client.run_for(60ms);
-        std::this_thread::sleep_for(350ms);
+    for (int i = 0; i < 4; ++i) {
+        client.run_for(300ms);
+        std::this_thread::sleep_for(1750ms);
     }
-    client.run_for(500ms);
+    client.run_for(2500ms);
     BOOST_TEST(client.events->suspensions == 0);
     // Health checks were sent, so the connection was checked.
     BOOST_TEST(server({"INFO", "commandstats"}).find("cmdstat_ping") != std::string::npos);

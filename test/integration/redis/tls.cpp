@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(server_without_tls_is_named_with_the_remedy)
 {
     redis_server plain;
     const auto address = "127.0.0.1:" + std::to_string(plain.port());
-    client_side client({.url = "rediss://" + address, .operation_timeout = 3s, .connect_timeout = 300ms});
+    client_side client({.url = "rediss://" + address, .operation_timeout = 6s, .connect_timeout = 1s});
     const auto failed = client.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(failed) == errc::unavailable);
     BOOST_TEST(failed.error->detail.find(address) != std::string::npos, failed.error->detail);
