@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(error_names_the_server_and_the_cause)
 {
     const auto why = [&](std::string url) {
         auto how = options(short_session, std::move(url));
-        how.operation_timeout = 1s;
+        how.operation_timeout = 3s;
         const locker ours(make_adapter(how));
         const auto failed = thrown_by<create_error>(
             [&] { static_cast<void>(run(ours.acquire("k", {.retry = retry_policy::never()}))); });

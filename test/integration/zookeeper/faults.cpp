@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(context_runs_out_of_work_soon_after_an_unanswered_shutdown)
     link.silence(true);
     run(by.shutdown(300ms));
     io.restart();
-    io.run_for(2s);
+    io.run_for(6s);
     BOOST_TEST(io.stopped());
     link.silence(false);
     check_end();

@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(lack_of_descriptors_is_named_as_the_cause, *boost::unit_tes
         BOOST_TEST_CONTEXT(host)
         {
             auto given = at.options(10s, url_of(at.server->port(), host));
-            given.operation_timeout = 1s;
+            given.operation_timeout = 2s;
             auto& by = at.add(given);
             {
                 const no_free_descriptors only_now;
@@ -363,7 +363,7 @@ BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_named_as_the_cause)
                         co_await with.hear("never");
                 });
                 auto given = at.options(10s, url_of(other.port()));
-                given.operation_timeout = 1s;
+                given.operation_timeout = 2s;
                 BOOST_CHECK_EXCEPTION(
                     static_cast<void>(at.run(at.add(given).try_acquire("k"))), error, [&](const error& failed) {
                         BOOST_TEST(failed.detail().find("not a ZooKeeper server") != std::string::npos, failed.what());

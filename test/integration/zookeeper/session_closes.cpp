@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(requests_before_a_close_are_sent_first)
             one.path(".clock"), std::string(5000, 'x'), [&](const reply&) { ++completed; });
     one.zk_session->get_requests().create(
         one.path("last"), "", node_kind::persistent, [&](const reply&) { ++completed; });
-    BOOST_TEST(one.close(10s));
+    BOOST_TEST(one.close(50s));
     BOOST_TEST(completed == 2001);
     client other(shared_zookeeper());
     other.connect();
@@ -50,22 +50,24 @@ BOOST_AUTO_TEST_CASE(requests_before_a_close_are_sent_first)
 
 BOOST_AUTO_TEST_CASE(a_close_that_is_not_answered_ends_at_its_deadline_and_blocks_nothing)
 {
-    faulty_proxy link(shared_zookeeper());
-    client one(link.port());
-    one.connect();
-    one.make("unclosed", node_kind::ephemeral);
-    link.silence(true);
-    bool unanswered = false;
-    one.zk_session->get_requests().create(one.path("late"), "", node_kind::ephemeral,
-        [&](const reply& got) { unanswered = got.what == status::unanswered; });
-    std::optional<bool> proven;
-    const auto begun = std::chrono::steady_clock::now();
-    one.zk_session->close(300ms, [&](bool got) { proven = got; });
-    const auto longest = longest_handler(*one.io, [&] { return proven.has_value(); });
-    BOOST_TEST(!*proven);
-    BOOST_TEST(unanswered);
-    BOOST_TEST((std::chrono::steady_clock::now() - begun >= 300ms));
-    BOOST_TEST((longest < max_handler_time), std::chrono::duration<double>(longest).count() << " s");
+    check_not_blocking([] {
+        faulty_proxy link(shared_zookeeper());
+        client one(link.port());
+        one.connect();
+        one.make("unclosed", node_kind::ephemeral);
+        link.silence(true);
+        bool unanswered = false;
+        one.zk_session->get_requests().create(one.path("late"), "", node_kind::ephemeral,
+            [&](const reply& got) { unanswered = got.what == status::unanswered; });
+        std::optional<bool> proven;
+        const auto begun = std::chrono::steady_clock::now();
+        one.zk_session->close(300ms, [&](bool got) { proven = got; });
+        const auto longest = longest_handler(*one.io, [&] { return proven.has_value(); });
+        BOOST_TEST(!*proven);
+        BOOST_TEST(unanswered);
+        BOOST_TEST((std::chrono::steady_clock::now() - begun >= 300ms));
+        return longest;
+    });
 }
 
 BOOST_AUTO_TEST_CASE(a_close_whose_answer_is_lost_is_not_proven)
