@@ -153,9 +153,9 @@ COLOCK_CONTRACT_CASE(adapter, adopted_lock_has_the_ttl_of_its_claim, &capabiliti
     BOOST_TEST((env.check_refused(env.one_attempt("k")).retry_after <= env.short_ttl()));
     env.pass_time(env.short_ttl());
     env.check_not_held(brief);
-    env.grant(brief);
-    const auto lasting = env.exclusive("k");
-    env.take_over(env.export_ticket(brief), lasting);
+    const auto again = env.exclusive("k", env.short_ttl()), lasting = env.exclusive("k");
+    env.grant(again);
+    env.take_over(env.export_ticket(again), lasting);
     env.pass_time(env.short_ttl() * 11 / 10);
     env.check_held(lasting);
     env.release_held(lasting);

@@ -54,7 +54,7 @@ using adapter_maker = std::function<std::shared_ptr<adapter>()>;
 /// \param short_ttl see environment.
 [[nodiscard]] std::function<std::unique_ptr<environment>(asio::io_context&)> in_real_time(
     std::function<adapter_maker(asio::io_context&)> open_store,
-    std::chrono::milliseconds short_ttl = std::chrono::milliseconds(1500));
+    std::chrono::milliseconds short_ttl = std::chrono::milliseconds(2500));
 
 /// A backend to be tested.
 struct backend
