@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands/connection_pool.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -38,12 +40,20 @@ bool connection_pool::withdraw(const task& which)
 
 connection* connection_pool::take_free()
 {
+    bool has_closed = false;
     while (!free_.empty()) {
         auto* const each = free_.back();
         free_.pop_back();
         if (!each->is_stale())
             return each;
         close(*each);
+        has_closed = true;
+    }
+    if (has_closed && open_.empty() && on_all_stale_) {
+        // The event loop would have reported the end a moment later. The server may have been replaced.
+        on_all_stale_();
+        asio::post(strand_, [kept = shared_from_this()] { kept->close_all(); });
+        return nullptr;
     }
     if (!may_open())
         return nullptr;

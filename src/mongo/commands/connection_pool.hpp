@@ -39,7 +39,8 @@ public:
     void on_capacity(std::function<void()> callback) { on_capacity_ = std::move(callback); }
     /// Sets the function to call when a connection has been authenticated.
     void on_authenticated(std::function<void()> callback) { on_authenticated_ = std::move(callback); }
-    /// Sets the function to call when the last connection has ended while it was free.
+    /// Sets the function to call when the last connection has ended while it was free. If a new task notices the end,
+    /// the pool is closed, and the task ends as not sent.
     void on_all_stale(std::function<void()> callback) { on_all_stale_ = std::move(callback); }
 
     /// Starts a task on a free connection, or queues it until a connection is free.
@@ -86,7 +87,8 @@ private:
     /// Gives waiting tasks to free connections, and calls `on_capacity_` if more tasks can be started.
     void process_queue();
     /// Returns a free connection, or null. Opens a connection if none is free and another one is allowed. If it has to
-    /// authenticate first, it becomes free afterwards, and null is returned.
+    /// authenticate first, it becomes free afterwards, and null is returned. Null is also returned if all connections
+    /// have ended, which is reported.
     [[nodiscard]] connection* take_free();
     void close(connection& which);
 

@@ -29,6 +29,16 @@ void open_connections(pool_fixture& test, int count)
         BOOST_TEST(test.wait_for(each).what == kind::done);
 }
 
+/// Returns after the connections through `link` have ended.
+void end_connections(faulty_proxy& link)
+{
+    link.refuse(true);
+    // When the proxy refuses another connection, it has closed the existing ones.
+    pool_fixture other(link.port());
+    BOOST_TEST(other.ask_and_wait(ping).what == kind::unsent);
+    link.refuse(false);
+}
+
 } // namespace
 
 BOOST_AUTO_TEST_SUITE(mongo_connection_pool, *boost::unit_test::precondition(has_mongodb))
@@ -122,16 +132,29 @@ BOOST_AUTO_TEST_CASE(free_connection_is_replaced_after_its_end)
     pool_fixture test(link.port(), 3);
     open_connections(test, 3);
     BOOST_TEST(test.all().open_count() == 3u);
-    link.refuse(true);
-    {
-        // When the proxy refuses another connection, it has closed the existing ones.
-        pool_fixture other(link.port());
-        BOOST_TEST(other.ask_and_wait(ping).what == kind::unsent);
-    }
-    link.refuse(false);
+    end_connections(link);
     const auto& got = test.ask_and_wait(ping);
     BOOST_TEST(got.what == kind::done, got.why);
     BOOST_TEST(test.all().open_count() == 1u);
+}
+
+/// The server may have been replaced, so its owner has to check it before the next command.
+BOOST_AUTO_TEST_CASE(end_of_all_connections_is_reported_if_a_command_notices_it_first)
+{
+    faulty_proxy link(shared_mongodb());
+    pool_fixture test(link.port(), 3);
+    open_connections(test, 3);
+    int reports = 0;
+    const auto asked = std::make_shared<recorded_command>("colock_test", ping, nullptr);
+    test.post([&](connection_pool& all) {
+        all.on_all_stale([&] { ++reports; });
+        end_connections(link);
+        all.ask(asked, lease_clock::now() + patience);
+        BOOST_TEST(!asked->done());
+    });
+    BOOST_TEST(test.wait_for(asked).what == kind::unsent);
+    BOOST_TEST(reports == 1);
+    BOOST_TEST(test.all().open_count() == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(free_connections_are_closed)

@@ -74,9 +74,17 @@ struct replaced_server : mongo_fixture
     int single_checks = 0;
     /// Number of updates of checks.
     int batch_checks = 0;
+    /// Limits that a slow machine does not reach, because each command makes a connection to the server.
+    [[nodiscard]] mongo::options patient() const
+    {
+        auto how = options(mongodb_url(link.port()));
+        how.operation_timeout = how.connect_timeout = 1min;
+        return how;
+    }
+
     intercepting_proxy interceptor{io, server->port()};
     faulty_proxy link{interceptor.port()};
-    const locker ours = add(options(mongodb_url(link.port())));
+    const locker ours = add(patient());
 };
 
 } // namespace
@@ -129,12 +137,12 @@ BOOST_AUTO_TEST_CASE(each_new_connection_must_lead_to_the_server_that_was_checke
 {
     std::vector<lock> held;
     for (const auto* const key : {"a", "b", "c", "d", "e", "f"})
-        held.push_back(run(ours.acquire(key)));
+        held.push_back(run(ours.acquire(key, {.ttl = 10min})));
     stated.max_wire_version = 25;
     // Commands at the same time need further connections.
     std::vector<running<void>> extended;
     for (auto& each : held)
-        extended.push_back(start(io, each.extend(1min)));
+        extended.push_back(start(io, each.extend(20min)));
     // The primary is found again. Commands that are in flight meanwhile have an unknown outcome.
     for (auto& each : extended) {
         try {
