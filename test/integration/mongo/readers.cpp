@@ -55,11 +55,11 @@ BOOST_FIXTURE_TEST_SUITE(mongo_readers, two_clients, *boost::unit_test::precondi
 
 BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_however_the_others_came_and_went)
 {
-    const auto extended = driver::shared("extended", 0, 1s);
+    const auto extended = driver::shared("extended", 0, 4s);
     test_driver.grant(extended);
     BOOST_TEST((test_driver.extend(extended, 1h).status == extend_status::extended));
 
-    const auto first = driver::shared("followed", 0, 1h), follower = driver::shared("followed", 0, 1s);
+    const auto first = driver::shared("followed", 0, 1h), follower = driver::shared("followed", 0, 4s);
     test_driver.grant(first);
     other.grant(follower);
 
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_writer_is_kept_out_by_the_reader_that_stays_longest_howev
     other.grant(beside);
     BOOST_TEST((other.extend(beside, 500ms).status == extend_status::extended));
 
-    contract::pass_real_time(io, 1500ms);
+    contract::pass_real_time(io, 4500ms);
     for (const auto* const key : {"extended", "followed", "left", "shortened"}) {
         BOOST_TEST_CONTEXT(key)
         {

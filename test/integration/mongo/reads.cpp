@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_SUITE_END()
 /// lock. Meanwhile, the holder renews the lock on another thread.
 struct late_reader : mongo_fixture
 {
-    static constexpr std::chrono::milliseconds ttl = 2s;
+    static constexpr std::chrono::milliseconds ttl = 4s;
 
     late_reader()
     {
