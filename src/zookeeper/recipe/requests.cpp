@@ -138,7 +138,7 @@ void requests::refuse(std::unique_ptr<request> unsent, status why)
     transport_.complete_later(std::move(unsent));
 }
 
-void requests::refuse_all()
+void requests::refuse_unsent()
 {
     for (auto& each : std::exchange(waiting_, {}))
         refuse(std::move(each.driver_request), status::unsent);
@@ -210,7 +210,7 @@ bool requests::flush()
         return false;
     auto* const by = transport_.sender();
     if (!by) {
-        refuse_all();
+        refuse_unsent();
         return false;
     }
     auto all = std::exchange(waiting_, {});

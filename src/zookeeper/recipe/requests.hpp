@@ -78,6 +78,9 @@ public:
     [[nodiscard]] bool empty() const noexcept { return waiting_.empty() && waiting_list_count_ == 0; }
     /// Sends the requests. Returns true if there are more, which have to be sent by another handler.
     [[nodiscard]] bool flush();
+    /// Completes the requests that were not sent, because the connection was lost: on the next connection nothing may
+    /// be sent before the session is verified.
+    void refuse_unsent();
     /// Returns the requests that were not sent, which the caller has to complete.
     [[nodiscard]] driver_report_list take_unsent() noexcept;
 
@@ -123,7 +126,6 @@ private:
     void send_lists(zk_client& by);
     void list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got);
     void refuse(std::unique_ptr<request> unsent, status why);
-    void refuse_all();
     [[nodiscard]] static bool is_batchable(const pending_request& which) noexcept;
     void send_batches(zk_client& by, std::vector<pending_request>& all);
     /// \param members indexes of the requests in `all`

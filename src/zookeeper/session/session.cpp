@@ -252,6 +252,7 @@ void session::note_phase(lease_clock::time_point before)
 {
     const auto change = life_.note_phase(zk_client_->current_phase(), before);
     if (change == session_life::change::suspended) {
+        requests_.refuse_unsent();
         zk_client_->drop_excessive_watches();
         // A connection on which the session was not verified has not been reported.
         if (!life_.is_unverified())

@@ -166,6 +166,47 @@ BOOST_FIXTURE_TEST_CASE(shared_lists_end_with_their_connection, connected)
     one.connect();
 }
 
+/// The replies that were lost with a connection are delivered in many handlers. Meanwhile the session connects again,
+/// and sends nothing but the requests of its verification.
+BOOST_FIXTURE_TEST_CASE(shared_list_that_waits_when_its_connection_ends_is_not_sent_on_the_next, connected)
+{
+    constexpr int many = 2000;
+    faulty_proxy link(shared_zookeeper());
+    client one(link.port());
+    one.connect();
+    auto& requests = one.zk_session->get_requests();
+    const auto& life = one.zk_session->life();
+    link.silence(true);
+    for (int i = 0; i < many; ++i) {
+        requests.exists(one.path("t"), [&](const reply&) {
+            // The handlers take so long that the session is connected before the last one.
+            if (!life.connected())
+                std::this_thread::sleep_for(1ms);
+        });
+    }
+    std::optional<status> first;
+    std::optional<status> second;
+    bool was_unverified = false;
+    requests.shared_children(one.path("t"), [&](const reply& got) {
+        first = got.what;
+        was_unverified = life.connected() && !one.zk_session->connected();
+    });
+    one.until([&] { return requests.empty(); });
+    requests.shared_children(one.path("t"), [&](const reply& got) { second = got.what; });
+    link.refuse(true);
+    link.silence(false);
+    // The verification ends when the test lets it.
+    link.cut_at_bytes("/.s/", loss::delayed_reply);
+    link.refuse(false);
+    one.until([&] { return first.has_value(); });
+    BOOST_TEST(was_unverified);
+    link.deliver_replies();
+    one.until([&] { return second.has_value(); });
+    BOOST_TEST((first == status::unanswered));
+    BOOST_TEST((second == status::unsent));
+    one.connect();
+}
+
 /// One handler sends at most 256 requests, and these are more.
 BOOST_FIXTURE_TEST_CASE(thousands_of_requests_of_one_iteration_are_answered_in_order, connected)
 {
