@@ -26,7 +26,8 @@ settings::settings(const options& given)
           .access = given.access,
           .session_timeout = given.session_timeout,
           .server_tick = given.server_tick,
-          .smallest_timeout = given.smallest_session_timeout},
+          .smallest_timeout = given.smallest_session_timeout,
+          .connect_timeout = given.connect_timeout},
       layout(given.layout), operation_timeout(given.operation_timeout), idle_timeout(given.idle_timeout)
 {
     auto& where = session.where;
@@ -46,6 +47,7 @@ settings::settings(const options& given)
 
     check_range("session_timeout", session.session_timeout, milliseconds(1000));
     check_range("operation_timeout", operation_timeout, milliseconds(10));
+    check_range("connect_timeout", session.connect_timeout, milliseconds(10));
     if (session.server_tick)
         check_range("server_tick", *session.server_tick, milliseconds(1));
     if (session.smallest_timeout)

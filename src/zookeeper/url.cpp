@@ -24,6 +24,7 @@ constexpr remote::url_option<options> all_options[] = {
     {"smallest_session_timeout", set_member<&options::smallest_session_timeout>},
     {"server_tick", set_member<&options::server_tick>},
     {"operation_timeout", set_member<&options::operation_timeout>},
+    {"connect_timeout", set_member<&options::connect_timeout>},
     {"idle_timeout", set_member<&options::idle_timeout>},
 };
 

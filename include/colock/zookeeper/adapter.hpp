@@ -98,6 +98,11 @@ struct options
     /// Maximum duration of an operation. After it, an operation fails with `errc::unavailable` if it was certainly not
     /// sent, else with `errc::outcome_unknown`. Range: 10 ms to 1 h.
     std::chrono::milliseconds operation_timeout{5000};
+    /// Maximum duration of one attempt to connect to one server: TCP and the server's greeting. The next server is
+    /// tried then. A sixth of the session timeout applies instead if it is less, so that the session outlives several
+    /// servers that do not answer. The lookup of a name does not count: other servers are tried meanwhile. Range: 10 ms
+    /// to 1 h.
+    std::chrono::milliseconds connect_timeout{2000};
     /// How long a session is kept open in which no lock is held or requested. 0: it is closed at once.
     /// `milliseconds::max()`: it is kept until the adapter is closed or destroyed. `io_context::run()` does not return
     /// while a session is open.

@@ -14,18 +14,26 @@ using namespace std::chrono_literals;
 constexpr int checks_per_timeout = 24;
 constexpr int beats_per_timeout = 6;
 
-/// Limits in checks. A connect or a handshake may take a sixth of the timeout. A beat may take a third, in addition to
-/// the sixth that passes before the beat.
-constexpr remote::liveness::limits beat_limits{.before_first_data = checks_per_timeout / 6,
+/// Maximum number of checks in a connect and a handshake, which take at most a sixth of the timeout.
+constexpr int max_connect_checks = checks_per_timeout / 6;
+
+/// Limits in checks. A beat may take a third of the timeout, in addition to the sixth that passes before the beat.
+constexpr remote::liveness::limits beat_limits{.before_first_data = max_connect_checks,
     .silence = checks_per_timeout / beats_per_timeout + checks_per_timeout / 3};
 
 } // namespace
 
-heartbeat::heartbeat(session_terms agreed) noexcept : expiry_(agreed), liveness_(beat_limits) {}
+heartbeat::heartbeat(session_terms agreed, duration connect_timeout) noexcept
+    : connect_timeout_(connect_timeout), expiry_(agreed), liveness_(beat_limits)
+{
+}
 
 heartbeat::duration heartbeat::check_interval() const noexcept
 {
-    return std::max<duration>(expiry_.agreed().timeout / checks_per_timeout, 1ms);
+    auto interval = expiry_.agreed().timeout / checks_per_timeout;
+    if (phase_ == phase::opening)
+        interval = std::min(interval, connect_timeout_ / max_connect_checks);
+    return std::max<duration>(interval, 1ms);
 }
 
 void heartbeat::on_connecting() noexcept

@@ -30,10 +30,13 @@ public:
         disconnect,
     };
 
-    explicit heartbeat(session_terms agreed) noexcept;
+    /// \param connect_timeout how long a connect and a handshake may take together; a sixth of the session timeout if
+    /// that is less
+    heartbeat(session_terms agreed, duration connect_timeout) noexcept;
 
-    /// Interval in which `check` has to be called. Waiting times are counted in these calls, not by a clock: while the
-    /// event loop does not run, nothing is read, and no call is counted as missed.
+    /// Interval in which `check` has to be called; another one after each call of `on_connecting`. Waiting times are
+    /// counted in these calls, not by a clock: while the event loop does not run, nothing is read, and no call is
+    /// counted as missed.
     [[nodiscard]] duration check_interval() const noexcept;
 
     /// A connection attempt has begun.
@@ -62,6 +65,7 @@ private:
         open,
     };
 
+    const duration connect_timeout_;
     session_validity expiry_;
     phase phase_ = phase::closed;
     remote::liveness liveness_;

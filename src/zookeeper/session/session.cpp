@@ -39,7 +39,7 @@ std::shared_ptr<session> session::make(
 session::session(const asio::any_io_executor& strand, session_settings settings, std::weak_ptr<session_events> owner)
     : settings_(std::move(settings)), owner_(std::move(owner)),
       runtime_(std::make_unique<runtime>(strand, settings_.where.servers)),
-      life_(settings_.session_timeout, settings_.server_tick, settings_.smallest_timeout)
+      life_(settings_.session_timeout, settings_.connect_timeout, settings_.server_tick, settings_.smallest_timeout)
 {
 }
 
@@ -307,6 +307,7 @@ void session::wait_for_socket()
     }
     if (run.socket.follow(wanted.descriptor, was_connected && life_.connected())) {
         life_.get_heartbeat().on_connecting();
+        start_check_timer();
         run.socket.waiter().set_low_watermark(min_greeting_size);
     }
     if (run.socket.waiter().is_open())

@@ -38,6 +38,8 @@ struct session_settings
     std::optional<std::chrono::milliseconds> server_tick{};
     /// The smallest timeout that any server may grant. Default: the timeout that was granted.
     std::optional<std::chrono::milliseconds> smallest_timeout{};
+    /// How long one server may take to accept a connection and the session.
+    std::chrono::milliseconds connect_timeout{2000};
 };
 
 /// One session with an ensemble: connects, proves that the session lives, and moves to another server when a connection

@@ -21,9 +21,10 @@ std::int64_t transaction_of(const reply& written) noexcept
 
 } // namespace
 
-session_life::session_life(std::chrono::milliseconds session_timeout,
+session_life::session_life(std::chrono::milliseconds session_timeout, std::chrono::milliseconds connect_timeout,
     std::optional<std::chrono::milliseconds> server_tick, std::optional<std::chrono::milliseconds> smallest_timeout)
-    : server_tick_(server_tick), timeout_(session_timeout), smallest_timeout_(smallest_timeout), heartbeat_(terms())
+    : server_tick_(server_tick), timeout_(session_timeout), smallest_timeout_(smallest_timeout),
+      heartbeat_(terms(), connect_timeout)
 {
 }
 

@@ -30,9 +30,11 @@ public:
     };
 
     /// \param session_timeout requested timeout; the server decides
+    /// \param connect_timeout how long one server may take to accept a connection and the session
     /// \param server_tick default: 2 s, or half of the timeout that leases count on if that is less
     /// \param smallest_timeout the smallest timeout that any server may grant, as far as it is known
-    session_life(std::chrono::milliseconds session_timeout, std::optional<std::chrono::milliseconds> server_tick,
+    session_life(std::chrono::milliseconds session_timeout, std::chrono::milliseconds connect_timeout,
+        std::optional<std::chrono::milliseconds> server_tick,
         std::optional<std::chrono::milliseconds> smallest_timeout = {});
 
     [[nodiscard]] std::int64_t id() const noexcept { return id_; }

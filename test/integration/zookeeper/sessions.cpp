@@ -3,11 +3,14 @@
 #include "fixture.hpp"
 #include "support/handler_time.hpp"
 #include "support/localhost.hpp"
+#include "support/peer.hpp"
 #include "support/process.hpp"
 #include "support/sockets.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -58,6 +61,42 @@ BOOST_AUTO_TEST_CASE(of_several_servers_one_that_answers_is_found)
             servers.push_back({"127.0.0.1", std::to_string(free_port())});
         client one(servers, 6s);
         one.connect();
+    }
+}
+
+/// Servers that accept connections and never answer are each given up after `connect_timeout`, not after a part of the
+/// session timeout, and each is tried once. The order of the servers is random.
+BOOST_AUTO_TEST_CASE(mute_servers_delay_a_connection_by_one_connect_timeout_each)
+{
+    for (const std::size_t mute_count : {1U, 2U, 3U}) {
+        for (std::size_t tried = 0; tried < mute_count;) {
+            client one(free_port());
+            std::vector<std::unique_ptr<peer>> mute;
+            std::vector<endpoint> servers{{"127.0.0.1", std::to_string(shared_zookeeper())}};
+            for (std::size_t i = 0; i < mute_count; ++i) {
+                mute.push_back(std::make_unique<peer>(*one.io, [](peer::talk& with) -> asio::awaitable<void> {
+                    while (co_await with.hear()) {
+                    }
+                }));
+                servers.push_back({"127.0.0.1", std::to_string(mute.back()->port())});
+            }
+            const auto opened = session::make(asio::make_strand(one.io->get_executor()),
+                {.where = {.servers = servers}, .session_timeout = 1min, .connect_timeout = 500ms}, one.events);
+            const auto begun = lease_clock::now();
+            opened->start();
+            one.until([&] { return opened->life().connected(); });
+            const auto duration = lease_clock::now() - begun;
+            tried = 0;
+            for (const auto& each : mute) {
+                BOOST_TEST(each->connections() <= 1U);
+                tried += each->connections();
+            }
+            BOOST_TEST((duration >= tried * 500ms));
+            BOOST_TEST((duration < tried * 500ms + 2s));
+            std::optional<bool> proven;
+            opened->close(5s, [&](bool got) { proven = got; });
+            one.until([&] { return proven.has_value(); });
+        }
     }
 }
 

@@ -18,7 +18,7 @@ constexpr lease_clock::duration good_for = 12s - 1s - 122ms;
 struct open_session
 {
     lease_clock::time_point start{1h};
-    heartbeat heart{agreed};
+    heartbeat heart{agreed, 10s};
 
     open_session()
     {
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_SUITE(zookeeper_heartbeat)
 
 BOOST_AUTO_TEST_CASE(nothing_is_proven_before_the_first_handshake)
 {
-    heartbeat heart(agreed);
+    heartbeat heart(agreed, 10s);
     BOOST_TEST((heart.valid_until() == lease_clock::time_point::min()));
     heart.on_connecting();
     BOOST_TEST((heart.check(lease_clock::time_point(1h)) == action::none));
@@ -185,6 +185,20 @@ BOOST_FIXTURE_TEST_CASE(a_handshake_has_a_sixth_of_the_timeout, open_session)
     BOOST_TEST(checks_until(action::disconnect) == 0);
     heart.on_connecting();
     BOOST_TEST((checks_until(action::disconnect) * heart.check_interval() == 2s));
+}
+
+BOOST_AUTO_TEST_CASE(a_handshake_has_at_most_the_connect_timeout)
+{
+    heartbeat heart(agreed, 500ms);
+    BOOST_TEST((heart.check_interval() == 500ms));
+    heart.on_connecting();
+    BOOST_TEST((heart.check_interval() == 125ms));
+    for (int i = 0; i < 3; ++i)
+        BOOST_TEST((heart.check({}) == action::none));
+    BOOST_TEST((heart.check({}) == action::disconnect));
+    heart.on_connecting();
+    heart.on_connected({}, agreed);
+    BOOST_TEST((heart.check_interval() == 500ms));
 }
 
 BOOST_FIXTURE_TEST_CASE(stalled_event_loop_does_not_cut_the_connection, open_session)

@@ -19,7 +19,7 @@ using phase_change = session_life::change;
 struct session_fixture
 {
     explicit session_fixture(std::optional<std::chrono::milliseconds> smallest_timeout = {})
-        : life(10s, 500ms, smallest_timeout)
+        : life(10s, 2s, 500ms, smallest_timeout)
     {
     }
 
@@ -73,11 +73,11 @@ BOOST_AUTO_TEST_CASE(lease_counts_from_the_handshake_with_the_granted_timeout)
 
 BOOST_AUTO_TEST_CASE(timeout_of_few_ticks_is_detected)
 {
-    BOOST_TEST(!session_life(2s, 500ms).has_few_ticks());
-    BOOST_TEST(session_life(1999ms, 500ms).has_few_ticks());
+    BOOST_TEST(!session_life(2s, 2s, 500ms).has_few_ticks());
+    BOOST_TEST(session_life(1999ms, 2s, 500ms).has_few_ticks());
     // Without a given tick, a default is assumed.
-    BOOST_TEST(!session_life(8s, std::nullopt).has_few_ticks());
-    BOOST_TEST(session_life(7s, std::nullopt).has_few_ticks());
+    BOOST_TEST(!session_life(8s, 2s, std::nullopt).has_few_ticks());
+    BOOST_TEST(session_life(7s, 2s, std::nullopt).has_few_ticks());
     // The timeout that the server has granted counts.
     BOOST_TEST(!life.has_few_ticks());
     life.note_greeting(7, 1s);

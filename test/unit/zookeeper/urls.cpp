@@ -73,13 +73,14 @@ BOOST_AUTO_TEST_CASE(options_of_the_url_reach_their_members)
 {
     const auto all = take_url_options({.url = "zookeeper://me:p@h/locks?layout=curator_read_write&session_timeout=30s"
                                               "&smallest_session_timeout=4s&server_tick=500ms&operation_timeout=6s"
-                                              "&idle_timeout=1m"});
+                                              "&connect_timeout=500ms&idle_timeout=1m"});
     BOOST_TEST(all.url == "zookeeper://me:p@h/locks");
     BOOST_TEST((all.layout == colock::zookeeper::layout::curator_read_write));
     BOOST_TEST((all.session_timeout == 30s));
     BOOST_TEST((all.smallest_session_timeout == 4s));
     BOOST_TEST((all.server_tick == 500ms));
     BOOST_TEST((all.operation_timeout == 6s));
+    BOOST_TEST((all.connect_timeout == 500ms));
     BOOST_TEST((all.idle_timeout == 1min));
     using colock::zookeeper::layout;
     for (const auto& [name, value] :
