@@ -40,6 +40,17 @@ asio::awaitable<bool> peer::talk::hear(std::string_view word)
     }
 }
 
+asio::awaitable<std::string> peer::talk::hear_bytes(std::size_t count)
+{
+    while (heard_.size() < count) {
+        if (!co_await hear())
+            co_return std::string();
+    }
+    auto text = heard_.substr(0, count);
+    heard_.erase(0, count);
+    co_return text;
+}
+
 asio::awaitable<void> peer::talk::say(std::string_view text)
 {
     // An error is ignored here: the next read reports a closed connection.

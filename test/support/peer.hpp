@@ -31,6 +31,8 @@ public:
         /// Reads until `word` has arrived, and removes the text up to and including `word`. Returns false at the end of
         /// the stream.
         asio::awaitable<bool> hear(std::string_view word);
+        /// Reads and removes this number of bytes. Returns an empty text at the end of the stream.
+        asio::awaitable<std::string> hear_bytes(std::size_t count);
         asio::awaitable<void> say(std::string_view text);
 
     private:

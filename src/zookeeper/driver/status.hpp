@@ -22,7 +22,7 @@ enum class status : unsigned char
     unsent,
     /// The request may have been sent, and may take effect as long as its session exists.
     unanswered,
-    /// The session of the request has ended.
+    /// The server has not carried out the request, because its session has ended.
     ended,
 };
 

@@ -244,8 +244,9 @@ void zk_client::track(int code, std::unique_ptr<request>&& sent)
         ++unanswered_;
         return;
     }
-    sent->answer.code = code;
-    sent->answer.what = code == ZINVALIDSTATE ? status::ended : status::unsent;
+    // In the state ZINVALIDSTATE the session has ended, and the next session takes the request.
+    sent->answer.code = code == ZINVALIDSTATE ? 0 : code;
+    sent->answer.what = status::unsent;
     reports_.push_back(*sent.release());
 }
 

@@ -163,7 +163,7 @@ void session::step(bool reads, bool writes)
     // them, so that this one does not take too long.
     if (delivered > max_delivered_before_send)
         post_send();
-    else if (has_only_read && requests_.empty())
+    else if (has_only_read && requests_.empty() && life_.connected())
         wait_for_readiness(false); // The driver waits for the same events as when the requests were sent.
     else
         send();

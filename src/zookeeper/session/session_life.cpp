@@ -49,6 +49,8 @@ bool session_life::has_few_ticks() const noexcept
 
 session_life::change session_life::note_phase(zk_client::phase current, time_point before) noexcept
 {
+    if (phase_ == zk_client::phase::expired)
+        return change::none;
     const auto previous = std::exchange(phase_, current);
     if (previous == phase_)
         return change::none;
@@ -87,6 +89,8 @@ bool session_life::note_reports(const driver_report_list& fresh, time_point now)
         if (each.what != driver_report::kind::answer)
             continue;
         const auto& sent = static_cast<const request&>(each);
+        if (sent.answer.what == status::ended)
+            phase_ = zk_client::phase::expired;
         // A follower without its leader, or a leader without its followers, could have given the other replies.
         if (!sent.is_write || sent.answer.what > status::bad_version)
             continue;

@@ -65,7 +65,8 @@ public:
     /// Returns false if the session was disconnected for too long, or if leases counted on more time than is granted
     /// now. In both cases the old session_lease has ended, and a new one has replaced it.
     [[nodiscard]] bool note_verified();
-    /// Returns false if the session_lease has ended and was replaced.
+    /// Returns false if the session_lease has ended and was replaced. If a reply says that the session has ended, the
+    /// phase is `expired` from now on, although the driver is still connected.
     [[nodiscard]] bool note_reports(const driver_report_list& fresh, time_point now);
     /// Ends the session_lease: all locks of the session are lost.
     void end_lease() noexcept;

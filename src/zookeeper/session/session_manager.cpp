@@ -239,16 +239,22 @@ void session_manager::on_session_expired()
 void session_manager::replace_session(failure_ptr why)
 {
     end_probe();
+    // A session without a lease was never verified.
+    const bool was_verified = session_ && session_->life().lease();
     session_ = nullptr;
     users_.clear();
     set_problem(std::move(why));
     switch (plan().current()) {
     case plan_type::phase::connecting:
-        connect();
+        if (was_verified)
+            connect();
+        else
+            on(event::failed);
         return;
     case plan_type::phase::waiting:
         // A server has just answered.
-        end_back_off();
+        if (was_verified)
+            end_back_off();
         return;
     case plan_type::phase::open:
         on(event::lost, asio::error::connection_reset);

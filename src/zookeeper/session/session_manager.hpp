@@ -89,7 +89,8 @@ private:
     void note_timeout();
     void warn_of_few_ticks();
     void on_session_expired();
-    /// Drops the current session, which has ended. Opens another one if it is needed.
+    /// Drops the current session, which has ended. Opens another one if it is needed: at once if a server has accepted
+    /// the session before, else after the delay of a failed attempt.
     void replace_session(failure_ptr why);
     void on_user_denied();
 

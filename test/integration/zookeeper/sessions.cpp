@@ -1,15 +1,20 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 // The life of a session: how it is opened, keeps its server informed, and outlives its connections.
 #include "fixture.hpp"
+#include "scripted_server.hpp"
 #include "support/handler_time.hpp"
 #include "support/localhost.hpp"
 #include "support/peer.hpp"
 #include "support/process.hpp"
 #include "support/sockets.hpp"
 
+#include <colock/locker.hpp>
+#include <colock/zookeeper/adapter.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -293,6 +298,27 @@ BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
     client other(shared_zookeeper());
     other.connect();
     BOOST_TEST(other.is_gone("expired"));
+}
+
+/// A server answers every request, or every request but the beats, with the end of the session.
+BOOST_AUTO_TEST_CASE(session_that_ends_again_and_again_is_opened_with_growing_pauses)
+{
+    for (const bool answers_beats : {false, true}) {
+        client one(free_port());
+        const scripted_server server(*one.io, [&](std::int32_t operation) -> scripted_server::reply {
+            if (answers_beats && operation == scripted_server::create)
+                return {.body = scripted_server::text("/node") + scripted_server::stat(5, 5, 0)};
+            return {.error = operation == scripted_server::close ? 0 : scripted_server::session_expired};
+        });
+        {
+            locker locks(zookeeper::make_adapter(one.io->get_executor(), {.url = zookeeper_url(server.port())}));
+            auto refused = start(*one.io, locks.acquire("k", {.retry = retry_policy::forever().total_time(2s)}));
+            BOOST_CHECK_THROW(static_cast<void>(refused.get(*one.io)), error);
+        }
+        // Without pauses there would be thousands.
+        BOOST_TEST(server.requests() > 2U);
+        BOOST_TEST(server.requests() < (answers_beats ? 200U : 20U));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(silent_link_ends_the_lease_before_the_server_ends_the_session)

@@ -223,6 +223,21 @@ BOOST_AUTO_TEST_CASE(newest_transaction_is_the_highest_that_an_answered_write_wa
     BOOST_TEST(life.newest_transaction() == 11);
 }
 
+BOOST_AUTO_TEST_CASE(session_whose_end_a_reply_reports_is_not_connected_any_more)
+{
+    BOOST_TEST(connect(now));
+    request asked({}, true);
+    asked.answer.what = status::ended;
+    driver_report_list fresh;
+    fresh.push_back(asked);
+    BOOST_TEST(life.note_reports(fresh, now));
+    fresh.clear();
+    BOOST_TEST(!life.connected());
+    // The driver does not know this yet.
+    BOOST_TEST((life.note_phase(phase::connected, now) == phase_change::none));
+    BOOST_TEST((life.phase() == phase::expired));
+}
+
 BOOST_AUTO_TEST_CASE(end_of_the_session_ends_its_lease)
 {
     BOOST_TEST(connect(now));
