@@ -133,6 +133,7 @@ private:
     void on_beat_answered(const reply& got, int requests_left);
     void make_folder(const std::string& path, int requests_left);
     void end_beat();
+    void on_history_lost();
     void on_denied();
     /// Sends a beat early if many nodes were granted or removed since the last one.
     void limit_unproven();

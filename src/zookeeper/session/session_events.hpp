@@ -24,7 +24,7 @@ public:
     /// The server reports that the session has ended.
     virtual void on_expired() noexcept = 0;
     /// The servers have lost the history of the session: their data were replaced by an older copy. All locks of the
-    /// session are lost, and its owner has to close it.
+    /// session are lost, and its owner has to close it. Found after a resumption, or by the answer to a beat.
     virtual void on_history_lost() noexcept = 0;
     /// The server does not accept the user's password, or does not let the user write below the chroot. In the second
     /// case the session continues until its owner closes it.

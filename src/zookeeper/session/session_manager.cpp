@@ -324,11 +324,12 @@ void session_manager::on_history_refused(std::int64_t written_in)
     replace_session(make_failure(errc::unavailable, why));
 }
 
-/// A server has resumed the session, but with data that are older than the session's last answered beat.
+/// The server's data are older than the session's last answered beat, or another client has removed the session's node.
 void session_manager::on_history_lost()
 {
-    const std::string why = "the servers have lost the newest writes of the session, because their data were replaced "
-                            "by an older copy; the session is closed, and its locks are lost";
+    const std::string why = "the servers have lost the newest writes of the session: their data were replaced by an "
+                            "older copy, or a node in " +
+                            config_.chroot() + "/.s was removed; the session is closed, and its locks are lost";
     reports_.warn_once(why);
     const auto old = session_;
     lost_.add(number_, {.id = old->life().id()});

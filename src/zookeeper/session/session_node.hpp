@@ -8,20 +8,19 @@
 namespace colock::inline v0::zookeeper::detail {
 
 /// The state of the ephemeral node that the beats of a session write, as far as it is known. This class decides, after
-/// the session was resumed, whether the servers have lost its history: their data may have been replaced by an older
-/// copy that contains the session.
+/// the session was resumed and after each beat, whether the servers have lost its history: their data may have been
+/// replaced by an older copy that contains the session.
 ///
 /// Thread safety: none.
 class session_node
 {
 public:
-    /// Whether the node was created or written by a beat that was answered, and is not known to be gone.
+    /// Whether the node was created or written by a beat that was answered.
     [[nodiscard]] bool exists() const noexcept { return newest_.has_value(); }
     void note_beat(const node_stat& answered) noexcept { newest_ = answered; }
-    void note_removed() noexcept { newest_.reset(); }
 
     /// Returns whether the newest answered beat is missing. The reply must be newer than the resumption.
-    /// \param found reply to `requests::exists`, with the status `ok` or `no_node`
+    /// \param found reply to `requests::exists` or to the next beat, with the status `ok` or `no_node`
     [[nodiscard]] bool has_lost_history(const reply& found) const noexcept
     {
         if (!newest_)

@@ -72,13 +72,14 @@ void session::request_beat(bool writes, int requests_left)
 
 void session::on_beat_answered(const reply& got, int requests_left)
 {
+    const bool shows_node = got.ok() || got.what == status::no_node;
+    if (shows_node && own_node_.has_lost_history(got))
+        return on_history_lost();
     if (got.ok()) {
         own_node_.note_beat(got.stat);
         unproven_.on_beat_answered();
-    } else if (got.what == status::no_node) {
-        own_node_.note_removed();
-        if (requests_left > 0)
-            return make_folder(session_folder(settings_.where), requests_left);
+    } else if (got.what == status::no_node && requests_left > 0) {
+        return make_folder(session_folder(settings_.where), requests_left);
     } else if (got.what == status::node_exists && requests_left > 0) {
         // The reply to the creation was lost.
         return request_beat(true, requests_left);
@@ -113,6 +114,15 @@ void session::make_folder(const std::string& path, int requests_left)
                 return self->on_denied();
             self->end_beat();
         });
+}
+
+/// Neither the beats nor the verification continue: the owner closes the session.
+void session::on_history_lost()
+{
+    life_.end_lease();
+    dispatcher_.add(session_event_dispatcher::event::history_lost);
+    if (runtime_)
+        post_step();
 }
 
 void session::on_denied()
@@ -178,12 +188,8 @@ bool session::continues_verification(const reply& got, unsigned number)
 
 void session::on_own_node_found(const reply& found)
 {
-    if (own_node_.has_lost_history(found)) {
-        life_.end_lease();
-        dispatcher_.add(session_event_dispatcher::event::history_lost);
-        post_step();
-        return;
-    }
+    if (own_node_.has_lost_history(found))
+        return on_history_lost();
     // All replies of the previous connection have been delivered, and their changes were noted.
     unproven_.begin_verification();
     verifying_count_ = 0;

@@ -300,6 +300,55 @@ BOOST_AUTO_TEST_CASE(end_of_a_session_at_the_server_is_reported)
     BOOST_TEST(other.is_gone("expired"));
 }
 
+BOOST_AUTO_TEST_CASE(beat_of_a_session_whose_node_is_gone_or_replaced_shows_a_lost_history)
+{
+    client other(shared_zookeeper());
+    other.connect();
+    for (const bool is_replaced : {false, true}) {
+        client one(shared_zookeeper(), 2s);
+        one.connect();
+        const auto lease = one.zk_session->life().lease();
+        std::string node;
+        for (const auto& each : other.children(".s").names()) {
+            if (other.exists(".s/" + each).stat.ephemeral_owner == one.zk_session->life().id())
+                node = ".s/" + each;
+        }
+        std::vector<change> changes{{.what = change::kind::remove, .path = other.path(node)}};
+        if (is_replaced)
+            changes.push_back({.what = change::kind::create, .path = other.path(node)});
+        BOOST_TEST(other.multi(changes).ok());
+        one.until([&] { return one.events->lost_histories == 1; });
+        BOOST_TEST(lease->has_ended(lease_clock::now()));
+        BOOST_TEST(one.events->suspensions == 0);
+        if (is_replaced)
+            BOOST_TEST(other.remove(node).ok());
+    }
+}
+
+BOOST_AUTO_TEST_CASE(beat_with_an_older_version_of_the_node_shows_a_lost_history)
+{
+    client one(free_port());
+    int writes = 0;
+    const scripted_server server(*one.io, [&](std::int32_t operation) -> scripted_server::reply {
+        if (operation == scripted_server::create)
+            return {.body = scripted_server::text("/node") + scripted_server::stat(5, 5, 0)};
+        // The third write finds the node as it was before the second one.
+        ++writes;
+        return {.body = scripted_server::stat(5, 5 + writes, writes == 3 ? 2 : writes)};
+    });
+    const auto events = std::make_shared<session_event_log>();
+    const auto opened = session::make(asio::make_strand(one.io->get_executor()),
+        {.where = {.servers = {{"127.0.0.1", std::to_string(server.port())}}}, .session_timeout = 2s}, events);
+    opened->start();
+    one.until([&] { return writes == 2; });
+    BOOST_TEST(events->lost_histories == 0);
+    const auto lease = opened->life().lease();
+    one.until([&] { return events->lost_histories == 1; });
+    BOOST_TEST(writes == 3);
+    BOOST_TEST(lease->has_ended(lease_clock::now()));
+    opened->abandon();
+}
+
 /// A server answers every request, or every request but the beats, with the end of the session.
 BOOST_AUTO_TEST_CASE(session_that_ends_again_and_again_is_opened_with_growing_pauses)
 {

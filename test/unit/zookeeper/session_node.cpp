@@ -25,8 +25,6 @@ BOOST_AUTO_TEST_CASE(node_shows_whether_the_newest_answered_beat_is_missing)
     BOOST_TEST(node.has_lost_history(found({.created_in = 7, .modified_in = 31, .version = 3})));
     // The answer to a later beat was lost.
     BOOST_TEST(!node.has_lost_history(found({.created_in = 7, .modified_in = 40, .version = 4})));
-    node.note_removed();
-    BOOST_TEST(!node.has_lost_history({.what = status::no_node}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
