@@ -71,6 +71,8 @@ struct peer::state
             if (code)
                 co_return;
             ++self->connections;
+            boost::system::error_code ignored;
+            socket.set_option(asio::ip::tcp::no_delay(true), ignored);
             const auto place = self->open.emplace(self->open.end(), std::move(socket));
             asio::co_spawn(self->listener.get_executor(), serve_connection(self, place), asio::detached);
         }
