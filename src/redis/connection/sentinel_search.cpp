@@ -75,8 +75,11 @@ void sentinel_search::on_reply(std::size_t index, const reply_list& replies)
 
 void sentinel_search::connection_ended(std::size_t index, const error_code& code)
 {
+    auto why = lost_connection(to_text(config_.where.hosts[index]), code);
+    if (const auto untrusted = connections_[index]->certificate_failure(code))
+        why = make_failure(errc::unavailable, untrusted->detail, untrusted->cause);
     factory_.drop(connections_[index]);
-    candidates_.add_failure(index, lost_connection(to_text(config_.where.hosts[index]), code), false);
+    candidates_.add_failure(index, std::move(why), false);
     deliver();
 }
 

@@ -3,6 +3,7 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/redis/error.hpp>
 #include <boost/redis/logger.hpp>
 
@@ -102,9 +103,13 @@ error_code server_connection::translate_error(const error_code& code) noexcept
     return code;
 }
 
-std::string server_connection::certificate_problem()
+failure_ptr server_connection::certificate_failure(const error_code& code)
 {
-    return config_.use_ssl ? remote::certificate_problem(ssl_handle(), server_name_) : std::string();
+    if (code.category() != asio::error::get_ssl_category())
+        return nullptr;
+    const auto why = remote::certificate_problem(ssl_handle(), server_name_);
+    return make_failure(errc::misconfigured_backend,
+        "no trusted TLS connection to " + to_text(where_) + ": " + (why.empty() ? code.message() : why), code);
 }
 
 bool server_connection::is_in_handshake() noexcept

@@ -8,6 +8,7 @@
 #include "redis/settings.hpp"
 
 #include <colock/error.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -44,8 +45,9 @@ public:
     /// Translates `code`, the result of `run` or of a request, for a connection that was not closed by `close`. Returns
     /// `timed_out` if the server was silent and `connection_reset` if the server has closed the connection.
     [[nodiscard]] error_code translate_error(const error_code& code) noexcept;
-    /// Explains why the server's certificate was refused. Empty if it was not.
-    [[nodiscard]] std::string certificate_problem();
+    /// Returns the failure of a connection that `code` has ended because the server's certificate is not trusted. Null
+    /// if the connection has ended for another reason.
+    [[nodiscard]] failure_ptr certificate_failure(const error_code& code);
     /// Sends a request. `request` and the target of `adapter` have to live until the handler is called. The adapter has
     /// to count each node in `received_nodes`.
     void exec(const boost::redis::request& request, boost::redis::any_adapter adapter, exec_handler done);

@@ -5,7 +5,6 @@
 #include "redis/failures.hpp"
 
 #include <boost/asio/error.hpp>
-#include <boost/asio/ssl/error.hpp>
 
 #include <utility>
 
@@ -80,15 +79,15 @@ void session::on_set_up(const failure_ptr& refused, const connection_setup::iden
 
 void session::connection_ended(const error_code& code)
 {
-    if (!plan().open() && code.category() == asio::error::get_ssl_category()) {
-        const auto why = connection_->certificate_problem();
-        refuse(make_failure(errc::misconfigured_backend,
-            "no trusted TLS connection to the server: " + (why.empty() ? code.message() : why), code));
+    const auto untrusted = plan().open() ? nullptr : connection_->certificate_failure(code);
+    const auto why = untrusted ? untrusted : lost_connection(address(), code);
+    if (try_next_address(why))
+        return;
+    if (untrusted) {
+        refuse(untrusted);
         return;
     }
-    if (try_next_address(lost_connection(address(), code)))
-        return;
-    set_problem(plan().demoted() ? make_replica_failure() : lost_connection(address(), code));
+    set_problem(plan().demoted() ? make_replica_failure() : why);
     on(code == asio::error::timed_out ? event::silent : event::lost, code);
 }
 

@@ -1,17 +1,34 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "server.hpp"
 #include "support/peer.hpp"
+#include "support/process.hpp"
+#include "support/sockets.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace colock::testing {
+
+/// Returns the hosts as a URL lists them.
+inline std::string hosts_of(const std::vector<std::string>& addresses)
+{
+    std::string result;
+    for (const auto& each : addresses)
+        result += (result.empty() ? "" : ",") + each;
+    return result;
+}
 
 /// A fake Sentinel. The master that it names is the server at the port `master`, which a test can change.
 class sentinel
@@ -50,6 +67,44 @@ private:
     asio::io_context io_;
     peer speaks_;
     std::thread thread_;
+};
+
+/// A Sentinel process with TLS. It monitors the server at `master_port` under the name "main".
+class tls_sentinel
+{
+public:
+    tls_sentinel(std::uint16_t master_port, const std::string& certificate_file, const std::string& key_file,
+        const std::string& authority_file)
+    {
+        const auto config = folder_ / "sentinel.conf";
+        std::ofstream(config) << "port " << port_ << "\ntls-port " << tls_port_ << "\ntls-cert-file "
+                              << certificate_file << "\ntls-key-file " << key_file << "\ntls-ca-cert-file "
+                              << authority_file << "\nbind 127.0.0.1\ndir " << folder_.path().string()
+                              << "\nsentinel monitor main 127.0.0.1 " << master_port << " 2\n";
+        process_.emplace(
+            std::vector<std::string>{from_environment("COLOCK_REDIS_SERVER", "redis-server"), config, "--sentinel"},
+            folder_ / "log");
+        while (!is_ready())
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(tls_port_); }
+
+private:
+    [[nodiscard]] bool is_ready() const
+    {
+        try {
+            return redis_shell(port_)({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}).find("127.0.0.1") !=
+                   std::string::npos;
+        } catch (const std::runtime_error&) {
+            // The process does not listen yet.
+            return false;
+        }
+    }
+
+    const temporary_folder folder_{};
+    const std::uint16_t port_ = free_port();
+    const std::uint16_t tls_port_ = free_port();
+    std::optional<child_process> process_{};
 };
 
 } // namespace colock::testing

@@ -4,13 +4,16 @@
 #include "support/peer.hpp"
 #include "support/print.hpp"
 
+#include <colock/locker.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <cstdlib>
+#include <atomic>
 #include <fstream>
-#include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,52 +24,62 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A Sentinel process that monitors the server at `master_port` under the name "main".
-class sentinel_process
-{
-public:
-    explicit sentinel_process(std::uint16_t master_port)
-    {
-        const auto config = folder_ / "sentinel.conf";
-        std::ofstream(config) << "port " << port_ << "\nbind 127.0.0.1\ndir " << folder_.path().string()
-                              << "\nsentinel monitor main 127.0.0.1 " << master_port << " 2\n";
-        process_.emplace(
-            std::vector<std::string>{from_environment("COLOCK_REDIS_SERVER", "redis-server"), config, "--sentinel"},
-            folder_ / "log");
-    }
-    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
-    [[nodiscard]] bool is_ready() const
-    {
-        try {
-            return redis_shell(port_)({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}).find("127.0.0.1") !=
-                   std::string::npos;
-        } catch (const std::runtime_error&) {
-            // The process does not listen yet.
-            return false;
-        }
-    }
-
-private:
-    const temporary_folder folder_{};
-    const std::uint16_t port_ = free_port();
-    std::optional<child_process> process_{};
-};
-
 std::string url_of(const std::vector<std::string>& sentinels)
 {
-    std::string result = "redis+sentinel://";
-    for (const auto& each : sentinels)
-        result += (result.ends_with('/') ? "" : ",") + each;
-    return result + "/main";
+    return "redis+sentinel://" + hosts_of(sentinels) + "/main";
 }
 
-/// Service of a server that accepts connections and never answers.
-peer::service mute_service()
+/// A Sentinel or server that accepts connections and never answers, on a thread of its own.
+class mute_server
 {
-    return [](peer::talk& with) -> asio::awaitable<void> {
-        while (co_await with.hear()) {
+public:
+    mute_server()
+        : peer_(io_,
+              [this](peer::talk& with) -> asio::awaitable<void> {
+                  ++accepted_;
+                  while (co_await with.hear()) {
+                  }
+              }),
+          thread_([this] { io_.run(); })
+    {
+    }
+    ~mute_server()
+    {
+        io_.stop();
+        thread_.join();
+    }
+    mute_server(const mute_server&) = delete;
+    mute_server& operator=(const mute_server&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const { return peer_.port(); }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
+    /// Number of connections that have been accepted.
+    [[nodiscard]] int accepted() const noexcept { return accepted_; }
+
+private:
+    asio::io_context io_;
+    std::atomic<int> accepted_{0};
+    peer peer_;
+    std::thread thread_;
+};
+
+/// Starts searches for the master that do not end by themselves: at a mute Sentinel, and at a mute server that a
+/// Sentinel names. Calls `act` with the options of the client and the mute peer.
+template <class Act>
+void for_each_endless_search(Act act)
+{
+    for (const bool at_sentinel : {true, false}) {
+        BOOST_TEST_CONTEXT("at a Sentinel: " << at_sentinel)
+        {
+            const mute_server mute;
+            const sentinel names(mute.port());
+            act(redis::options{.url = url_of({at_sentinel ? mute.address() : names.address()}),
+                    .operation_timeout = 30s,
+                    .connect_timeout = 1min,
+                    .health_interval = 1min},
+                mute);
         }
-    };
+    }
 }
 
 } // namespace
@@ -142,16 +155,18 @@ BOOST_AUTO_TEST_CASE(new_master_is_found_after_failover)
 BOOST_AUTO_TEST_CASE(master_named_by_most_sentinels_is_tried_first)
 {
     redis_server master;
-    const sentinel_process stale(free_port());
-    const sentinel_process second(master.port());
-    const sentinel_process third(master.port());
-    client_side client({.url = url_of({stale.address(), second.address(), third.address()}),
-        .operation_timeout = 10s,
-        .health_interval = 1min});
-    for (int i = 0; i < 200 && !(stale.is_ready() && second.is_ready() && third.is_ready()); ++i)
-        client.run_for(50ms);
+    // The server could grant the lock, too.
+    redis_server stale;
+    const sentinel first(stale.port());
+    const sentinel second(master.port());
+    const sentinel third(master.port());
+    // The Sentinel that cannot be reached counts, so all three others have to answer.
+    const auto absent = "127.0.0.1:" + std::to_string(free_port());
+    client_side client(
+        {.url = url_of({first.address(), second.address(), third.address(), absent}), .operation_timeout = 20s});
     client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(master({"EXISTS", "{colock}:k"}) == "1");
+    BOOST_TEST(stale({"EXISTS", "{colock}:k"}) == "0");
 }
 
 BOOST_AUTO_TEST_CASE(address_named_by_one_sentinel_is_tried_after_the_others)
@@ -207,19 +222,50 @@ BOOST_AUTO_TEST_CASE(replica_named_by_most_sentinels_is_left_for_the_master)
 BOOST_AUTO_TEST_CASE(mute_sentinel_and_mute_server_are_left_after_connect_timeout)
 {
     redis_server master;
-    asio::io_context io;
-    peer mute(io, mute_service());
+    const mute_server mute;
     const sentinel wrong(mute.port());
     const sentinel right(master.port());
-    client_side client({.url = url_of({"127.0.0.1:" + std::to_string(mute.port()), wrong.address(), right.address()}),
+    client_side client({.url = url_of({mute.address(), wrong.address(), right.address()}),
         .operation_timeout = 20s,
         .connect_timeout = 1s,
         .health_interval = 1min});
-    std::jthread run([&] { io.run(); });
-    // Ends the thread before it is joined, also if the grant fails.
-    const std::unique_ptr<asio::io_context, decltype([](asio::io_context* running) { running->stop(); })> stops(&io);
     client.test_driver.grant(driver::exclusive("k"));
     BOOST_TEST(master({"EXISTS", "{colock}:k"}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(close_ends_the_search_and_the_operation_that_waits_for_it)
+{
+    for_each_endless_search([](const redis::options& settings, const mute_server& mute) {
+        client_side client(settings);
+        auto& backend = client.test_driver.backend();
+        auto pending = start(client.io, backend.create(sent_now(driver::exclusive("k"))));
+        while (mute.accepted() == 0)
+            client.run_for(10ms);
+        run_coro(client.io, backend.close(0ms));
+        BOOST_TEST(code_of(pending.get(client.io)) == errc::unavailable);
+        client.io.restart();
+        client.io.run_for(20s);
+        BOOST_TEST(client.io.stopped());
+    });
+}
+
+BOOST_AUTO_TEST_CASE(cancelled_acquire_ends_the_search)
+{
+    for_each_endless_search([](const redis::options& settings, const mute_server& mute) {
+        asio::io_context io;
+        const locker locks(redis::make_adapter(io.get_executor(), settings));
+        asio::cancellation_signal cancel;
+        std::optional<error_code> ended;
+        locks.async_acquire(
+            "k", asio::bind_cancellation_slot(cancel.slot(), [&](error_code code, const lock&) { ended = code; }));
+        while (mute.accepted() == 0)
+            io.run_for(10ms);
+        BOOST_TEST(!ended);
+        cancel.emit(asio::cancellation_type::terminal);
+        io.run_for(20s);
+        BOOST_TEST(io.stopped());
+        BOOST_TEST((ended == asio::error::operation_aborted));
+    });
 }
 
 BOOST_AUTO_TEST_CASE(each_cause_is_reported_once_and_named_by_its_sentinel)

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "fixture.hpp"
+#include "sentinel.hpp"
 #include "support/certificates.hpp"
 #include "support/print.hpp"
 
@@ -151,6 +152,73 @@ BOOST_AUTO_TEST_CASE(
     run_until(client.io, [&] { return client.events->suspensions == 1; });
     BOOST_TEST((client.test_driver.extend(claim, 60s).status == extend_status::extended));
     BOOST_TEST(client.events->warned_of("TLS files"));
+}
+
+namespace {
+
+/// A Sentinel with the given certificate. It names the server.
+struct named_sentinel : tls_sentinel
+{
+    named_sentinel(const certificates& from, const std::string& name, const tls_server& master)
+        : tls_sentinel(master.port, from.file(name + ".pem"), from.file(name + ".key"), from.file("ca.pem"))
+    {
+    }
+};
+
+redis::options options_of(const certificates& from, const std::vector<std::string>& sentinels)
+{
+    return {.url = "rediss+sentinel://" + hosts_of(sentinels) + "/main",
+        .tls = client_options(from),
+        .operation_timeout = 20s};
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(server_whose_certificate_is_not_trusted_is_left_for_the_next_address,
+    *boost::unit_test::precondition(server_has_tls))
+{
+    const certificates files;
+    // The certificate is for another name.
+    tls_server wrong(files, "named");
+    tls_server master(files, "right");
+    const named_sentinel first(files, "right", wrong), second(files, "right", master);
+    client_side client(options_of(files, {first.address(), second.address()}));
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(master.server({"EXISTS", "{colock}:k"}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(
+    sentinel_whose_certificate_is_not_trusted_is_left_for_the_others, *boost::unit_test::precondition(server_has_tls))
+{
+    const certificates files;
+    tls_server master(files, "right");
+    const named_sentinel first(files, "named", master), second(files, "named", master), third(files, "right", master);
+    client_side client(options_of(files, {first.address(), second.address(), third.address()}));
+    client.test_driver.grant(driver::exclusive("k"));
+    BOOST_TEST(master.server({"EXISTS", "{colock}:k"}) == "1");
+}
+
+BOOST_AUTO_TEST_CASE(certificates_that_are_trusted_nowhere_are_reported_with_their_servers,
+    *boost::unit_test::precondition(server_has_tls))
+{
+    const certificates files;
+    tls_server one(files, "named"), other(files, "named");
+    const named_sentinel first(files, "right", one), second(files, "right", other);
+    client_side client(options_of(files, {first.address(), second.address()}));
+    const auto failed = client.test_driver.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(failed) == errc::misconfigured_backend);
+    for (const auto* each : {&one, &other})
+        BOOST_TEST(failed.error->detail.find("127.0.0.1:" + std::to_string(each->port)) != std::string::npos,
+            failed.error->detail);
+
+    const named_sentinel untrusted(files, "named", one);
+    auto settings = options_of(files, {untrusted.address()});
+    settings.operation_timeout = 5s;
+    client_side alone(settings);
+    const auto unknown = alone.test_driver.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(unknown) == errc::unavailable);
+    BOOST_TEST(unknown.error->detail.find(untrusted.address()) != std::string::npos, unknown.error->detail);
+    BOOST_TEST(unknown.error->detail.find("not for 127.0.0.1") != std::string::npos, unknown.error->detail);
 }
 
 BOOST_AUTO_TEST_CASE(server_without_tls_is_named_with_the_remedy)
