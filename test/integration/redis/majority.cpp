@@ -113,6 +113,24 @@ BOOST_AUTO_TEST_CASE(a_hung_master_costs_no_more_than_its_deadline)
     run_until(f.io, [&] { return f.servers[2]({"EXISTS", "{colock}:k"}) == "0"; });
 }
 
+BOOST_AUTO_TEST_CASE(mute_node_is_left_after_connect_timeout)
+{
+    redis_server servers[3];
+    redis_faulty_proxy third_link(servers[2].port());
+    // The first connection to this node never receives an answer.
+    third_link.cut_at("HELLO", loss::delayed_reply);
+    asio::io_context io;
+    const driver test_driver(
+        io, redis::make_quorum(io.get_executor(), {servers[0].url(), servers[1].url(), third_link.url()},
+                {.operation_timeout = 30s, .connect_timeout = 1s, .health_interval = 1min}));
+    const auto claim = driver::exclusive("k");
+    test_driver.grant(claim);
+    run_until(io, [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; });
+    BOOST_TEST(third_link.cuts() == 1);
+    test_driver.release_held(claim);
+    run_coro(io, test_driver.backend().close(1s));
+}
+
 BOOST_AUTO_TEST_CASE(a_lock_held_for_longer_than_the_timeout_is_released_over_slow_links)
 {
     redis_server servers[3];

@@ -243,6 +243,24 @@ BOOST_AUTO_TEST_CASE(changed_password_is_reported_while_commands_continue)
     BOOST_TEST(waiting.get(client.io) > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(mute_connection_for_messages_is_left_after_connect_timeout)
+{
+    redis_server server;
+    redis_faulty_proxy between(server.port());
+    client_side client(
+        {.url = between.url(), .operation_timeout = 30s, .connect_timeout = 1s, .health_interval = 1min});
+    client.test_driver.grant(driver::exclusive("warm"));
+    take(server, "k");
+    // The next greeting is that of the connection for messages.
+    between.cut_at("HELLO", loss::delayed_reply);
+    auto waiting = client.test_driver.start_acquire(driver::exclusive("k"));
+    run_until(client.io, [&] { return listened_to(server, "k"); });
+    BOOST_TEST(between.cuts() == 1);
+    BOOST_TEST(client.events->suspensions == 0);
+    release_held(server, "k");
+    BOOST_TEST(waiting.get(client.io) > 0u);
+}
+
 BOOST_AUTO_TEST_CASE(server_not_ready_at_greeting_is_retried)
 {
     for (const std::string& why :
