@@ -83,14 +83,27 @@ return {1, 0}
 // A single reader is stored as a string. A second reader turns the string into a sorted set with two members. ZADD is
 // the first write, so that a server without memory refuses before anything has changed. The scores are the expiries of
 // the members. The key must not expire before its last member; it may expire later.
+// A right may be taken away between two commands of the script. `leave` then makes the new member expire, because a
+// member that nobody knows would exclude writers until it expires.
 inline constexpr std::string_view acquire_shared = R"lua(
 local remaining = redis.call('PTTL', KEYS[1])
-local foreign_error = remaining ~= -2 and check_form(KEYS[1], reader)
+local foreign_error, first_score
+if remaining ~= -2 then foreign_error, first_score = check_form(KEYS[1], reader) end
 if foreign_error then return foreign_error end
+local function leave()
+    local removed = redis.pcall('ZREM', KEYS[1], ARGV[1])
+    if not is_refusal(removed) then return end
+    redis.call('ZADD', KEYS[1], 'XX', 0, ARGV[1])
+    return removed
+end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ttl, limit = tonumber(ARGV[2]), tonumber(ARGV[3])
 local expiry = ttl > 0 and now + ttl or '+inf'
+if limit > 0 and first_score and tonumber(first_score) <= now then
+    while sweep(KEYS[1], now, reader) == 1000 do end
+    remaining = redis.call('PTTL', KEYS[1])
+end
 local alone = false
 local added = redis.pcall('ZADD', KEYS[1], 'NX', expiry, ARGV[1])
 if type(added) == 'table' then
@@ -115,8 +128,8 @@ end
 if added == 1 or added == 0 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1])) <= now then
     local writer = redis.call('PTTL', KEYS[3])
     if writer ~= -2 then
-        redis.call('ZREM', KEYS[1], ARGV[1])
-        local intent = redis.pcall('GET', KEYS[3])
+        local refused = leave()
+        local intent = refused or redis.pcall('GET', KEYS[3])
         if is_refusal(intent) then return intent end
         if type(intent) ~= 'string' or not string.find(intent, token) then return redis.error_reply(foreign) end
         return {0, writer, ''}
@@ -124,20 +137,23 @@ if added == 1 or added == 0 and tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]))
 end
 if added == 0 then redis.call('ZADD', KEYS[1], 'XX', expiry, ARGV[1]) end
 if limit > 0 and not alone then
-    while sweep(KEYS[1], now, reader) == 1000 do end
-    if redis.call('ZCARD', KEYS[1]) > limit then
-        redis.call('ZREM', KEYS[1], ARGV[1])
+    local holders = redis.pcall('ZCARD', KEYS[1])
+    if is_refusal(holders) then return leave() or holders end
+    if holders > limit then
+        local refused = leave()
+        if refused then return refused end
         local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
         return {0, first[2] == 'inf' and -1 or math.max(first[2] - now, 0), string.sub(first[1], 34)}
     end
 end
-if ttl == 0 then redis.call('PERSIST', KEYS[1])
-elseif remaining ~= -1 and remaining < ttl then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local kept
+if ttl == 0 then kept = redis.pcall('PERSIST', KEYS[1])
+elseif remaining ~= -1 and remaining < ttl then kept = redis.pcall('PEXPIRE', KEYS[1], ARGV[2]) end
 local member = string.sub(ARGV[1], 2, 33) .. KEYS[1]
-local refused = KEYS[5] and index_add(KEYS[5], member, ttl)
+local refused = is_refusal(kept) and kept or KEYS[5] and index_add(KEYS[5], member, ttl)
 local fence = refused or redis.pcall('INCRBY', KEYS[2], 1)
 if type(fence) == 'table' then
-    if alone then redis.call('DEL', KEYS[1]) else redis.call('ZREM', KEYS[1], ARGV[1]) end
+    if alone then redis.call('DEL', KEYS[1]) else leave() end
     if KEYS[5] then index_remove(KEYS[5], member) end
     return fence
 end

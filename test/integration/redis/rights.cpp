@@ -342,6 +342,40 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_taken_away_is_reported_and_never_read_as_a_
     }
 }
 
+BOOST_AUTO_TEST_CASE(reader_that_is_refused_after_its_first_write_excludes_no_writer)
+{
+    redis_server server;
+    server({"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all"});
+    client_side client({.url = server.url(), .user = "app", .password = "pw"});
+    client_side other({.url = server.url()});
+    client.test_driver.grant(driver::exclusive("warm"));
+    for (const std::string command : {"zrem", "zcard", "persist"}) {
+        for (const int row : {0, 1, 2, 3}) {
+            const int readers = row % 2 + 1;
+            const bool writer_waits = row > 1;
+            BOOST_TEST_CONTEXT("without " << command << ", readers " << readers << ", a writer waits: " << writer_waits)
+            {
+                server({"ACL", "SETUSER", "app", "-" + command});
+                std::vector<plain_claim_ptr> holders;
+                for (int i = 0; i < readers; ++i)
+                    other.test_driver.grant(holders.emplace_back(driver::shared("k")));
+                const auto writer = driver::exclusive("k");
+                if (writer_waits)
+                    other.test_driver.check_refused(writer);
+                // Without a writer, the limit of the semaphore refuses the reader. PERSIST is used after both checks.
+                const auto reader = driver::shared("k", writer_waits || command == "persist" ? 0 : 1, 0ms);
+                const auto outcome = client.test_driver.create(reader);
+                BOOST_TEST((outcome.status == create_status::busy || code_of(outcome) == errc::access_denied));
+                server({"ACL", "SETUSER", "app", "+" + command});
+                for (const auto& each : holders)
+                    other.test_driver.release_held(each);
+                other.test_driver.grant(writer);
+                other.test_driver.release_held(writer);
+            }
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(group_extension_that_is_refused_changes_no_lock)
 {
     redis_server server;
