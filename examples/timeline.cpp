@@ -86,14 +86,14 @@ asio::awaitable<void> work(colock::locker locker, std::chrono::milliseconds span
 asio::awaitable<void> run(colock::locker locker)
 {
     const auto executor = co_await asio::this_coro::executor;
-    asio::co_spawn(executor, work(locker, 1200ms), asio::detached);
+    asio::co_spawn(executor, work(locker, 2200ms), asio::detached);
     asio::co_spawn(executor, work(locker, 10ms), asio::detached);
 
-    const auto forgotten = co_await locker.acquire("forgotten", {.ttl = 100ms});
+    const auto forgotten = co_await locker.acquire("forgotten", {.ttl = 1500ms});
     const auto stuck = co_await locker.acquire("stuck");
-    co_await rest(150ms);
+    co_await rest(1800ms);
     co_await locker.break_lock("stuck");
-    co_await rest(1500ms);
+    co_await rest(1s);
     co_await locker.shutdown();
 }
 

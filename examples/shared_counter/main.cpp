@@ -45,7 +45,7 @@ template <class Work>
 void with_locker(const std::string& backend, Work work)
 {
     asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), backend), {.ttl = 2s});
+    const colock::locker locker(colock::make_adapter(io.get_executor(), backend), {.ttl = 5s});
     asio::co_spawn(io, work(locker), [&io](std::exception_ptr failure) {
         io.stop();
         if (failure)
