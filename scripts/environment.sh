@@ -12,6 +12,7 @@ colock_curator_classes=$(printf "/usr/share/java/%s.jar:" curator-recipes curato
 colock_curator_classes+=/usr/share/java/slf4j-simple.jar
 colock_mongodb=$colock_cache/secantus-0.7.0b3
 colock_mongodb_native=$colock_cache/secantus-native-0.5.3-beta.196
+colock_ferretdb=$colock_cache/ferretdb-2.7.0
 colock_conan=$colock_cache/conan-2.34.0
 colock_docs=$colock_cache/docs
 colock_prometheus=$colock_cache/prometheus-client-0.26.0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command while the named servers run.
 #
-#   scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native]... -- COMMAND...
+#   scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...
 #
 # Each named server is a child process of this script, on a free port of 127.0.0.1, with its files in a temporary
 # folder. The servers are stopped when the command ends. If the address of a server is in the environment already, that
@@ -9,11 +9,13 @@
 #
 #   COLOCK_TEST_REDIS      redis://127.0.0.1:PORT, a server that is shared by tests
 #   COLOCK_TEST_ZOOKEEPER  zookeeper://127.0.0.1:PORT, the same; with a tick time of 500 ms
-#   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set if no server is installed. mongodb_native, another
-#                          server that scripts/setup.sh can build, is always started, and sets the same variable
+#   COLOCK_TEST_MONGODB    mongodb://127.0.0.1:PORT, the same; not set if no server is installed. mongodb_native and
+#                          ferretdb, other servers that scripts/setup.sh can build, are always started, and set the
+#                          same variable. ferretdb needs root, and some minutes for its installation
 #
-# The same variable with the suffix _ID is the id of the server's process, if this script started the server. A server
-# that is named twice is started twice. The second address is in COLOCK_TEST_REDIS_2, and so on.
+# The same variable with the suffix _ID is the id of the server's process, and with the suffix _FOLDER the folder of its
+# files, if this script started the server. A server that is named twice is started twice. The second address is in
+# COLOCK_TEST_REDIS_2, and so on.
 #
 # Tests that stop or damage servers start their own. For such tests the script exports:
 #
@@ -39,13 +41,13 @@ fail() {
     exit 1
 }
 
-usage='usage: scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native]... -- COMMAND...'
+usage='usage: scripts/servers.sh run [redis|zookeeper|mongodb|mongodb_native|ferretdb]... -- COMMAND...'
 [ "${1:-}" = run ] || fail "$usage"
 shift
 servers=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case $1 in
-    redis | zookeeper | mongodb | mongodb_native) servers+=("$1") ;;
+    redis | zookeeper | mongodb | mongodb_native | ferretdb) servers+=("$1") ;;
     *) fail "unknown server '$1'; $usage" ;;
     esac
     shift
@@ -64,7 +66,8 @@ stop_all() {
     for child in "${children[@]}"; do
         kill "$child" 2>/dev/null && wait "$child" 2>/dev/null || true
     done
-    rm -rf "$scratch"
+    # The PostgreSQL server of FerretDB ends a moment later than FerretDB.
+    rm -rf "$scratch" 2>/dev/null || { sleep 1; rm -rf "$scratch"; }
 }
 trap stop_all EXIT
 trap 'exit 130' INT
@@ -117,7 +120,7 @@ start() {
                 sleep 0.1
                 kill -0 "$child" 2>/dev/null || break
                 children+=("$child")
-                export "$2=$1://127.0.0.1:$port" "$2_ID=$child"
+                export "$2=$1://127.0.0.1:$port" "$2_ID=$child" "$2_FOLDER=$folder"
                 say "$1 at ${!2}"
                 return 0
             fi
@@ -138,6 +141,12 @@ for server in "${servers[@]}"; do
         # This server does not support fail points.
         export COLOCK_MONGODB_SERVER=$colock_mongodb_native/bin/secantusd-rs COLOCK_MONGODB_OPTIONS='--log-level WARNING'
         [ -x "$COLOCK_MONGODB_SERVER" ] || fail "mongodb_native is not installed; scripts/setup.sh mongodb_native builds it"
+        start mongodb COLOCK_TEST_MONGODB
+        continue
+    fi
+    if [ "$server" = ferretdb ]; then
+        "$colock_root/scripts/setup.sh" ferretdb
+        export COLOCK_MONGODB_SERVER=$colock_root/scripts/ferretdb.sh COLOCK_MONGODB_OPTIONS=
         start mongodb COLOCK_TEST_MONGODB
         continue
     fi

@@ -2,7 +2,7 @@
 # Installs the tools and libraries that colock is built and tested with. If everything is installed, ends at once.
 #
 #   scripts/setup.sh [build|sanitizers|coverage|tidy|format|debootstrap|servers|zookeeper|mongodb|mongodb_native|
-#                    peers|prometheus|conan|docs]...
+#                    ferretdb|peers|prometheus|conan|docs]...
 #
 # Without a name: build.
 #
@@ -264,6 +264,70 @@ setup_mongodb_native() {
 mongodb_native_is_there() { [ -x "$colock_mongodb_native/bin/secantusd-rs" ]; }
 cargo_is_recent() { printf '1.95\n%s\n' "$(cargo --version | cut -d' ' -f2)" | sort -VC; }
 
+# Installs FerretDB, and PostgreSQL with DocumentDB in a Debian of its own: no released Debian contains DocumentDB. Takes
+# some minutes, once.
+setup_ferretdb() {
+    if [ ! -x "$colock_ferretdb/ferretdb" ]; then
+        [ "$(id -u)" -eq 0 ] || fail "only root can install ferretdb, because PostgreSQL is installed in a Debian of its own"
+        need 'have go' golang-go "Go >= 1.25"
+        need 'have debootstrap' debootstrap "debootstrap"
+        install_missing
+        go_is_recent || fail "ferretdb needs Go >= 1.25; this is $(go env GOVERSION)"
+        rm -rf "$colock_ferretdb" "$colock_ferretdb.new"
+        mkdir -p "$colock_ferretdb.new"
+        build_ferretdb "$colock_ferretdb.new"
+        install_documentdb "$colock_ferretdb.new/root"
+        mv "$colock_ferretdb.new" "$colock_ferretdb"
+    fi
+    say "ferretdb: ready"
+}
+go_is_recent() { printf 'go1.25\n%s\n' "$(go env GOVERSION)" | sort -VC; }
+
+# build_ferretdb FOLDER
+build_ferretdb() {
+    say "building FerretDB ${colock_ferretdb##*-} into $colock_cache"
+    GOBIN=$1 GOFLAGS=-modcacherw GOPATH=$scratch/go GOCACHE=$scratch/go-build \
+        go install "github.com/FerretDB/FerretDB/v2/cmd/ferretdb@v${colock_ferretdb##*-}" >"$log" 2>&1 ||
+        { cat "$log" >&2; fail "FerretDB could not be built"; }
+}
+
+# install_documentdb FOLDER: creates a minimal Debian with PostgreSQL 18 and DocumentDB, and an empty database in its
+# /srv/data
+install_documentdb() {
+    local archive
+    say "installing PostgreSQL 18 with DocumentDB into $colock_cache"
+    for archive in $(colock_debian_archives); do
+        rm -rf "$1"
+        debootstrap --variant=minbase sid "$1" "$archive" >"$log" 2>&1 && break
+    done
+    [ -x "$1/usr/bin/apt-get" ] || { tail -n 5 "$log" >&2; fail "debootstrap could not create a minimal Debian sid"; }
+    cp /etc/resolv.conf /etc/hosts "$1/etc/"
+    # No package starts a server or creates a database.
+    printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"
+    chmod +x "$1/usr/sbin/policy-rc.d"
+    mkdir -p "$1/etc/postgresql-common/createcluster.d"
+    echo 'create_main_cluster = false' >"$1/etc/postgresql-common/createcluster.d/colock.conf"
+    # Some packages need /proc.
+    # shellcheck disable=SC2016 # expanded in the inner shell
+    local in_root=(unshare --mount bash -euc 'mount -t proc proc "$0/proc"; exec chroot "$0" "$@"' "$1"
+        env -i LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin)
+    "${in_root[@]}" apt-get install -y -q --no-install-recommends postgresql-18 postgresql-18-documentdb >"$log" 2>&1 &&
+        "${in_root[@]}" apt-get clean || { tail -n 20 "$log" >&2; fail "postgresql-18-documentdb could not be installed from sid"; }
+
+    local postgres=(chroot --userspec=postgres "$1" env -i LANG=C.UTF-8) programs=/usr/lib/postgresql/18/bin
+    install -d -m 700 -o "$("${in_root[@]}" id -u postgres)" "$1/srv/data"
+    "${postgres[@]}" $programs/initdb -D /srv/data --username=postgres --auth=trust --encoding=UTF8 --locale=C.UTF-8 \
+        --wal-segsize=1 --no-sync >"$log" 2>&1 || { cat "$log" >&2; fail "initdb has failed"; }
+    # Only processes of this machine that may read the data use the socket, which is next to the data. scripts/ferretdb.sh
+    # starts PostgreSQL with its data in /mnt.
+    printf '%s\n' "listen_addresses = ''" "unix_socket_directories = '/mnt'" "cron.host = '/mnt'" \
+        "documentdb.localhost_connection_string = 'host=/mnt'" \
+        "cron.database_name = 'postgres'" "shared_preload_libraries = 'pg_cron,pg_documentdb_core,pg_documentdb'" \
+        'dynamic_shared_memory_type = sysv' 'fsync = off' 'max_worker_processes = 16' >>"$1/srv/data/postgresql.conf"
+    "${postgres[@]}" $programs/postgres --single -D /srv/data postgres >"$log" 2>&1 \
+        <<<'CREATE EXTENSION documentdb CASCADE' && ! grep -E 'ERROR|FATAL' "$log" >&2 || fail "DocumentDB could not be created"
+}
+
 # Installs other lock libraries, in the versions that benchmarks/peers names, for tests and benchmarks. A library that
 # cannot be installed is reported, and its tests are skipped.
 setup_peers() {
@@ -373,8 +437,9 @@ log=$scratch/log
 [ $# -gt 0 ] || set -- build
 for part; do
     case $part in
-    build | sanitizers | coverage | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | peers | prometheus | conan | docs) ;;
-    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, peers, prometheus, conan, docs" ;;
+    build | sanitizers | coverage | tidy | format | debootstrap | servers | zookeeper | mongodb | mongodb_native | \
+        ferretdb | peers | prometheus | conan | docs) ;;
+    *) fail "unknown part '$part'; known: build, sanitizers, coverage, tidy, format, debootstrap, servers, zookeeper, mongodb, mongodb_native, ferretdb, peers, prometheus, conan, docs" ;;
     esac
 done
 for part; do "setup_$part"; done
