@@ -51,8 +51,9 @@ constexpr std::array type_errors{14, 241, 16554, 16883, 17124, 28651, 28664, 400
 /// DocumentValidationFailure, InvalidOptions, CommandNotSupportedOnView, DocTooLargeForCapped,
 /// CannotGrowDocumentInCappedNamespace.
 constexpr std::array unsuitable{121, 72, 166, 116, 10003};
+constexpr std::int32_t failed_to_parse = 9;
 /// FailedToParse, CommandNotFound: the server does not know the command, or a part of it.
-constexpr std::array unknown_commands{9, 59};
+constexpr std::array unknown_commands{failed_to_parse, 59};
 
 /// Returns whether an update or delete failed, although the server reports success for the command as such.
 bool has_write_error(const answer& got) noexcept
@@ -180,6 +181,11 @@ verdict judge(const answer& got, std::int32_t no_change_code) noexcept
 bool is_denial(const answer& got) noexcept
 {
     return got.what == answer::kind::refused && is_one_of(denials, got.code);
+}
+
+bool is_raced_insert(const answer& got) noexcept
+{
+    return got.what == answer::kind::refused && !got.is_of_batch && got.code == failed_to_parse;
 }
 
 bool is_interruption(const answer& got) noexcept

@@ -65,7 +65,8 @@ void command_operation::answered(const answer& got, const callback_command::hand
 {
     const operation_ptr kept(this);
     const command_chain::answer_scope guard(chain_);
-    const auto found = judge(got, get_primary().no_change_code());
+    // Operations are sent only to a server that has passed the check.
+    const auto found = is_raced_insert(got) ? verdict::conflict : judge(got, get_primary().no_change_code());
     if (found != verdict::done)
         get_primary().note_failure(got);
     switch (found) {

@@ -30,16 +30,39 @@ std::string missing_mongodb()
                                                                : "";
 }
 
-boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite)
+namespace {
+
+/// Result of a precondition. ctest reports a skipped suite by the printed line.
+boost::test_tools::assertion_result runs_unless(const std::string& why, boost::unit_test::test_unit_id test)
 {
-    const auto why = missing_mongodb();
     if (why.empty())
         return true;
-    std::cout << "skipped: " << boost::unit_test::framework::get(suite, boost::unit_test::TUT_ANY).full_name() << ": "
+    std::cout << "skipped: " << boost::unit_test::framework::get(test, boost::unit_test::TUT_ANY).full_name() << ": "
               << why << std::endl;
     boost::test_tools::assertion_result none(false);
     none.message() << why;
     return none;
+}
+
+/// Returns whether the server that tests share is FerretDB.
+bool is_ferretdb()
+{
+    static const bool is_there =
+        ask_mongodb(shared_mongodb(), "admin", R"({"buildInfo":1})").to_json().find("\"ferretdb\"") !=
+        std::string::npos;
+    return is_there;
+}
+
+} // namespace
+
+boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite)
+{
+    return runs_unless(missing_mongodb(), suite);
+}
+
+boost::test_tools::assertion_result not_ferretdb::operator()(boost::unit_test::test_unit_id test) const
+{
+    return runs_unless(missing_mongodb().empty() && is_ferretdb() ? "FerretDB has no " + lacking_ : "", test);
 }
 
 std::uint16_t shared_mongodb()

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace colock::testing {
@@ -34,6 +35,17 @@ inline constexpr capabilities mongodb_capabilities{.shared = true,
 [[nodiscard]] std::string missing_mongodb();
 /// A precondition: there is a server. ctest reports the suite as skipped otherwise.
 [[nodiscard]] boost::test_tools::assertion_result has_mongodb(boost::unit_test::test_unit_id suite);
+
+/// A precondition: the server is not FerretDB, which lacks something that the test needs.
+class not_ferretdb
+{
+public:
+    explicit not_ferretdb(std::string lacking) : lacking_(std::move(lacking)) {}
+    [[nodiscard]] boost::test_tools::assertion_result operator()(boost::unit_test::test_unit_id test) const;
+
+private:
+    std::string lacking_;
+};
 
 /// Returns the port of the server that tests share.
 [[nodiscard]] std::uint16_t shared_mongodb();
