@@ -76,7 +76,7 @@ string filtered(const string& array, const string& test)
 }
 string root_with(const string& changes)
 {
-    return binary("$mergeObjects", root, changes);
+    return binary("$mergeObjects", R"("$$ROOT")", changes);
 }
 
 string set(const fields& each)

@@ -17,7 +17,8 @@ using std::string;
 inline const string now = R"({"$toLong":"$$NOW"})";
 /// The number 0, with 64 bits.
 inline const string none = R"({"$numberLong":"0"})";
-inline const string root = R"("$$ROOT")";
+/// The document as it is. DocumentDB would add another `_id` to "$$ROOT" each time, but keeps two in a merged document.
+inline const string root = R"({"$mergeObjects":["$$ROOT",{}]})";
 
 using fields = std::vector<std::pair<const char*, string>>;
 

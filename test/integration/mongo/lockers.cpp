@@ -111,7 +111,22 @@ BOOST_AUTO_TEST_CASE(many_create_the_same_new_key_at_once_and_one_is_granted)
     }
 }
 
-BOOST_AUTO_TEST_CASE(unresponsive_member_causes_no_delay)
+BOOST_AUTO_TEST_CASE(document_of_a_held_lock_does_not_grow_with_refused_attempts)
+{
+    const auto ours = add(), theirs = add();
+    for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
+        auto held = run(ours.acquire("k"));
+        const auto attempt = [&] { BOOST_TEST(!run(theirs.try_acquire("k", {.mode = mode})).has_value()); };
+        attempt();
+        const auto before = lock_document("k");
+        for (int i = 0; i < 5; ++i)
+            attempt();
+        BOOST_TEST(lock_document("k") == before);
+        run(held.release(on_failure::raise));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(unresponsive_member_causes_no_delay, *boost::unit_test::precondition(not_ferretdb("replica set")))
 {
     asio::io_context other;
     asio::ip::tcp::acceptor mute(other, {asio::ip::address_v4::loopback(), 0});
