@@ -45,7 +45,8 @@ std::string check_refused(const mongo::options& options, errc why, const retry_p
 
 BOOST_AUTO_TEST_SUITE(mongo_admission, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(wrong_credentials_are_denied)
+BOOST_AUTO_TEST_CASE(
+    wrong_credentials_are_denied, *boost::unit_test::precondition(not_ferretdb("users of one database")))
 {
     const guarded_server guarded;
     const auto at = "127.0.0.1:" + std::to_string(guarded.running.port());
@@ -112,7 +113,8 @@ BOOST_AUTO_TEST_CASE(failed_handshake_suggests_a_server_without_tls)
     BOOST_TEST(why.find("does the server speak TLS?") != std::string::npos, why);
 }
 
-BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_refused)
+BOOST_AUTO_TEST_CASE(
+    replica_set_with_another_name_is_refused, *boost::unit_test::precondition(not_ferretdb("replica set")))
 {
     // The name that the MongoDB server of the tests gives its replica set.
     const std::string actual_name = "secantus";

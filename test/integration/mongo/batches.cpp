@@ -243,7 +243,8 @@ BOOST_AUTO_TEST_CASE(late_batch_leaves_nothing)
     check_all_are_free();
 }
 
-BOOST_AUTO_TEST_CASE(unsent_batch_is_sent_again)
+BOOST_AUTO_TEST_CASE(
+    unsent_batch_is_sent_again, *boost::unit_test::precondition(not_ferretdb("process id in its hello")))
 {
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         // All connections are cut.

@@ -51,7 +51,8 @@ lease_clock::duration overlap_after_step(std::chrono::milliseconds ahead, std::c
 
 } // namespace
 
-BOOST_AUTO_TEST_SUITE(mongo_clocks, *boost::unit_test::precondition(has_mongodb))
+BOOST_AUTO_TEST_SUITE(mongo_clocks, *boost::unit_test::precondition(has_mongodb) *
+                                        boost::unit_test::precondition(not_ferretdb("clock that a test can move")))
 
 BOOST_AUTO_TEST_CASE(a_clock_that_is_behind_gives_the_lock_to_no_second_holder)
 {

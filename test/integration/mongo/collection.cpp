@@ -84,31 +84,32 @@ BOOST_AUTO_TEST_CASE(indexes_without_an_entry_for_locks_are_accepted)
     check_suitable();
 }
 
-BOOST_AUTO_TEST_CASE(view_is_refused)
+BOOST_AUTO_TEST_CASE(view_is_refused, *boost::unit_test::precondition(not_ferretdb("views")))
 {
     make(R"("viewOn":"others","pipeline":[])");
     check_refused("is a view");
 }
 
-BOOST_AUTO_TEST_CASE(time_series_is_refused)
+BOOST_AUTO_TEST_CASE(time_series_is_refused, *boost::unit_test::precondition(not_ferretdb("time series")))
 {
     make(R"("timeseries":{"timeField":"p"})");
     check_refused("is a time series");
 }
 
-BOOST_AUTO_TEST_CASE(capped_collection_is_refused)
+BOOST_AUTO_TEST_CASE(capped_collection_is_refused, *boost::unit_test::precondition(not_ferretdb("capped collections")))
 {
     make(R"("capped":true,"size":100000)");
     check_refused("is capped");
 }
 
-BOOST_AUTO_TEST_CASE(collation_is_refused)
+BOOST_AUTO_TEST_CASE(collation_is_refused, *boost::unit_test::precondition(not_ferretdb("collations")))
 {
     make(R"("collation":{"locale":"en","strength":2})");
     check_refused("has a collation");
 }
 
-BOOST_AUTO_TEST_CASE(validator_that_refuses_locks_is_refused)
+BOOST_AUTO_TEST_CASE(
+    validator_that_refuses_locks_is_refused, *boost::unit_test::precondition(not_ferretdb("validators")))
 {
     make(R"("validator":{"name":{"$type":"string"}})");
     check_refused("has a validator");
@@ -122,7 +123,8 @@ BOOST_AUTO_TEST_CASE(validator_that_is_made_later_is_named_too)
     check_refused([&] { static_cast<void>(run(ours.acquire("other"))); }, "has a validator");
 }
 
-BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_reported_as_a_busy_lock)
+BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_reported_as_a_busy_lock,
+    *boost::unit_test::precondition(not_ferretdb("name of the index in the error of a duplicate key")))
 {
     const auto ours = add();
     auto held = run(ours.acquire("k"));
@@ -144,8 +146,8 @@ BOOST_AUTO_TEST_CASE(unique_index_that_is_made_later_is_not_reported_as_a_busy_l
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_FIXTURE_TEST_SUITE(
-    mongo_restricted_collection, restricted_collection, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_restricted_collection, restricted_collection,
+    *boost::unit_test::precondition(has_mongodb) * boost::unit_test::precondition(not_ferretdb("roles of users")))
 
 BOOST_AUTO_TEST_CASE(error_at_the_second_key_names_the_unique_index)
 {

@@ -65,7 +65,8 @@ void check_refused(const answer& got)
 
 BOOST_AUTO_TEST_SUITE(mongo_login, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(only_the_right_credentials_are_accepted)
+BOOST_AUTO_TEST_CASE(
+    only_the_right_credentials_are_accepted, *boost::unit_test::precondition(not_ferretdb("SCRAM-SHA-1")))
 {
     const guarded_server server;
     const auto port = server.running.port();
@@ -201,7 +202,8 @@ BOOST_AUTO_TEST_CASE(plain_sends_the_password_itself)
     BOOST_TEST(said.find("$external") != std::string::npos, said);
 }
 
-BOOST_AUTO_TEST_CASE(connection_loss_during_a_login_is_no_refusal)
+BOOST_AUTO_TEST_CASE(
+    connection_loss_during_a_login_is_no_refusal, *boost::unit_test::precondition(not_ferretdb("SCRAM-SHA-1")))
 {
     const guarded_server server;
     faulty_proxy link(server.running.port());

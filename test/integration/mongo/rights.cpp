@@ -47,7 +47,8 @@ struct with_users : mongo_fixture
 
 } // namespace
 
-BOOST_FIXTURE_TEST_SUITE(mongo_rights, with_users, *boost::unit_test::precondition(has_mongodb))
+BOOST_FIXTURE_TEST_SUITE(mongo_rights, with_users,
+    *boost::unit_test::precondition(has_mongodb) * boost::unit_test::precondition(not_ferretdb("roles of users")))
 
 BOOST_AUTO_TEST_CASE(the_smallest_role_suffices)
 {

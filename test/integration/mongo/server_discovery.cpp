@@ -109,7 +109,7 @@ std::string set_of_test_server()
 
 BOOST_AUTO_TEST_SUITE(mongo_server_discovery, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock)
+BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock, *boost::unit_test::precondition(not_ferretdb("replica set")))
 {
     discovery_fixture discovery;
     const auto before = lease_clock::now();
@@ -125,7 +125,8 @@ BOOST_AUTO_TEST_CASE(a_primary_is_found_with_its_clock)
     BOOST_TEST(found.identity.max_wire_version > 0);
 }
 
-BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_misconfigured)
+BOOST_AUTO_TEST_CASE(
+    replica_set_with_another_name_is_misconfigured, *boost::unit_test::precondition(not_ferretdb("replica set")))
 {
     const auto set = set_of_test_server();
     discovery_fixture discovery;
@@ -140,7 +141,8 @@ BOOST_AUTO_TEST_CASE(replica_set_with_another_name_is_misconfigured)
     BOOST_TEST((both.what == found_kind::not_found));
 }
 
-BOOST_AUTO_TEST_CASE(unresponsive_dead_and_unknown_hosts_cause_no_delay)
+BOOST_AUTO_TEST_CASE(
+    unresponsive_dead_and_unknown_hosts_cause_no_delay, *boost::unit_test::precondition(not_ferretdb("replica set")))
 {
     faulty_proxy mute(shared_mongodb());
     mute.silence(true);

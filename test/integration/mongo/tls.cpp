@@ -82,7 +82,8 @@ BOOST_AUTO_TEST_CASE(untrusted_or_misnamed_server_is_refused)
     BOOST_TEST(by_name.test.ask_and_wait(ping).what == kind::done, by_name.test.last_command->got().why);
 }
 
-BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_fixture)
+BOOST_FIXTURE_TEST_CASE(certificate_of_the_client_replaces_the_password, mongo_fixture,
+    *boost::unit_test::precondition(not_ferretdb("users with certificates")))
 {
     const certificates known;
     own.emplace(std::vector<std::string>{"--sync-on-commit"});

@@ -14,7 +14,8 @@ namespace colock::testing {
 
 BOOST_FIXTURE_TEST_SUITE(mongo_waiters, mongo_fixture, *boost::unit_test::precondition(has_mongodb))
 
-BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release)
+BOOST_AUTO_TEST_CASE(a_waiter_in_another_process_is_woken_by_the_release,
+    *boost::unit_test::precondition(not_ferretdb("change streams")))
 {
     const auto ours = add();
     const auto by = last_adapter;
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(
     run(waiting.get(io).release(on_failure::raise));
 }
 
-BOOST_AUTO_TEST_CASE(silent_change_stream_is_given_up)
+BOOST_AUTO_TEST_CASE(silent_change_stream_is_given_up, *boost::unit_test::precondition(not_ferretdb("change streams")))
 {
     faulty_proxy link(server->port());
     auto how = options(mongodb_url(link.port()));
