@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with each
-# file compiled by itself; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the
-# tests with Debian 13's newer Boost.
+# file compiled by itself; the MongoDB tests and a storm with FerretDB; the demo, all tests and each way to install
+# colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -21,6 +21,21 @@ echo "nightly: each file of the library by itself"
         -DCMAKE_UNITY_BUILD=OFF -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
     cmake --build build/each_file
 )
+
+echo "nightly: the contract and MongoDB tests with FerretDB"
+scripts/build.sh release colock_test_contract colock_test_mongo colock_test_storm
+scripts/servers.sh run ferretdb -- ctest --preset release --tests-regex '^(contract|mongo)[.]'
+
+# shellcheck disable=SC2016 # expanded in the inner shell
+scripts/servers.sh run ferretdb -- bash -euc '
+    storm=(build/release/test/storm/colock_test_storm --url "$COLOCK_TEST_MONGODB/?directConnection=true")
+    echo "nightly: a storm with FerretDB whose holders release too early, which has to be reported"
+    status=0
+    "${storm[@]}" --seconds 10 --early-release || status=$?
+    [ "$status" = 1 ]
+    echo "nightly: a storm with FerretDB"
+    "${storm[@]}" --fault-command "scripts/ferretdb.sh disconnect \"$COLOCK_TEST_MONGODB_FOLDER/data\""
+'
 
 for debian in 12 13; do
     for command in demo test; do
