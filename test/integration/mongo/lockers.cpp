@@ -117,11 +117,17 @@ BOOST_AUTO_TEST_CASE(document_of_a_held_lock_does_not_grow_with_refused_attempts
     for (const auto mode : {lock_mode::exclusive, lock_mode::shared}) {
         auto held = run(ours.acquire("k"));
         const auto attempt = [&] { BOOST_TEST(!run(theirs.try_acquire("k", {.mode = mode})).has_value()); };
+        // The reply contains times besides the document.
+        const auto first_fields = [&] {
+            const auto reply = lock_document("k");
+            const auto begin = reply.find("firstBatch");
+            return reply.substr(begin, reply.find("hx") - begin);
+        };
         attempt();
-        const auto before = lock_document("k");
+        const auto before = first_fields();
         for (int i = 0; i < 5; ++i)
             attempt();
-        BOOST_TEST(lock_document("k") == before);
+        BOOST_TEST(first_fields() == before);
         run(held.release(on_failure::raise));
     }
 }
