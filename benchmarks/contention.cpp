@@ -1,9 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "contention.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "alternation.hpp"
-
-#include <colock/connect.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -18,7 +17,7 @@ namespace bench {
 contention::contention(const std::string& url, std::size_t lockers)
 {
     while (lockers_.size() < lockers)
-        lockers_.emplace_back(colock::make_adapter(io_.get_executor(), url));
+        lockers_.emplace_back(colock::make_adapter(io_.get_executor(), url, tools::built_backends()));
 }
 
 void contention::hold()

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "forms.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "peers.hpp"
 #include "statistics.hpp"
 #include "workload.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -90,7 +90,7 @@ std::vector<form> forms_of(const colock::locker& by)
 void measure_forms(const options& settings, report& results)
 {
     asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
     workload load;
     load.in_flight = 1000;
     load.keys = load.in_flight * 100;

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "group_waits.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "alternation.hpp"
 #include "statistics.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -81,8 +81,8 @@ asio::awaitable<void> end_after(state& now, std::chrono::nanoseconds time)
 void measure_group_waits(const std::string& backend, const options& settings, report& results)
 {
     asio::io_context io{1};
-    const colock::locker ours(colock::make_adapter(io.get_executor(), backend));
-    const colock::locker others(colock::make_adapter(io.get_executor(), backend));
+    const colock::locker ours(colock::make_adapter(io.get_executor(), backend, tools::built_backends()));
+    const colock::locker others(colock::make_adapter(io.get_executor(), backend, tools::built_backends()));
     std::vector<std::string> keys;
     for (std::size_t n = 0; n < key_count; ++n)
         keys.push_back("group-waits:" + std::to_string(n));

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "listing.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "allocations.hpp"
 #include "longest_handler.hpp"
 #include "redis_connection.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -45,7 +45,8 @@ struct stored_locks
     std::vector<colock::claim_ptr> claims{};
 
     explicit stored_locks(const std::string& url)
-        : backend(colock::make_adapter(io.get_executor(), url)), locker(backend, {.operation_timeout = 60s})
+        : backend(colock::make_adapter(io.get_executor(), url, tools::built_backends())),
+          locker(backend, {.operation_timeout = 60s})
     {
     }
 

@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "many_locks.hpp"
-
-#include <colock/connect.hpp>
+#include "../tools/built_backends.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
@@ -19,7 +18,7 @@ void many_locks::connect(const std::string& url)
 {
     colock::locker_options patient;
     patient.operation_timeout = 60s;
-    locker_.emplace(colock::make_adapter(io_.get_executor(), url), patient);
+    locker_.emplace(colock::make_adapter(io_.get_executor(), url, tools::built_backends()), patient);
 }
 
 void many_locks::start()

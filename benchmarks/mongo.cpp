@@ -1,12 +1,12 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "alternation.hpp"
 #include "group_waits.hpp"
 #include "held_locks.hpp"
 #include "peers.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -122,8 +122,8 @@ asio::awaitable<void> hand_off(
 void measure_hand_off(const options& settings, report& results)
 {
     asio::io_context io{1};
-    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
-    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
+    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
     std::vector<double> all;
     run_until_done(io, hand_off(ours, theirs, settings.seconds >= 0.5 ? 200 : 10, all));
     std::ranges::sort(all);
@@ -142,8 +142,8 @@ void measure_hand_off(const options& settings, report& results)
 void measure_contention(const options& settings, report& results)
 {
     asio::io_context io{1};
-    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
-    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
+    const colock::locker theirs(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
     constexpr std::size_t waiters = 1000;
     std::size_t granted = 0;
     run_until_done(io, [](colock::locker holder, colock::locker waiting, std::size_t& ended) -> asio::awaitable<void> {
@@ -200,7 +200,7 @@ asio::awaitable<void> take_all(colock::locker by, colock::acquire_options how, s
 void measure_readers(const options& settings, report& results)
 {
     asio::io_context io{1};
-    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker ours(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
     const auto shortest = [&](const colock::acquire_options& how, std::size_t keys) {
         auto best = std::chrono::steady_clock::duration::max();
         for (int i = 0; i < 5; ++i) {

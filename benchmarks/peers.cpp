@@ -1,9 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "peers.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "statistics.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -83,7 +83,8 @@ rate run_ours(const std::string& url, const workload& load, colock::lock_mode mo
     asio::io_context io{1};
     std::vector<colock::locker> lockers;
     while (lockers.size() < count)
-        lockers.emplace_back(colock::make_adapter(io.get_executor(), url), colock::locker_options{.ttl = load.ttl});
+        lockers.emplace_back(colock::make_adapter(io.get_executor(), url, tools::built_backends()),
+            colock::locker_options{.ttl = load.ttl});
     return run_workers(io, load, [&](progress& counted, std::size_t number) {
         return work(lockers[number / load.keys % count], load, mode, counted, number);
     });

@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "alternation.hpp"
 #include "peers.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -24,8 +24,8 @@ std::string stored_value(const std::string& url, const workload& load)
 {
     std::string value;
     asio::io_context io{1};
-    const colock::locker impatient(
-        colock::make_adapter(io.get_executor(), url), {.retry = colock::retry_policy::never()});
+    const colock::locker impatient(colock::make_adapter(io.get_executor(), url, tools::built_backends()),
+        {.retry = colock::retry_policy::never()});
     run_until_done(io, [](colock::locker probe, const workload& where, std::string& found) -> asio::awaitable<void> {
         colock::lock lock = co_await probe.acquire("load:probe");
         found = stored_at(where, "{colock}:load:probe");

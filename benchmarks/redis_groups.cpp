@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "alternation.hpp"
 #include "group_waits.hpp"
 #include "statistics.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -85,7 +85,7 @@ void measure_redis_groups(const options& settings, report& results)
     acquire_times times;
     colock::locker_stats counted;
     {
-        const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
+        const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
         run_until_done(io,
             acquire_alternately(locker,
                 std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(settings.seconds)),

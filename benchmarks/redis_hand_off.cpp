@@ -4,11 +4,11 @@
 #include "alternation.hpp"
 #include "redis_connection.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toxiproxy.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -91,7 +91,7 @@ template <class Each>
 void run_turns(const std::string& url, Each each)
 {
     asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), url));
+    const colock::locker locker(colock::make_adapter(io.get_executor(), url, tools::built_backends()));
     pinger ping(workload_at(redis_scheme, url).value());
     std::vector<clock::duration> pings;
     run_until_done(io, take_turns(locker, ping, pings, [&](const turn& now) { return each(now, pings); }));

@@ -1,11 +1,11 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "redis.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "allocations.hpp"
 #include "contention.hpp"
 #include "redis_connection.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -144,7 +144,7 @@ void measure_redis_growth(const options& settings, report& results)
     std::size_t running = in_flight;
 
     asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
     const auto work = [&](std::size_t number) -> asio::awaitable<void> {
         for (std::size_t key = number; pairs < wanted; key = (key + in_flight) % (in_flight * 100)) {
             colock::lock lock = co_await locker.acquire(workload::name(key));

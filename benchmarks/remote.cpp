@@ -4,17 +4,17 @@
 #include "alternation.hpp"
 #include "forms.hpp"
 #include "load.hpp"
-#ifdef COLOCK_BENCH_MONGO
+#ifdef COLOCK_BUILT_MONGO
 #include "mongo.hpp"
 #endif
-#ifdef COLOCK_BENCH_REDIS
+#ifdef COLOCK_BUILT_REDIS
 #include "redis.hpp"
 #endif
-#ifdef COLOCK_BENCH_ZOOKEEPER
+#ifdef COLOCK_BUILT_ZOOKEEPER
+#include "../tools/built_backends.hpp"
 #include "zookeeper.hpp"
 #endif
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -30,7 +30,7 @@ namespace {
 void measure_loads(const options& settings, report& results)
 {
     asio::io_context io{1};
-    const auto adapter = colock::make_adapter(io.get_executor(), settings.backend);
+    const auto adapter = colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends());
     const colock::locker impatient(adapter, {.retry = colock::retry_policy::never()});
     // Connects. An unreachable server is reported here, once.
     run_until_done(io, [](colock::locker probe) -> asio::awaitable<void> {
@@ -49,15 +49,15 @@ chart run_remote(const options& settings, report& results)
 {
     // run_redis(), run_zookeeper() and run_mongo() return nothing if the URL does not name their backend.
     std::optional<chart> rates;
-#ifdef COLOCK_BENCH_REDIS
+#ifdef COLOCK_BUILT_REDIS
     if (!rates)
         rates = run_redis(settings, results);
 #endif
-#ifdef COLOCK_BENCH_ZOOKEEPER
+#ifdef COLOCK_BUILT_ZOOKEEPER
     if (!rates)
         rates = run_zookeeper(settings, results);
 #endif
-#ifdef COLOCK_BENCH_MONGO
+#ifdef COLOCK_BUILT_MONGO
     if (!rates)
         rates = run_mongo(settings, results);
 #endif

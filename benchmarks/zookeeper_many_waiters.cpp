@@ -1,10 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "../tools/built_backends.hpp"
 #include "alternation.hpp"
 #include "longest_handler.hpp"
 #include "received_bytes.hpp"
 #include "zookeeper.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -43,7 +43,7 @@ public:
     queue_for_one_key(const std::string& url, std::size_t sessions)
     {
         for (std::size_t i = 0; i < sessions; ++i)
-            adapters_.push_back(colock::make_adapter(io_.get_executor(), url));
+            adapters_.push_back(colock::make_adapter(io_.get_executor(), url, tools::built_backends()));
         holder_.emplace(adapters_.front());
         run_until_done(io_, acquire(*this));
     }

@@ -3,9 +3,9 @@
 #include "statistics.hpp"
 #include "zookeeper.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "support/toxiproxy.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 #include <colock/observer.hpp>
 
@@ -61,8 +61,8 @@ double time_resumptions(const workload& at, std::size_t size)
     colock::testing::toxiproxy link(static_cast<std::uint16_t>(std::stoi(at.port)));
     asio::io_context io{1};
     const auto seen = std::make_shared<reconnections>();
-    const colock::locker by(
-        colock::make_adapter(io.get_executor(), "zookeeper://127.0.0.1:" + std::to_string(link.port())),
+    const colock::locker by(colock::make_adapter(io.get_executor(),
+                                "zookeeper://127.0.0.1:" + std::to_string(link.port()), tools::built_backends()),
         colock::locker_options{.observer = seen});
     std::vector<double> found;
     std::vector<colock::lock> held;

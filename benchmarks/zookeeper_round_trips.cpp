@@ -3,9 +3,9 @@
 #include "statistics.hpp"
 #include "zookeeper.hpp"
 
+#include "../tools/built_backends.hpp"
 #include "support/toxiproxy.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -103,8 +103,8 @@ void measure_zookeeper_round_trips(const workload& at, const options& settings, 
     const auto count = std::max<std::size_t>(static_cast<std::size_t>(settings.seconds * 20.0), 5);
 
     asio::io_context io{1};
-    const colock::locker one(colock::make_adapter(io.get_executor(), url));
-    const colock::locker other(colock::make_adapter(io.get_executor(), url));
+    const colock::locker one(colock::make_adapter(io.get_executor(), url, tools::built_backends()));
+    const colock::locker other(colock::make_adapter(io.get_executor(), url, tools::built_backends()));
     times alone;
     run_until_done(io, time_pairs(one, count, alone));
     const auto locally = typical_hand_off(io, {one, one}, "local", count);

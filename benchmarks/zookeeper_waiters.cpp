@@ -1,9 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "../tools/built_backends.hpp"
 #include "alternation.hpp"
 #include "contention.hpp"
 #include "zookeeper.hpp"
-
-#include <colock/connect.hpp>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
@@ -58,7 +57,7 @@ void count_pairs(const workload& at, const options& settings, report& results)
 {
     constexpr int pairs = 1000;
     asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend));
+    const colock::locker locker(colock::make_adapter(io.get_executor(), settings.backend, tools::built_backends()));
     const auto work = [](colock::locker by, int count) -> asio::awaitable<void> {
         for (int i = 0; i < count; ++i) {
             colock::lock lock = co_await by.acquire(workload::name(static_cast<std::size_t>(i % 10)));

@@ -93,6 +93,7 @@ endfunction()
 # COLOCK_<NAME>_ENABLED is set to the result. Prints one line if a backend is left out. Fails if the option asks for a
 # backend whose driver was not found.
 function(colock_driver name)
+    set_property(GLOBAL APPEND PROPERTY colock_backends ${name})
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOUND;NEEDS;REMEDY" "")
     string(TOUPPER "COLOCK_${name}" option)
     set(${option} AUTO CACHE STRING "The ${name} backend: AUTO (if ${arg_NEEDS} is found), ON (fail without it), OFF")
@@ -111,25 +112,4 @@ function(colock_driver name)
         set(enabled ON)
     endif()
     set(${option}_ENABLED ${enabled} PARENT_SCOPE)
-endfunction()
-
-# colock_backend(NAME
-#     SCHEMES scheme...       schemes of its URLs, without a suffix after '+'; at most four
-#     FORMS text              the forms of its URLs
-#     [NEEDS text             name of the driver
-#      ...])                  the other arguments of colock_driver
-#
-# Registers the backend with colock::connect, whether it is built or not. src/connect/<NAME>.cpp makes its adapters.
-function(colock_backend name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "FORMS;NEEDS" "SCHEMES")
-    set_property(GLOBAL APPEND PROPERTY colock_backends ${name})
-    set_property(GLOBAL PROPERTY colock_backend_${name}_schemes ${arg_SCHEMES})
-    set_property(GLOBAL PROPERTY colock_backend_${name}_forms ${arg_FORMS})
-    set_property(GLOBAL PROPERTY colock_backend_${name}_needs ${arg_NEEDS})
-    if(NOT arg_NEEDS)
-        return()
-    endif()
-    string(TOUPPER "COLOCK_${name}_ENABLED" enabled)
-    colock_driver(${name} NEEDS ${arg_NEEDS} ${arg_UNPARSED_ARGUMENTS})
-    set(${enabled} ${${enabled}} PARENT_SCOPE)
 endfunction()

@@ -25,7 +25,7 @@ quorum              util net remote
 redis               util net remote quorum
 zookeeper           util net remote
 mongo               util net remote
-connect             *
+connect             util net
 metrics             util
 '
 git grep -nE '^#include "[a-z_]+/' -- src | awk -v rules="$rules" '

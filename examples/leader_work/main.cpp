@@ -6,8 +6,8 @@
 // next one leads.
 
 #include "../../tools/arguments.hpp"
+#include "../../tools/built_backends.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/error.hpp>
 #include <colock/locker.hpp>
 
@@ -80,8 +80,8 @@ try {
         return *early;
 
     asio::io_context io{1};
-    const colock::locker locker(
-        colock::make_adapter(io.get_executor(), backend), {.ttl = std::chrono::milliseconds(ttl)});
+    const colock::locker locker(colock::make_adapter(io.get_executor(), backend, tools::built_backends()),
+        {.ttl = std::chrono::milliseconds(ttl)});
     asio::cancellation_signal stop;
     asio::signal_set signals(io, SIGINT, SIGTERM);
     signals.async_wait([&](auto...) { stop.emit(asio::cancellation_type::terminal); });

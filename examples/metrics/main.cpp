@@ -6,8 +6,8 @@
 #include "server.hpp"
 
 #include "../../tools/arguments.hpp"
+#include "../../tools/built_backends.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 #include <colock/logging_observer.hpp>
 #include <colock/metrics.hpp>
@@ -70,7 +70,7 @@ try {
         return *early;
 
     asio::io_context io{1};
-    const auto adapter = colock::make_adapter(io.get_executor(), backend);
+    const auto adapter = colock::make_adapter(io.get_executor(), backend, tools::built_backends());
     const auto counted = std::make_shared<colock::metrics>();
     const auto log = std::make_shared<colock::logging_observer>(std::clog);
     const colock::locker locker(

@@ -9,8 +9,8 @@
 #include "server.hpp"
 
 #include "../../tools/arguments.hpp"
+#include "../../tools/built_backends.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -42,7 +42,7 @@ try {
 
     asio::io_context io{1};
     const seats hall(folder, std::chrono::milliseconds(hold));
-    const colock::locker locker(colock::make_adapter(io.get_executor(), backend), {.ttl = 5s});
+    const colock::locker locker(colock::make_adapter(io.get_executor(), backend, tools::built_backends()), {.ttl = 5s});
     const desk clerk(locker, hall, std::chrono::milliseconds(limit));
     asio::ip::tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
     std::cout << "listening on http://127.0.0.1:" << acceptor.local_endpoint().port() << std::endl;

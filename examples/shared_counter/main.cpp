@@ -11,8 +11,8 @@
 #include "worker.hpp"
 
 #include "../../tools/arguments.hpp"
+#include "../../tools/built_backends.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -45,7 +45,7 @@ template <class Work>
 void with_locker(const std::string& backend, Work work)
 {
     asio::io_context io{1};
-    const colock::locker locker(colock::make_adapter(io.get_executor(), backend), {.ttl = 5s});
+    const colock::locker locker(colock::make_adapter(io.get_executor(), backend, tools::built_backends()), {.ttl = 5s});
     asio::co_spawn(io, work(locker), [&io](std::exception_ptr failure) {
         io.stop();
         if (failure)
@@ -107,7 +107,9 @@ bool count_together(const settings& options, const std::filesystem::path& folder
 /// Returns false if a late write was accepted.
 bool write_reports(const std::string& backend, const std::filesystem::path& folder)
 {
-    if (asio::io_context io; !colock::make_adapter(io.get_executor(), backend)->capabilities().fence) {
+    if (asio::io_context io;
+        !colock::make_adapter(io.get_executor(), backend, tools::built_backends())->capabilities().fence)
+    {
         std::cout << "this backend has no fences: a late write could not be detected\n";
         return true;
     }

@@ -9,8 +9,8 @@
 #include "summary.hpp"
 
 #include "../../tools/arguments.hpp"
+#include "../../tools/built_backends.hpp"
 
-#include <colock/connect.hpp>
 #include <colock/locker.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -66,7 +66,7 @@ try {
     const std::chrono::milliseconds opening_time = limit * 1s;
     asio::io_context io{1};
     hall seats(capacity, 12);
-    const auto adapter = colock::make_adapter(io.get_executor(), backend);
+    const auto adapter = colock::make_adapter(io.get_executor(), backend, tools::built_backends());
     const colock::locker locker(
         adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(opening_time / 2)});
     ticket_office office(locker, seats, !unlocked);

@@ -7,9 +7,11 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace colock::inline v0 {
 
@@ -25,13 +27,30 @@ struct connect_options
     tls_options tls{};
 };
 
+/// A backend that a URL can name, for make_adapter: redis::by_url, zookeeper::by_url, mongo::by_url, or one of your
+/// own.
+struct url_backend
+{
+    /// The schemes in lower case, without the suffix that may follow a '+'. Unused elements are empty.
+    std::array<std::string_view, 2> schemes;
+    /// The forms of the URLs, for error messages.
+    std::string_view forms;
+    /// Makes an adapter from a URL with one of the schemes, in lower case. Throws validation_error `invalid_options` if
+    /// the backend rejects the URL or an option.
+    std::shared_ptr<adapter> (*make)(
+        const asio::any_io_executor& executor, std::string_view url, const connect_options& options);
+};
+
 /// Makes an adapter for the backend that the URL names:
 /// - `memory:`: locks that are visible only through this adapter; see memory::options
-/// - `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `rediss+sentinel://`: see redis::options::url
-/// - `redis+quorum://[[user]:password@]host[:port],host[:port],host[:port][/database]`: a quorum of these masters;
-///   `rediss+quorum://` connects over TLS; see redis::options
-/// - `zookeeper://`: see zookeeper::options::url
-/// - `mongodb://`: see mongo::options::url
+/// - with redis::by_url: `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://`, `rediss+sentinel://`; see
+///   redis::options::url
+/// - with redis::by_url: `redis+quorum://[[user]:password@]host[:port],host[:port],host[:port][/database]`, a quorum of
+///   these masters; `rediss+quorum://` connects over TLS; see redis::options
+/// - with zookeeper::by_url: `zookeeper://`; see zookeeper::options::url
+/// - with mongo::by_url: `mongodb://`; see mongo::options::url
+///
+/// A program links only the libraries of the backends that it passes.
 ///
 /// The query of the URL gives the options of the backend, each by the name of its member:
 /// `redis://host?connect_timeout=500ms&prefix=app:`. A member of the member `tls` is written with a dot:
@@ -51,11 +70,11 @@ struct connect_options
 ///
 /// Thread safety: may be called from any thread.
 /// \throws validation_error `invalid_options` in these cases:
-///     - The scheme is unknown, or this build does not contain the backend.
+///     - The scheme is unknown, or `backends` does not contain its backend.
 ///     - The backend rejects the URL or an option, or has no such option.
 ///     The message says how to correct the URL. Because a URL may contain a password, the message quotes only parts of
 ///     it that cannot be secret, such as the name of an option or a duration that is out of range.
-COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
-    asio::any_io_executor executor, std::string_view url, connect_options options = {});
+COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view url,
+    const std::vector<url_backend>& backends = {}, connect_options options = {});
 
 } // namespace colock::inline v0

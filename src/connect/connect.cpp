@@ -1,29 +1,44 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/connect.hpp>
 
-#include "connect/backends.hpp"
+#include "connect/memory.hpp"
 #include "util/option_errors.hpp"
 
 #include <algorithm>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace colock::inline v0 {
 
 namespace {
 
-std::string all_forms()
+bool has_scheme(const url_backend& each, std::string_view scheme)
 {
-    std::string forms;
-    for (const auto& each : detail::backends())
-        (forms += forms.empty() ? "" : ", ") += each.forms;
+    return !scheme.empty() && std::ranges::find(each.schemes, scheme) != each.schemes.end();
+}
+
+std::string forms_of(const std::vector<url_backend>& backends)
+{
+    std::string forms(detail::memory_by_url.forms);
+    for (const auto& each : backends)
+        (forms += ", ") += each.forms;
     return forms;
+}
+
+/// Namespace and component of the backend of colock that has the scheme. Empty: none has it.
+std::string_view component_with(std::string_view scheme)
+{
+    if (scheme == "redis" || scheme == "rediss")
+        return "redis";
+    if (scheme == "zookeeper")
+        return "zookeeper";
+    return scheme == "mongodb" ? "mongo" : "";
 }
 
 } // namespace
 
-std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view given, connect_options options)
+std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::string_view given,
+    const std::vector<url_backend>& backends, connect_options options)
 {
     std::string url(given);
     // Schemes are compared in lower case, independent of the locale.
@@ -32,18 +47,23 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::strin
             c = static_cast<char>(c - 'A' + 'a');
     }
     if (url.empty())
-        detail::refuse_options({}, "the URL is empty; use one of " + all_forms());
+        detail::refuse_options({}, "the URL is empty; use one of " + forms_of(backends));
     const auto scheme = std::string_view(url).substr(0, url.find(':'));
     const auto family = scheme.substr(0, scheme.find('+'));
-    const auto all = detail::backends();
-    const auto named = std::ranges::find_if(all, [&](const detail::backend& each) {
-        return !family.empty() && std::ranges::find(each.schemes, family) != each.schemes.end();
-    });
-    if (named == all.end() || scheme.size() == url.size())
-        detail::refuse_options({}, "the URL's scheme is not known; use one of " + all_forms());
-    if (!named->connect)
-        detail::refuse_options({}, std::string(named->refusal));
-    return named->connect(executor, url, options);
+    if (scheme.size() < url.size()) {
+        if (has_scheme(detail::memory_by_url, family))
+            return detail::memory_by_url.make(executor, url, options);
+        for (const auto& each : backends) {
+            if (has_scheme(each, family))
+                return each.make(executor, url, options);
+        }
+        if (const std::string name(component_with(family)); !name.empty()) {
+            detail::refuse_options({}, "this program has no backend for " + std::string(family) +
+                                           ": URLs: link colock::" + name + ", and pass colock::" + name +
+                                           "::by_url to make_adapter");
+        }
+    }
+    detail::refuse_options({}, "the URL's scheme is not known; use one of " + forms_of(backends));
 }
 
 } // namespace colock::inline v0

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include "connect/backends.hpp"
+#include "connect/memory.hpp"
+
 #include "net/url_option_parser.hpp"
 
 #include <colock/memory/adapter.hpp>
@@ -13,9 +14,7 @@ constexpr remote::url_option<memory::options> all_options[] = {
     {"sweep_batch", remote::set_member<&memory::options::sweep_batch>},
 };
 
-} // namespace
-
-std::shared_ptr<adapter> connect_memory(
+std::shared_ptr<adapter> make_memory(
     const asio::any_io_executor& executor, std::string_view text, const connect_options& how)
 {
     const auto path = text.substr(text.find(':') + 1);
@@ -30,5 +29,9 @@ std::shared_ptr<adapter> connect_memory(
         url.refuse("memory has no user, no password and no TLS");
     return memory::make_adapter(executor, options);
 }
+
+} // namespace
+
+constinit const url_backend memory_by_url{.schemes = {"memory"}, .forms = "memory:", .make = make_memory};
 
 } // namespace colock::inline v0::detail

@@ -32,9 +32,11 @@ BOOST_AUTO_TEST_CASE(url_with_options_makes_an_adapter)
     //[ by_url
     // #include <colock/connect.hpp>
     // #include <colock/locker.hpp>
+    // #include <colock/redis/adapter.hpp>
     asio::io_context io;
     colock::locker locker(colock::make_adapter(io.get_executor(),
-        "redis://127.0.0.1:6379?connect_timeout=500ms&prefix=app:", {.user = "app", .password = password}));
+        "redis://127.0.0.1:6379?connect_timeout=500ms&prefix=app:", {colock::redis::by_url},
+        {.user = "app", .password = password}));
     //]
     BOOST_TEST(io.run() == 0U);
 }

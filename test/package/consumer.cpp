@@ -74,6 +74,11 @@ int main()
     backends_work &= works(io, &colock::mongo::make_adapter, colock::mongo::options{}, "mongodb://127.0.0.1:1/locks");
 #endif
 
+#if defined(WITH_CONNECT) && defined(WITH_REDIS)
+    backends_work &=
+        colock::make_adapter(io.get_executor(), "redis://127.0.0.1:1", {colock::redis::by_url})->name() == "redis";
+#endif
+
 #ifdef WITH_METRICS
     const colock::metrics counted;
     backends_work &= !counted.text({locker}).empty();

@@ -21,6 +21,18 @@ done
 $CXX -std=c++20 "${flags[@]}" "$source/consumer.cpp" -o "$scratch/consumer" $(pkg-config --cflags --libs "${modules[@]}")
 "$scratch/consumer"
 
+# A program without MongoDB does not load its driver, which creates a shared file as soon as it is loaded.
+if [ -f "$library/colock-connect.pc" ] && [ -f "$library/colock-redis.pc" ]; then
+    # shellcheck disable=SC2046,SC2086
+    $CXX -std=c++20 -DWITH_CONNECT -DWITH_REDIS "$source/consumer.cpp" -o "$scratch/without_mongodb" \
+        $(pkg-config --cflags --libs colock-connect colock-redis)
+    "$scratch/without_mongodb"
+    if ldd "$scratch/without_mongodb" | grep -E 'mongo|zookeeper'; then
+        echo "pkg_config: error: a program for Redis loads the libraries of other backends" >&2
+        exit 1
+    fi
+fi
+
 # The command of README.md.
 cp "$source/../../examples/quickstart.cpp" "$scratch"
 cd "$scratch"

@@ -10,13 +10,13 @@
 //   scripts/servers.sh run mongodb -- build/debug/test/storm/colock_test_storm --seconds 60
 
 #include "../../tools/arguments.hpp"
+#include "../../tools/built_backends.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toxiproxy.hpp"
 #include "support/toxiproxy_faults.hpp"
 
 #include <colock/clock.hpp>
-#include <colock/connect.hpp>
 #include <colock/error.hpp>
 #include <colock/locker.hpp>
 
@@ -178,7 +178,7 @@ public:
     client(const settings& how, std::uint32_t seed, const std::string& url, const std::filesystem::path& log,
         lease_clock::time_point end)
         : how_(how), draw_(seed), end_(end), log_(log),
-          by_(colock::make_adapter(io_.get_executor(), url), {.operation_timeout = 2s})
+          by_(colock::make_adapter(io_.get_executor(), url, tools::built_backends()), {.operation_timeout = 2s})
     {
     }
 
@@ -442,7 +442,7 @@ T run_alone(asio::io_context& io, asio::awaitable<T> coroutine)
 std::vector<std::string> check_server(const settings& how)
 {
     asio::io_context io;
-    const colock::locker by(colock::make_adapter(io.get_executor(), how.url));
+    const colock::locker by(colock::make_adapter(io.get_executor(), how.url, tools::built_backends()));
     return run_alone(io, [](const settings& how, colock::locker by) -> asio::awaitable<std::vector<std::string>> {
         std::vector<std::string> violations;
         std::vector<colock::lock_status> left;

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/connect.hpp>
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
@@ -141,5 +142,8 @@ auto async_create_indexes(std::shared_ptr<adapter> of, CompletionToken&& complet
 ///
 /// Thread safety: safe.
 COLOCK_EXPORT [[nodiscard]] waiting_by waiting(const adapter& of);
+
+/// MongoDB for colock::make_adapter, which makes an adapter from a URL.
+COLOCK_EXPORT extern const url_backend by_url;
 
 } // namespace colock::inline v0::mongo

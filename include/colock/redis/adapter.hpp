@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/connect.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/tls.hpp>
@@ -134,5 +135,8 @@ COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
 /// \throws validation_error see make_adapter
 COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_quorum(
     asio::any_io_executor executor, const std::vector<std::string>& urls, options settings = {});
+
+/// Redis for colock::make_adapter, which makes an adapter from a URL.
+COLOCK_EXPORT extern const url_backend by_url;
 
 } // namespace colock::inline v0::redis

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/connect.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/spi/adapter.hpp>
 
@@ -129,5 +130,8 @@ struct options
 ///     credentials.
 COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
     asio::any_io_executor executor, options settings = {});
+
+/// ZooKeeper for colock::make_adapter, which makes an adapter from a URL.
+COLOCK_EXPORT extern const url_backend by_url;
 
 } // namespace colock::inline v0::zookeeper

@@ -63,8 +63,8 @@ BOOST_AUTO_TEST_CASE(url_options_take_effect)
 {
     mongodb_server running;
     asio::io_context io;
-    const locker locks(make_adapter(
-        io.get_executor(), mongodb_url(running.port()) + "&database=by_url&collection=named&operation_timeout=6s"));
+    const locker locks(make_adapter(io.get_executor(),
+        mongodb_url(running.port()) + "&database=by_url&collection=named&operation_timeout=6s", {mongo::by_url}));
     auto held = run_coro(io, locks.acquire("k"));
     const auto is_in = [&](const std::string& database, const std::string& collection) {
         const auto found =

@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(url_options_take_effect)
 {
     redis_server server;
     asio::io_context io;
-    const locker locks(make_adapter(
-        io.get_executor(), server.url() + "/3?prefix=app:&layout=plain&operation_timeout=300ms&health_interval=1m"));
+    const locker locks(make_adapter(io.get_executor(),
+        server.url() + "/3?prefix=app:&layout=plain&operation_timeout=300ms&health_interval=1m", {redis::by_url}));
     auto held = run_coro(io, locks.acquire("k"));
     BOOST_TEST(server({"EXISTS", "app:k"}) == "0");
     server({"SELECT", "3"});

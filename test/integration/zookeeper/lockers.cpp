@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(url_options_take_effect)
 {
     const auto url = zookeeper_url(server->port()) + chroot() +
                      "?layout=curator_mutex&session_timeout=4s&server_tick=500ms&idle_timeout=10m";
-    auto held = run(add(colock::make_adapter(io.get_executor(), url)).acquire("k", {.ttl = 1h}));
+    auto held = run(add(colock::make_adapter(io.get_executor(), url, {zookeeper::by_url})).acquire("k", {.ttl = 1h}));
     BOOST_TEST((held.expires_at() < lease_clock::now() + 4s));
     const auto found = nodes();
     BOOST_TEST_REQUIRE(found.size() == 1U);

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-#include <colock/connect.hpp>
+#include "../../../tools/built_backends.hpp"
+
 #include <colock/error.hpp>
+#include <colock/memory/adapter.hpp>
 
 #include <boost/algorithm/string/classification.hpp>
 #include <boost/algorithm/string/split.hpp>
@@ -77,11 +79,12 @@ std::vector<row> read_table(const std::string& file)
 }
 
 /// Returns the error message, or nothing if the URL is accepted.
-std::string refusal_of(const std::string& url, const connect_options& options = {})
+std::string refusal_of(const std::string& url, const connect_options& options = {},
+    const std::vector<url_backend>& backends = tools::built_backends())
 {
     asio::io_context io;
     try {
-        static_cast<void>(make_adapter(io.get_executor(), url, options));
+        static_cast<void>(make_adapter(io.get_executor(), url, backends, options));
     } catch (const validation_error& refused) {
         BOOST_TEST((refused.code() == errc::invalid_options));
         BOOST_TEST(std::string(refused.what()).find("secret") == std::string::npos, refused.what());
@@ -92,7 +95,7 @@ std::string refusal_of(const std::string& url, const connect_options& options = 
 
 bool is_built(const page& of)
 {
-    return refusal_of(of.url).find("this build of colock has no") == std::string::npos;
+    return refusal_of(of.url).find("this program has no backend") == std::string::npos;
 }
 
 bool contains(const std::string& text, const std::string& part)
@@ -195,6 +198,41 @@ BOOST_AUTO_TEST_CASE(error_of_an_invalid_query_does_not_quote_its_values)
     BOOST_TEST(contains(refusal_of("memory:secret?sweep_batch=1"), "something behind its scheme"));
     BOOST_TEST(contains(refusal_of("memory:?sweep_batch=0"), "sweep_batch"));
     BOOST_TEST(refusal_of("memory://?sweep_batch=1") == "");
+}
+
+BOOST_AUTO_TEST_CASE(backend_that_the_program_does_not_pass_is_named)
+{
+    const auto refusal_without_backends = [](const std::string& url) { return refusal_of(url, {}, {}); };
+    const std::pair<std::string, std::string> known[] = {
+        {"redis://h", "redis"},
+        {"REDISS+quorum://u:secret@a,b,c", "redis"},
+        {"zookeeper://h", "zookeeper"},
+        {"mongodb://u:secret@h", "mongo"},
+    };
+    for (const auto& [url, component] : known) {
+        const auto refusal = refusal_without_backends(url);
+        BOOST_TEST(
+            contains(refusal, "link colock::" + component + ", and pass colock::" + component + "::by_url"), refusal);
+    }
+    BOOST_TEST(contains(refusal_without_backends("etcd://h"), "use one of memory:"));
+    BOOST_TEST(refusal_without_backends("memory:") == "");
+}
+
+BOOST_AUTO_TEST_CASE(program_can_pass_a_backend_of_its_own)
+{
+    const url_backend own{
+        .schemes = {"own"},
+        .forms = "own://name",
+        .make =
+            [](const asio::any_io_executor& executor, std::string_view url, const connect_options& options) {
+                BOOST_TEST(url == "own+kind://u@Name");
+                BOOST_TEST(options.user == "u");
+                return memory::make_adapter(executor);
+            },
+    };
+    BOOST_TEST(refusal_of("OWN+Kind://u@Name", {.user = "u"}, {own}) == "");
+    BOOST_TEST(contains(refusal_of("own", {}, {own}), "use one of memory:, own://name"));
+    BOOST_TEST(contains(refusal_of("://h", {}, {own}), "use one of memory:, own://name"));
 }
 
 BOOST_AUTO_TEST_CASE(credentials_are_accepted_unless_they_differ_from_the_url)

@@ -159,7 +159,9 @@ BOOST_AUTO_TEST_CASE(quorum_urls_with_different_timeouts_are_refused)
 BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
 {
     asio::io_context io;
-    const auto made = [&](const char* url) { return std::string(make_adapter(io.get_executor(), url)->name()); };
+    const auto made = [&](const char* url) {
+        return std::string(make_adapter(io.get_executor(), url, {redis::by_url})->name());
+    };
     BOOST_TEST(made("memory:") == "memory");
     BOOST_TEST(made("redis://h") == "redis");
     BOOST_TEST(made("rediss://u:p@h:1/2") == "redis");
