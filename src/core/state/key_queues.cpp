@@ -51,48 +51,45 @@ key_queue* key_queues::find(const record& wanted)
 {
     if (!may_have(wanted.key_hash()))
         return nullptr;
-    table& in = table_of(wanted.key_hash());
-    const auto found = in.find(queue_name{wanted.key(), wanted.key_hash()});
-    return found == in.end() ? nullptr : found->second.get();
+    const auto found = table_.find(wanted);
+    return found == table_.end() ? nullptr : &found->second;
 }
 
 /// Makes the queue of the key of `wanted`. Queues are recycled, because on a remote backend every acquire needs one.
 key_queue& key_queues::make(const record& wanted)
 {
-    std::unique_ptr<key_queue> made;
+    hashed_key key{wanted.key(), wanted.key_hash()};
+    key_queue* made = nullptr;
     if (spares_.empty()) {
-        made = std::make_unique<key_queue>();
+        made = &table_.try_emplace(std::move(key)).first->second;
     } else {
-        made = std::move(spares_.back());
+        spares_.back().key() = std::move(key);
+        made = &table_.insert(std::move(spares_.back())).position->second;
         spares_.pop_back();
     }
-    made->key = wanted.key();
-    made->hash = wanted.key_hash();
-    key_queue& queue = *made;
-    table_of(queue.hash).emplace(queue_name{queue.key, queue.hash}, std::move(made));
-    ++size_;
-    change_count(queue.hash, 1);
+    all_.push_back(*made);
+    change_count(wanted.key_hash(), 1);
     timers_.keep_armed(true);
-    return queue;
+    return *made;
 }
 
-void key_queues::drop(key_queue& empty)
+void key_queues::drop(const record& last_member)
 {
-    BOOST_ASSERT(empty.heads == 0);
-    table& in = table_of(empty.hash);
-    const auto found = in.find(queue_name{empty.key, empty.hash});
-    change_count(empty.hash, -1);
-    auto done = std::move(found->second);
-    in.erase(found);
-    --size_;
+    auto done = table_.extract(table_.find(last_member));
+    key_queue& queue = done.mapped();
+    BOOST_ASSERT(queue.heads == 0);
+    const auto following = all_.erase(all_.iterator_to(queue));
+    if (next_after_contact_ != all_.end() && &*next_after_contact_ == &queue)
+        next_after_contact_ = following;
+    change_count(last_member.key_hash(), -1);
     if (spares_.size() < spares_.capacity()) {
-        done->holder = nullptr;
-        done->hand_over_count = 0;
-        done->yields_until = {};
-        done->answer = {};
+        queue.holder = nullptr;
+        queue.hand_over_count = 0;
+        queue.yields_until = {};
+        queue.answer = {};
         spares_.push_back(std::move(done));
     }
-    if (size_ == 0)
+    if (table_.empty())
         timers_.keep_armed(false);
 }
 
@@ -183,7 +180,7 @@ bool key_queues::leave(record& wanted, wake_list& wakes)
     if (was_head)
         --queue->heads;
     if (queue->members.empty()) {
-        drop(*queue);
+        drop(wanted);
         return false;
     }
     if (queue->heads == 0)
@@ -230,18 +227,17 @@ void key_queues::wake_for_release(key_queue& queue, wake_list& wakes)
 
 bool key_queues::wake_after_contact(wake_list& wakes)
 {
-    // A table is not split, because it may change before the next batch.
-    for (std::size_t visited = 0; visited < max_items_per_handler && next_after_contact_ < tables_.size();) {
-        for (auto& [name, queue] : tables_[next_after_contact_++]) {
-            for_each_head(*queue, [&](record& head) {
-                ++visited;
-                // A request in flight was sent, or will be sent, on the new connection.
-                if (head.in_flight == operation::none && head.acquire.on_contact_regained(!fifo_))
-                    head.notify(wakes);
-            });
-        }
+    for (std::size_t visited = 0; visited < max_items_per_handler && next_after_contact_ != all_.end();
+        ++next_after_contact_)
+    {
+        for_each_head(*next_after_contact_, [&](record& head) {
+            ++visited;
+            // A request in flight was sent, or will be sent, on the new connection.
+            if (head.in_flight == operation::none && head.acquire.on_contact_regained(!fifo_))
+                head.notify(wakes);
+        });
     }
-    return next_after_contact_ < tables_.size();
+    return next_after_contact_ != all_.end();
 }
 
 void key_queues::wake_after_release(const record& ended, wake_list& wakes)

@@ -6,7 +6,7 @@
 
 #include <boost/container/static_vector.hpp>
 #include <boost/intrusive/list.hpp>
-#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_node_map.hpp>
 
 #include <array>
 #include <atomic>
@@ -37,10 +37,8 @@ struct last_answer
 
 /// The acquires of one locker that want the same key, in arrival order. Only heads send requests to the backend: one
 /// exclusive claim, or all consecutive shared claims at the front.
-struct key_queue
+struct key_queue : boost::intrusive::list_base_hook<>
 {
-    std::string key;
-    std::size_t hash = 0;
     boost::intrusive::list<record> members;
     std::size_t heads = 0;
     /// The record that was granted out of this queue and holds the key exclusively. While it holds the key, no head
@@ -58,20 +56,6 @@ struct key_queue
         woken_by_release;
     /// The last answer to a head. The members behind the heads have no other information.
     last_answer answer{};
-};
-
-/// A key with its hash, which is computed once.
-struct queue_name
-{
-    std::string_view key;
-    std::size_t hash;
-
-    friend bool operator==(const queue_name& left, const queue_name& right) noexcept { return left.key == right.key; }
-    struct known_hash
-    {
-        using is_avalanching = void;
-        std::size_t operator()(const queue_name& of) const noexcept { return of.hash; }
-    };
 };
 
 /// The local queues. They decide which waiters of a key send requests to the backend, to which waiter a lock is handed
@@ -116,7 +100,7 @@ public:
     /// Called when the backend can be reached again. Heads whose last attempt failed repeat it. If the backend keeps no
     /// queue, it does not repeat lost events, so heads that listen repeat their attempts, too. A backend with a queue
     /// checks for changes when it listens again. `wake_after_contact` then wakes the heads in batches.
-    void on_contact_regained() noexcept { next_after_contact_ = 0; }
+    void on_contact_regained() noexcept { next_after_contact_ = all_.begin(); }
     /// Wakes the next batch of heads after `on_contact_regained`. Returns false if there are no more.
     [[nodiscard]] bool wake_after_contact(wake_list& wakes);
     /// Called when the backend has released `ended`. A backend with a queue wakes the listening heads itself, and only
@@ -132,11 +116,9 @@ public:
     template <class Function>
     void for_each(Function function)
     {
-        for (auto& table : tables_) {
-            for (auto& [name, queue] : table) {
-                for (record& member : queue->members)
-                    function(member);
-            }
+        for (key_queue& queue : all_) {
+            for (record& member : queue.members)
+                function(member);
         }
     }
 
@@ -147,7 +129,7 @@ private:
     static void make_head(record& member, key_queue& queue, wake_list& wakes);
     static void wake_for_release(key_queue& queue, wake_list& wakes);
     [[nodiscard]] key_queue& make(const record& wanted);
-    void drop(key_queue& empty);
+    void drop(const record& last_member);
     void change_count(std::size_t hash, int change) noexcept
     {
         // Written under the mutex only.
@@ -156,19 +138,41 @@ private:
             counter.load(std::memory_order_relaxed) + static_cast<std::uint32_t>(change), std::memory_order_release);
     }
 
+    using queue_list = boost::intrusive::list<key_queue, boost::intrusive::constant_time_size<false>>;
+    /// A key with its hash, which is computed once.
+    struct hashed_key
+    {
+        std::string text;
+        std::size_t hash;
+    };
+    struct known_hash
+    {
+        using is_avalanching = void;
+        using is_transparent = void;
+        std::size_t operator()(const hashed_key& of) const noexcept { return of.hash; }
+        std::size_t operator()(const record& of) const noexcept { return of.key_hash(); }
+    };
+    struct same_key
+    {
+        using is_transparent = void;
+        bool operator()(const hashed_key& left, const hashed_key& right) const noexcept
+        {
+            return left.text == right.text;
+        }
+        bool operator()(const record& left, const hashed_key& right) const noexcept { return left.key() == right.text; }
+        bool operator()(const hashed_key& left, const record& right) const noexcept { return left.text == right.key(); }
+    };
+    using queue_table = boost::unordered_node_map<hashed_key, key_queue, known_hash, same_key>;
+
     const bool fifo_;
     timer_heap& timers_;
-    using table = boost::unordered_flat_map<queue_name, std::unique_ptr<key_queue>, queue_name::known_hash>;
-    [[nodiscard]] table& table_of(std::size_t hash) noexcept { return tables_[(hash >> 20) % tables_.size()]; }
-
-    /// Several tables, chosen by bits of the hash. A table that grows moves all of its elements at once, and moving a
-    /// hundred thousand keys would block the event loop.
-    std::array<table, 64> tables_;
-    /// The next table whose heads have to be woken because the backend can be reached again.
-    std::size_t next_after_contact_ = tables_.size();
-    std::size_t size_ = 0;
+    queue_table table_;
+    /// The queues of the table, the newest one last.
+    queue_list all_;
+    /// The next queue whose heads have to be woken because the backend can be reached again.
+    queue_list::iterator next_after_contact_ = all_.end();
     /// Queues for reuse. A queue is dropped by functions that must not throw, so this allocates nothing.
-    boost::container::static_vector<std::unique_ptr<key_queue>, 64> spares_;
+    boost::container::static_vector<queue_table::node_type, 64> spares_;
     /// Number of queues per hash. With it, an uncontended acquire needs neither the mutex nor a look-up.
     std::array<std::atomic<std::uint32_t>, 1024> counts_{};
 };
