@@ -40,7 +40,7 @@ bench::chart run(const bench::options& settings, bench::report& results)
     bench::chart ratios{.title = "Memory: uncontended acquire+release, multiples of the floor; the line is the limit",
         .bars = {},
         .unit = "x",
-        .limit = 3.5};
+        .limit = bench::uncontended_limit};
     bench::run_memory(settings, results);
     ratios.bars = results.rows("Uncontended", "x");
     for (auto& [name, ratio] : ratios.bars)

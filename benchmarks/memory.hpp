@@ -6,6 +6,9 @@
 
 namespace bench {
 
+/// Limit of the ratio of an uncontended acquire and release on one key to the floor.
+constexpr double uncontended_limit = 5.5;
+
 /// Measures the cost of the core with the memory adapter, compared to the floor.
 void run_memory(const options& settings, report& results);
 

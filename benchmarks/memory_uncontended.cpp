@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "memory_uncontended.hpp"
+#include "memory.hpp"
 
 #include "allocations.hpp"
 #include "alternation.hpp"
@@ -210,7 +211,7 @@ void measure_uncontended(const options& settings, report& results)
     };
     // Waiters of other keys must not have a measurable effect. The factor is the difference between two equal runs.
     constexpr double noise = 1.15;
-    const double one_key = measure("1 key", 1, nothing, 3.5);
+    const double one_key = measure("1 key", 1, nothing, uncontended_limit);
     const double all_keys = measure("100,000 keys in turn", many_keys, nothing, one_key * 1.5);
     measure("100,000 keys in turn, 100,000 others held", many_keys, others_held, one_key * 1.5);
     measure("1 key, 10,000 waiters elsewhere", 1, others_awaited, one_key * noise);

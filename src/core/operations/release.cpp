@@ -89,9 +89,6 @@ public:
 
     [[nodiscard]] bool begin()
     {
-        was_released_at_once_ = report_ == on_failure::quiet && release_at_once(*core_, held_);
-        if (was_released_at_once_)
-            return true;
         begun_ = begin_release_if_held(*core_, *held_, seen_);
         if (held_->current_phase() != phase::ending)
             return true;
@@ -109,14 +106,13 @@ public:
     void result()
     {
         release_guard_.reset();
-        if (!was_released_at_once_ && report_ == on_failure::raise)
+        if (report_ == on_failure::raise)
             throw_if_release_failed(*core_, *held_, began_, begun_.was_held);
     }
 
 private:
     const on_failure report_;
     lease_clock::time_point began_;
-    bool was_released_at_once_ = false;
     release_start begun_;
     std::uint32_t seen_ = 0;
     std::optional<background_release_guard> release_guard_;

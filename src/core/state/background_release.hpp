@@ -13,9 +13,6 @@ class core;
 
 /// Releases a held lock in the background.
 void release_in_background(core& self, record& held) noexcept;
-/// Tries a quick release: on a backend that answers at once, of a lock that nobody observes or waits for.
-/// \returns false if the lock needs the general procedure, or if the quick release has failed and is repeated
-[[nodiscard]] bool release_at_once(core& self, const record::ptr& held);
 struct release_start
 {
     /// The lock was held until this call.

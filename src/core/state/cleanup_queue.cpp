@@ -173,7 +173,6 @@ void cleanup_queue::end(record& ending, bool proven, deferred_actions& actions)
 
 void cleanup_queue::keep_until_ended(const record& ending)
 {
-    // A record in a quick release is in no list: the thread that asks the backend keeps the core alive.
     if (ending.current_phase() == phase::ending && ending.list_hook::is_linked() && !kept_)
         kept_ = owner_.lock();
 }

@@ -149,10 +149,6 @@ public:
     shutdown_notifier notifier{*this, leases, cleanup};
     /// Single attempts in flight. They are in no queue.
     record_list single_attempts;
-    /// Number of quick releases. Their records are in no list while the backend is being asked. The releasing threads
-    /// keep the core alive, and end the records without the mutex.
-    unsigned quick_releases_begun = 0;
-    std::atomic<unsigned> quick_releases_ended{0};
     /// Condition of the groups that pause after a failed attempt.
     plain_condition group_pause;
 

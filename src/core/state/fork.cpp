@@ -61,7 +61,6 @@ void core::context_forked() noexcept
             actions.ended.add(*ending.detach());
         }
         // The threads that were inside the backend exist only in the parent.
-        quick_releases_ended = quick_releases_begun;
         immediate_creates = 0;
         events.forked();
         notifier.stop();

@@ -30,7 +30,6 @@ void on_due(core& self, condition& due, lease_clock::time_point now, deferred_ac
             self.cleanup.start_release(subject, actions);
         }
         break;
-    case phase::ending_unwatched:
     case phase::ended:
         return;
     }

@@ -35,10 +35,6 @@ enum class phase : unsigned char
     acquiring,
     /// Granted. A handle, or a coroutine that is about to return a handle, owns the record.
     held,
-    /// Being released by a quick release whose end nobody waits for yet. The record is in none of the core's lists. The
-    /// releasing thread keeps the record alive, and ends it without the mutex if nobody has begun to wait for the end
-    /// by then.
-    ending_unwatched,
     /// To be released: a release or abandon is due or in flight. No handle owns the record.
     ending,
     /// Finished: proven to hold nothing, given up unproven, or owned by the parent process after a fork.
@@ -203,23 +199,6 @@ public:
 
     [[nodiscard]] phase current_phase() const noexcept { return phase_.load(std::memory_order_acquire); }
     void move_to(phase next) noexcept { phase_.store(next, std::memory_order_release); }
-    /// Called on a record in a quick release: the end of that release is notified from now on. The mutex must be held.
-    void watch_end() noexcept
-    {
-        auto unwatched = phase::ending_unwatched;
-        if (phase_.compare_exchange_strong(unwatched, phase::ending))
-            release_state().answered = false;
-    }
-    /// Ends a quick release. Returns false if somebody has begun to wait for its end. The mutex must not be held.
-    [[nodiscard]] bool end_unwatched() noexcept
-    {
-        if (is_single_threaded() && current_phase() == phase::ending_unwatched) {
-            move_to(phase::ended);
-            return true;
-        }
-        auto unwatched = phase::ending_unwatched;
-        return phase_.compare_exchange_strong(unwatched, phase::ended);
-    }
 
     // The data of the acquire and the data of the lease and release share their memory, because ten thousand waiters do
     // not need the latter. (A std::variant costs two indirect calls per access.)
