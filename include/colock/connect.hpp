@@ -27,18 +27,21 @@ struct connect_options
     tls_options tls{};
 };
 
-/// A backend that a URL can name, for make_adapter: redis::by_url, zookeeper::by_url, mongo::by_url, or one of your
-/// own.
+/// A backend that a URL can name, for make_adapter: redis::by_url, zookeeper::by_url, mongo::by_url, or one of
+/// your own.
 struct url_backend
 {
+    /// The type of `make`.
+    using make_function = std::shared_ptr<adapter>(
+        const asio::any_io_executor& executor, std::string_view url, const connect_options& options);
+
     /// The schemes in lower case, without the suffix that may follow a '+'. Unused elements are empty.
     std::array<std::string_view, 2> schemes;
     /// The forms of the URLs, for error messages.
     std::string_view forms;
     /// Makes an adapter from a URL with one of the schemes, in lower case. Throws validation_error `invalid_options` if
     /// the backend rejects the URL or an option.
-    std::shared_ptr<adapter> (*make)(
-        const asio::any_io_executor& executor, std::string_view url, const connect_options& options);
+    make_function* make;
 };
 
 /// Makes an adapter for the backend that the URL names:
