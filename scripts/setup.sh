@@ -220,6 +220,8 @@ setup_servers() {
 setup_zookeeper() {
     need 'have java' default-jre-headless "a Java runtime >= 11"
     need 'zookeeper_is_there' libzookeeper-java "ZooKeeper >= 3.6; set COLOCK_ZOOKEEPER_CLASSES to its class path"
+    # Tests change the files of a stopped server with a program in Python.
+    need '[ -x /usr/bin/python3 ]' python3 "Python >= 3.10 as /usr/bin/python3"
     install_missing
     say "zookeeper: ready"
 }
