@@ -41,7 +41,7 @@ struct url_backend
     std::string_view forms;
     /// Makes an adapter from a URL with one of the schemes, in lower case. Throws validation_error `invalid_options` if
     /// the backend rejects the URL or an option.
-    make_function* make;
+    make_function* make = nullptr;
 };
 
 /// Makes an adapter for the backend that the URL names:
@@ -73,7 +73,7 @@ struct url_backend
 ///
 /// Thread safety: may be called from any thread.
 /// \throws validation_error `invalid_options` in these cases:
-///     - The scheme is unknown, or `backends` does not contain its backend.
+///     - The scheme is unknown, or `backends` does not contain its backend, or contains it without `make`.
 ///     - The backend rejects the URL or an option, or has no such option.
 ///     The message says how to correct the URL. Because a URL may contain a password, the message quotes only parts of
 ///     it that cannot be secret, such as the name of an option or a duration that is out of range.

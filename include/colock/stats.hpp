@@ -113,8 +113,8 @@ struct COLOCK_EXPORT shutdown_report
     std::vector<std::string> unsettled{};
     /// Number of cleanups that ended without proof, since the construction of the locker.
     std::uint64_t unproven = 0;
-    /// Number of acquires of other threads that are inside a backend that answers at once (memory). A lock that is
-    /// granted to such an acquire is released when the backend returns.
+    /// Number of calls of other threads into a backend that answers at once (memory), which have not returned yet. A
+    /// lock that is granted to such a call is released when the call returns.
     std::uint64_t unfinished_calls = 0;
 
     /// Returns whether all work was completed, apart from cleanups without proof.

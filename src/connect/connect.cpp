@@ -54,8 +54,12 @@ std::shared_ptr<adapter> make_adapter(asio::any_io_executor executor, std::strin
         if (has_scheme(detail::memory_by_url, family))
             return detail::memory_by_url.make(executor, url, options);
         for (const auto& each : backends) {
-            if (has_scheme(each, family))
-                return each.make(executor, url, options);
+            if (!has_scheme(each, family))
+                continue;
+            if (!each.make)
+                detail::refuse_options(
+                    {}, "the url_backend for " + std::string(family) + ": URLs has no make function");
+            return each.make(executor, url, options);
         }
         if (const std::string name(component_with(family)); !name.empty()) {
             detail::refuse_options({}, "this program has no backend for " + std::string(family) +

@@ -11,31 +11,25 @@
 
 #include "../../tools/arguments.hpp"
 #include "../../tools/built_backends.hpp"
+#include "client.hpp"
+#include "history.hpp"
+#include "settings.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toxiproxy.hpp"
 #include "support/toxiproxy_faults.hpp"
 
-#include <colock/clock.hpp>
 #include <colock/error.hpp>
 #include <colock/locker.hpp>
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/cancel_after.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -43,10 +37,7 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
-#include <sstream>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <tuple>
@@ -56,303 +47,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+namespace storm {
+
 namespace {
 
-namespace asio = boost::asio;
-using namespace std::chrono_literals;
 using namespace colock::testing;
-using colock::lease_clock;
-using colock::lease_timer;
-using std::chrono::milliseconds;
-
-struct settings
-{
-    std::string url = from_environment("COLOCK_TEST_MONGODB", "");
-    std::string fault_command;
-    std::uint32_t seed = std::random_device{}();
-    int seconds = 300;
-    std::uint32_t processes = 4;
-    std::uint32_t workers = 8;
-    std::uint32_t keys = 3;
-    bool early_release = false;
-
-    [[nodiscard]] std::string key(std::uint32_t number) const
-    {
-        return "storm-" + std::to_string(seed) + '-' + std::to_string(number);
-    }
-    [[nodiscard]] std::string key_prefix() const { return "storm-" + std::to_string(seed) + '-'; }
-};
-
-class random_numbers
-{
-public:
-    explicit random_numbers(std::uint32_t seed) : engine_(seed) {}
-
-    [[nodiscard]] std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(engine_() % bound); }
-    [[nodiscard]] bool once_in(std::uint32_t times) { return below(times) == 0; }
-    [[nodiscard]] milliseconds time_below(milliseconds bound)
-    {
-        return milliseconds(below(static_cast<std::uint32_t>(bound.count())));
-    }
-    [[nodiscard]] std::uint32_t seed() { return static_cast<std::uint32_t>(engine_()); }
-
-private:
-    std::mt19937 engine_;
-};
-
-// --- the records ----------------------------------------------------------------------------------------------------
-
-/// The period in which a caller could believe to hold a lock, in nanoseconds of lease_clock, which all processes share.
-struct hold
-{
-    std::string key;
-    bool shared = false;
-    std::uint64_t fence = 0;
-    std::int64_t from = 0;
-    std::int64_t until = 0;
-};
-
-std::ostream& operator<<(std::ostream& out, const hold& held)
-{
-    return out << held.key << ' ' << held.shared << ' ' << held.fence << ' ' << held.from << ' ' << held.until;
-}
-
-std::istream& operator>>(std::istream& in, hold& held)
-{
-    return in >> held.key >> held.shared >> held.fence >> held.from >> held.until;
-}
-
-std::int64_t nanoseconds(lease_clock::time_point at)
-{
-    return at.time_since_epoch().count();
-}
-
-/// Returns a line for each violation among the holds of one key.
-std::vector<std::string> check_key(std::vector<hold> holds)
-{
-    std::ranges::sort(holds, {}, &hold::from);
-    std::vector<std::string> violations;
-    const auto report = [&](const char* what, const hold& first, const hold& second) {
-        std::ostringstream line;
-        line << what << ": " << first << " and " << second;
-        violations.push_back(line.str());
-    };
-    // Of the holds so far: those that end last, and those with the greatest fence.
-    const hold none;
-    const hold* last = &none;
-    const hold* last_exclusive = &none;
-    const hold* greatest = &none;
-    const hold* greatest_exclusive = &none;
-    for (const auto& each : holds) {
-        const auto& before = each.shared ? *last_exclusive : *last;
-        if (each.from < before.until)
-            report("two holds at once", before, each);
-        const auto& lower = each.shared ? *greatest_exclusive : *greatest;
-        if (each.fence <= lower.fence)
-            report("fence has not grown", lower, each);
-        const auto replace = [&each](const hold*& known, auto member) {
-            if (each.*member > known->*member)
-                known = &each;
-        };
-        replace(last, &hold::until);
-        replace(greatest, &hold::fence);
-        if (!each.shared) {
-            replace(last_exclusive, &hold::until);
-            replace(greatest_exclusive, &hold::fence);
-        }
-    }
-    return violations;
-}
-
-// --- the processes that acquire locks -------------------------------------------------------------------------------
-
-asio::awaitable<void> sleep(lease_clock::duration span)
-{
-    lease_timer timer(co_await asio::this_coro::executor, span);
-    co_await timer.async_wait(asio::use_awaitable);
-}
-
-class client
-{
-public:
-    client(const settings& how, std::uint32_t seed, const std::string& url, const std::filesystem::path& log,
-        lease_clock::time_point end)
-        : how_(how), draw_(seed), end_(end), log_(log),
-          by_(colock::make_adapter(io_.get_executor(), url, tools::built_backends()), {.operation_timeout = 2s})
-    {
-    }
-
-    void run()
-    {
-        for (std::uint32_t n = 0; n < how_.workers; ++n)
-            asio::co_spawn(io_, work(), [this](std::exception_ptr failure) { on_end(std::move(failure)); });
-        io_.run();
-        if (failure_)
-            std::rethrow_exception(failure_);
-        std::string text = "storm: process " + std::to_string(::getpid()) + ": " + std::to_string(holds_) + " holds";
-        for (const auto& [what, count] : failures_)
-            text += "; " + std::to_string(count) + " x " + what;
-        std::cout << text + '\n' << std::flush;
-    }
-
-private:
-    void count(const colock::error& failed)
-    {
-        // The message of the code, without its advice.
-        const auto text = failed.code().message();
-        ++failures_[text.substr(0, text.find_first_of(",;:"))];
-    }
-
-    void on_end(std::exception_ptr failure)
-    {
-        if (failure)
-            failure_ = std::move(failure);
-        if (--running_ == 0)
-            asio::co_spawn(io_, shut_down(), [this](std::exception_ptr problem) {
-                if (problem)
-                    failure_ = std::move(problem);
-            });
-    }
-
-    asio::awaitable<void> shut_down()
-    {
-        const auto report = co_await by_.shutdown(60s);
-        if (!report.clean())
-            throw std::runtime_error("the shutdown was not clean");
-    }
-
-    asio::awaitable<void> work()
-    {
-        ++running_;
-        while (lease_clock::now() < end_) {
-            try {
-                co_await acquire_at_random();
-            } catch (const colock::error& failed) {
-                count(failed);
-            }
-        }
-    }
-
-    asio::awaitable<void> acquire_at_random()
-    {
-        const auto key = how_.key(draw_.below(how_.keys));
-        colock::acquire_options options{.ttl = draw_.once_in(4) ? 500ms : 1500ms + draw_.time_below(3s)};
-        if (draw_.once_in(8))
-            options.ttl = 0ms;
-        if (draw_.once_in(3))
-            options.mode = colock::lock_mode::shared;
-        if (draw_.once_in(2))
-            options.renewal = colock::renewal::manual;
-        options.retry = draw_.once_in(2) ? colock::retry_policy::forever().total_time(200ms + draw_.time_below(8s))
-                                         : colock::retry_policy::fixed(50ms).times(40).jitter(0.3);
-        switch (draw_.below(6)) {
-        case 0:
-            if (auto held = co_await by_.try_acquire(key, options))
-                co_await use(std::move(*held));
-            break;
-        case 1:
-        case 2: {
-            auto [failed, held] = co_await by_.async_acquire(key, options,
-                asio::cancel_after(
-                    draw_.time_below(draw_.once_in(2) ? 10ms : 400ms), asio::as_tuple(asio::use_awaitable)));
-            if (!failed)
-                co_await use(std::move(held));
-            break;
-        }
-        case 3:
-            co_await use_group(options);
-            break;
-        default:
-            co_await use(co_await by_.acquire(key, options));
-            break;
-        }
-    }
-
-    asio::awaitable<void> use_group(colock::acquire_options options)
-    {
-        std::vector<std::string> keys;
-        for (std::uint32_t n = 0, first = draw_.below(how_.keys); n < std::min(how_.keys, 2U); ++n)
-            keys.push_back(how_.key((first + n) % how_.keys));
-        auto group = co_await by_.acquire_all(std::move(keys), std::move(options));
-        const auto from = lease_clock::now();
-        co_await sleep(draw_.time_below(40ms));
-        const auto until = lease_clock::now();
-        for (const auto& each : group.locks())
-            record(each, from, until);
-        if (!draw_.once_in(3))
-            std::ignore = co_await group.release();
-    }
-
-    asio::awaitable<void> use(colock::lock held)
-    {
-        const auto from = lease_clock::now();
-        co_await sleep(draw_.time_below(draw_.once_in(20) ? 2s : 10ms));
-        if (held.held() && held.ttl() > 0ms && draw_.once_in(4)) {
-            try {
-                co_await held.extend(1s + draw_.time_below(3s));
-                co_await sleep(draw_.time_below(100ms));
-            } catch (const colock::error& failed) {
-                count(failed);
-            }
-        }
-        if (how_.early_release && draw_.once_in(10)) {
-            co_await held.release();
-            co_await sleep(20ms);
-            write({held.key(), held.mode() == colock::lock_mode::shared, held.fence(), nanoseconds(from),
-                nanoseconds(lease_clock::now())});
-            co_return;
-        }
-        record(held, from, lease_clock::now());
-        if (draw_.once_in(6)) {
-            co_await hand_over(std::move(held));
-        } else if (draw_.once_in(6)) {
-            auto [ignored] = co_await held.async_release(
-                asio::cancel_after(draw_.time_below(5ms), asio::as_tuple(asio::use_awaitable)));
-            static_cast<void>(ignored);
-        } else if (!draw_.once_in(5)) {
-            co_await held.release(colock::on_failure::raise);
-        }
-    }
-
-    asio::awaitable<void> hand_over(colock::lock held)
-    {
-        const auto ttl = 1s + draw_.time_below(2s);
-        auto ticket = co_await held.detach();
-        co_await sleep(draw_.time_below(20ms));
-        auto next = co_await by_.adopt(std::move(ticket), {.ttl = ttl});
-        const auto from = lease_clock::now();
-        co_await sleep(draw_.time_below(50ms));
-        record(next, from, lease_clock::now());
-        co_await next.release();
-    }
-
-    void record(const colock::lock& held, lease_clock::time_point from, lease_clock::time_point until)
-    {
-        // A grant may arrive after the end of its lease. Then the lock was never held.
-        until = std::min(until, held.expires_at());
-        if (from < until)
-            write({held.key(), held.mode() == colock::lock_mode::shared, held.fence(), nanoseconds(from),
-                nanoseconds(until)});
-    }
-    void write(const hold& held)
-    {
-        ++holds_;
-        log_ << held << '\n';
-    }
-
-    const settings& how_;
-    random_numbers draw_;
-    const lease_clock::time_point end_;
-    std::ofstream log_;
-    asio::io_context io_{1};
-    colock::locker by_;
-    std::uint32_t running_ = 0;
-    std::uint64_t holds_ = 0;
-    std::map<std::string, std::uint64_t> failures_;
-    std::exception_ptr failure_;
-};
-
-// --- the faults -----------------------------------------------------------------------------------------------------
 
 void add_toxic(toxiproxy& link, bool set, std::string_view type, std::string_view stream, std::string_view attributes)
 {
@@ -405,8 +104,6 @@ void inject_faults(const settings& how, random_numbers draw, std::vector<std::un
         std::cout << ' ' << name << ' ' << count << ';';
     std::cout << std::endl;
 }
-
-// --- the storm ------------------------------------------------------------------------------------------------------
 
 /// Position of the server's port in its URL.
 std::pair<std::size_t, std::size_t> find_port(const std::string& url)
@@ -485,7 +182,7 @@ int run(const settings& how)
             // A process that does not end by itself is ended by a signal, and reported.
             ::alarm(static_cast<unsigned>(how.seconds) + 120);
             try {
-                client(how, seed, url, log_of(n), end).run();
+                run_client(how, seed, url, log_of(n), end);
             } catch (const std::exception& failed) {
                 std::cerr << "storm: process " << ::getpid() << ": " << failed.what() << std::endl;
                 throw;
@@ -528,9 +225,11 @@ int run(const settings& how)
 
 } // namespace
 
+} // namespace storm
+
 int main(int count, char** words)
 try {
-    settings how;
+    storm::settings how;
     tools::arguments known("Processes acquire a few keys at random while their connections fail. No two holds of a key "
                            "may overlap, and fences have to grow. Exits with 1 after a violation.");
     known.value("url", how.url, "URL", "the server, at 127.0.0.1 (default: $COLOCK_TEST_MONGODB)")
@@ -548,7 +247,7 @@ try {
         std::cerr << "storm: error: no server; set --url or COLOCK_TEST_MONGODB (see scripts/servers.sh)\n";
         return 77;
     }
-    return run(how);
+    return storm::run(how);
 } catch (const std::exception& failed) {
     std::cerr << "storm: error: " << failed.what() << '\n';
     return 2;

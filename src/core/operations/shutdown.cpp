@@ -80,6 +80,13 @@ void report_undecided(core& self, std::vector<std::string>& keys)
 /// paused.
 constexpr auto call_grace_time = std::chrono::milliseconds(100);
 
+/// Number of calls of other threads that are inside the backend, for acquires and releases that the backend answers at
+/// once. The mutex must be held.
+unsigned calls_in_flight(const core& self) noexcept
+{
+    return self.immediate_creates + self.cleanup.calls_in_flight();
+}
+
 shutdown_report end_shutdown(core& self)
 {
     shutdown_report report;
@@ -128,9 +135,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             const std::lock_guard guard(self->mutex);
             // The notification of the waiters is fast, so it is completed even after the deadline.
             const bool is_notifying = self->notifier.is_notifying();
-            // Other threads that are inside a backend that answers at once.
-            const bool has_calls_in_flight =
-                self->immediate_creates != 0 || (self->can.immediate && !self->cleanup.empty());
+            const bool has_calls_in_flight = calls_in_flight(*self) != 0;
             if (self->leases.all().empty() && self->cleanup.empty() && self->acquire_count == 0 &&
                 !has_calls_in_flight && !is_notifying)
                 break;
@@ -138,7 +143,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             if (lease_clock::now() < ends_at && !self->dead) {
                 self->timers.schedule_wait(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
             } else if (!is_notifying && !(self->dead && has_calls_in_flight)) {
-                unfinished_calls = self->immediate_creates;
+                unfinished_calls = calls_in_flight(*self);
                 break;
             }
             seen = self->cleanup.drained().version;

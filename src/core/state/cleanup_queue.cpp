@@ -177,10 +177,23 @@ void cleanup_queue::keep_until_ended(const record& ending)
         kept_ = owner_.lock();
 }
 
+bool cleanup_queue::is_inside_call(const record& ending) const noexcept
+{
+    return shard_.can.immediate && ending.in_flight != operation::none;
+}
+
+unsigned cleanup_queue::calls_in_flight() const noexcept
+{
+    return static_cast<unsigned>(
+        std::ranges::count_if(ending_, [this](const record& each) { return is_inside_call(each); }));
+}
+
 void cleanup_queue::give_up(deferred_actions& actions)
 {
-    while (!ending_.empty()) {
-        record& unanswered = ending_.front();
+    for (auto next = ending_.begin(); next != ending_.end();) {
+        record& unanswered = *next++;
+        if (is_inside_call(unanswered))
+            continue;
         unanswered.release_state().is_settling = true;
         end(unanswered, false, actions);
     }
@@ -188,8 +201,10 @@ void cleanup_queue::give_up(deferred_actions& actions)
 
 const std::vector<std::string>& cleanup_queue::give_up_and_list_keys(deferred_actions& actions)
 {
-    for (const record& unanswered : ending_)
-        given_up_keys_.push_back(unanswered.key());
+    for (const record& unanswered : ending_) {
+        if (!is_inside_call(unanswered))
+            given_up_keys_.push_back(unanswered.key());
+    }
     give_up(actions);
     return given_up_keys_;
 }

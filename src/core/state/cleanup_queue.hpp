@@ -41,9 +41,11 @@ public:
     /// Keeps the core alive until the cleanup ends, because the last owner of `ending` may be destroyed now.
     void keep_until_ended(const record& ending);
 
-    /// Ends all claims now, unproven.
+    /// Number of claims that other threads are releasing inside a backend that answers at once.
+    [[nodiscard]] unsigned calls_in_flight() const noexcept;
+    /// Ends all claims now, unproven, except those that `calls_in_flight` counts: their calls end by themselves.
     void give_up(deferred_actions& actions);
-    /// Ends all claims now, unproven, and returns the keys that shutdowns have left behind.
+    /// Like `give_up`, and returns the keys that shutdowns have left behind.
     const std::vector<std::string>& give_up_and_list_keys(deferred_actions& actions);
     /// Removes one claim without an effect on the backend, because the parent process releases it. Returns null after
     /// the last one.
@@ -54,6 +56,8 @@ public:
     [[nodiscard]] plain_condition& drained() noexcept { return drained_; }
 
 private:
+    /// Whether another thread is releasing the claim inside a backend that answers at once.
+    [[nodiscard]] bool is_inside_call(const record& ending) const noexcept;
     void retry_later(record& ending, deferred_actions& actions);
     [[nodiscard]] time_point release_deadline(const record& ending) const noexcept;
 

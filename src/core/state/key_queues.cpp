@@ -58,13 +58,14 @@ key_queue* key_queues::find(const record& wanted)
 /// Makes the queue of the key of `wanted`. Queues are recycled, because on a remote backend every acquire needs one.
 key_queue& key_queues::make(const record& wanted)
 {
-    hashed_key key{wanted.key(), wanted.key_hash()};
     key_queue* made = nullptr;
     if (spares_.empty()) {
-        made = &table_.try_emplace(std::move(key)).first->second;
+        made = &table_.try_emplace(hashed_key{wanted.key(), wanted.key_hash()}).first->second;
     } else {
-        spares_.back().key() = std::move(key);
-        made = &table_.insert(std::move(spares_.back())).position->second;
+        auto& spare = spares_.back();
+        spare.key().text = wanted.key();
+        spare.key().hash = wanted.key_hash();
+        made = &table_.insert(std::move(spare)).position->second;
         spares_.pop_back();
     }
     all_.push_back(*made);

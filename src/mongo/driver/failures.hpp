@@ -44,8 +44,9 @@ enum class effect : unsigned char
 /// it changes anything.
 [[nodiscard]] bool is_denial(const answer& got) noexcept;
 
-/// Returns whether a server that has carried out colock's updates before reports that it cannot parse one. DocumentDB
-/// does this if an upsert finds that another client has inserted the document meanwhile. Nothing was changed.
+/// Returns whether another client may have inserted the same document at the same moment: a server that has carried out
+/// colock's updates before reports that it cannot parse one, as DocumentDB does for such an upsert. Nothing was
+/// changed.
 [[nodiscard]] bool is_raced_insert(const answer& got) noexcept;
 
 /// Returns whether the failure does not concern the command: the connection was lost, or the server was interrupted or

@@ -74,10 +74,15 @@ void command_operation::answered(const answer& got, const callback_command::hand
         then(got);
         return;
     case verdict::conflict:
-        if (++conflicts_ < max_attempts)
+        if (++conflicts_ < max_attempts) {
             begin();
-        else
+        } else if (is_raced_insert(got)) {
+            // Other clients would hardly win each time, so the server may refuse the command for another reason.
+            const auto why = get_primary().failure_of_operation(got, effect_);
+            end_failed(delivery::answered, make_failure(errc::unavailable, why->detail, why->cause));
+        } else {
             on_conflicts_exhausted();
+        }
         return;
     case verdict::later:
         owner_->queue().requeue(*this);

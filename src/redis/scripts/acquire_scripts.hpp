@@ -81,7 +81,8 @@ return {1, 0}
 
 // lock fence intent probe[ index]; s+token+owner ttl max-holders -> {1, fence} or {0, remaining ms, owner}
 // A single reader is stored as a string. A second reader turns the string into a sorted set with two members. ZADD is
-// the first write, so that a server without memory refuses before anything has changed. The scores are the expiries of
+// the first write, except that expired members may have been removed before, so that a server without memory refuses
+// before anything else has changed. The scores are the expiries of
 // the members. The key must not expire before its last member; it may expire later.
 // A right may be taken away between two commands of the script. `leave` then makes the new member expire, because a
 // member that nobody knows would exclude writers until it expires.

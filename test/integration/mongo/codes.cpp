@@ -165,6 +165,20 @@ BOOST_AUTO_TEST_CASE(acquire_that_inserts_a_document_at_once_with_another_is_rep
     run(held->release(on_failure::raise));
 }
 
+BOOST_AUTO_TEST_CASE(server_that_cannot_parse_any_command_is_not_reported_as_a_busy_lock)
+{
+    const auto ours = add(impatient());
+    run(run(ours.acquire("warm")).release(on_failure::raise));
+    interceptor.on_command([&](const intercepting_proxy::request& what) {
+        return what.command == "findAndModify" ? document::from_json(R"({"ok":0,"code":9,"errmsg":"out of luck"})")
+                                               : what.carry_out();
+    });
+    const auto failed = thrown_by<create_error>([&] { static_cast<void>(run(ours.try_acquire("k"))); });
+    BOOST_TEST_REQUIRE(failed.has_value());
+    BOOST_TEST((failed->code() == errc::unavailable), failed->what());
+    BOOST_TEST(std::string(failed->what()).find("code 9") != std::string::npos, failed->what());
+}
+
 BOOST_AUTO_TEST_CASE(acquire_that_fails_after_its_execution_leaves_no_lock)
 {
     const auto ours = add(options(mongodb_url(interceptor.port())));

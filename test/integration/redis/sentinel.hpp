@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <fstream>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,23 +83,11 @@ public:
         process_.emplace(
             std::vector<std::string>{from_environment("COLOCK_REDIS_SERVER", "redis-server"), config, "--sentinel"},
             folder_ / "log");
-        while (!is_ready())
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        wait_until_serving(*process_, tls_port_, "the Sentinel does not start");
     }
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(tls_port_); }
 
 private:
-    [[nodiscard]] bool is_ready() const
-    {
-        try {
-            return redis_shell(port_)({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}).find("127.0.0.1") !=
-                   std::string::npos;
-        } catch (const std::runtime_error&) {
-            // The process does not listen yet.
-            return false;
-        }
-    }
-
     const temporary_folder folder_{};
     const std::uint16_t port_ = free_port();
     const std::uint16_t tls_port_ = free_port();

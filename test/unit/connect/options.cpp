@@ -231,6 +231,7 @@ BOOST_AUTO_TEST_CASE(program_can_pass_a_backend_of_its_own)
             },
     };
     BOOST_TEST(refusal_of("OWN+Kind://u@Name", {.user = "u"}, {own}) == "");
+    BOOST_TEST(contains(refusal_of("own:", {}, {{.schemes = {"own"}, .forms = "own:"}}), "has no make function"));
     BOOST_TEST(contains(refusal_of("own", {}, {own}), "use one of memory:, own://name"));
     BOOST_TEST(contains(refusal_of("://h", {}, {own}), "use one of memory:, own://name"));
 }
