@@ -50,8 +50,6 @@ enum class errc
     misconfigured_backend,
     /// The locker is shutting down, or its execution context has been destroyed.
     shutting_down,
-    /// The operation was started before a fork, and this process is the child.
-    forked,
 };
 
 /// The category of errc, named "colock".

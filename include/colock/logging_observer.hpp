@@ -54,8 +54,7 @@ struct logging_options
 ///
 /// - debug: `waiting`, `granted`, `renewed`, `released`, `settled`; `not_granted` because the lock was busy or
 ///   because of a cancellation
-/// - info: `ready`, `reconnected`; `not_granted` of an acquire that was shut down; `lost` because of a shutdown or a
-///   fork of this process
+/// - info: `ready`, `reconnected`; `not_granted` of an acquire that was shut down; `lost` because of a shutdown
 /// - warning: `suspended`, `unreachable`, `warning`, `at_risk`, `possible_deadlock`; each other `not_granted`;
 ///   `settled` without proof
 /// - error: each other `lost`

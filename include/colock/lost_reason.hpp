@@ -24,11 +24,9 @@ enum class lost_reason : unsigned char
     broken,
     /// The locker was shut down.
     shutting_down,
-    /// The process was forked, and this process is the child. The parent continues to hold the lock.
-    forked,
 };
 /// The number of reasons.
-inline constexpr std::size_t lost_reason_count = static_cast<std::size_t>(lost_reason::forked) + 1;
+inline constexpr std::size_t lost_reason_count = static_cast<std::size_t>(lost_reason::shutting_down) + 1;
 
 /// Returns a word for each reason: "released", "expired", ...
 COLOCK_EXPORT [[nodiscard]] const char* to_string(lost_reason reason) noexcept;

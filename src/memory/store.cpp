@@ -356,25 +356,6 @@ void store::context_shutdown() noexcept
     }
 }
 
-void store::context_forked() noexcept
-{
-    for (auto& home : shards_) {
-        store_actions after;
-        const std::lock_guard guard(home.mutex);
-        for (std::size_t bucket = 0; bucket < home.entries.bucket_count(); ++bucket) {
-            for (entry* at = home.entries.bucket(bucket); at; at = at->next) {
-                for (auto& place : at->queue) {
-                    if (!place.waiting)
-                        continue;
-                    after.make_room_for_call();
-                    after.wake(std::move(place.waiting));
-                }
-            }
-        }
-    }
-    clear();
-}
-
 void store::sweep_if_due(time_point now, store_actions& after)
 {
     if (now.time_since_epoch().count() < next_sweep_.load(std::memory_order_relaxed))

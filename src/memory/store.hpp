@@ -64,8 +64,6 @@ public:
     void clear() noexcept;
     /// Destroys the completions of waits, which must not outlive their context. The locks remain.
     void context_shutdown() noexcept override;
-    /// Wakes all waiters, and removes all holders and queues, because the locks belong to the parent process.
-    void context_forked() noexcept override;
 
 private:
     using time_point = lease_clock::time_point;

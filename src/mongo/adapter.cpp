@@ -51,10 +51,6 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->is_from_parent()) {
-            done(create_outcome::failed(make_failure(errc::forked)));
-            return;
-        }
         if (auto* const state = find_state(*claim); state && state->source)
             state->source->mark_as_seen();
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
@@ -62,10 +58,6 @@ public:
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
-        if (claim->is_from_parent()) {
-            done(woken{});
-            return;
-        }
         auto& state = state_of(*claim);
         if (!state.source)
             state.source.emplace(get_client().watch(claim->key()));
@@ -83,8 +75,7 @@ public:
     {
         const auto* const state = find_state(*next);
         const bool simple = held->mode() == lock_mode::exclusive && next->mode() == lock_mode::exclusive &&
-                            held->key() == next->key() && !held->in_doubt() && !held->is_from_parent() &&
-                            !next->is_from_parent() && !(state && state->is_waiting_writer);
+                            held->key() == next->key() && !held->in_doubt() && !(state && state->is_waiting_writer);
         if (simple)
             get_client().submit(make_hand_over(get_client(), std::move(held), std::move(next), std::move(done)));
         else
@@ -105,9 +96,7 @@ public:
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->is_from_parent())
-            done(create_outcome::failed(make_failure(errc::forked)));
-        else if (ticket.size() != 2 * token::size || ticket.find_first_not_of("0123456789abcdef") != ticket.npos)
+        if (ticket.size() != 2 * token::size || ticket.find_first_not_of("0123456789abcdef") != ticket.npos)
             done(create_outcome::busy());
         else
             get_client().submit(make_adopt(get_client(), std::move(ticket), std::move(claim), std::move(done)));

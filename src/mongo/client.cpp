@@ -239,14 +239,4 @@ void client::give_up_all()
     run().current_primary.give_up_all();
 }
 
-void client::context_forked() noexcept
-{
-    if (!runtime_if_open())
-        return;
-    run().current_primary.forked();
-    run().releases.forked();
-    queue_.forked();
-    on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
-}
-
 } // namespace colock::inline v0::mongo::detail

@@ -53,8 +53,6 @@ public:
     /// Reads the key of the operation together with keys that other operations read at the same time.
     void read(key_reader& added);
 
-    void context_forked() noexcept override;
-
 private:
     struct parts;
 

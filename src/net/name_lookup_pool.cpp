@@ -107,7 +107,7 @@ std::shared_ptr<name_lookup_pool> name_lookup_pool::of_process()
         const owner* inherited = nullptr;
     };
     // Never destroyed, because the threads may run until the process has ended, after the destructors of static
-    // objects. No mutex, because another thread of the parent may have held it during the fork.
+    // objects. No mutex, because another thread of the parent may have held it when this process began.
     static std::atomic<const owner*> newest = nullptr;
     const owner* known = newest.load();
     while (!known || known->process != detail::generation.load()) {

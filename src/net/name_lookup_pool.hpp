@@ -89,7 +89,7 @@ public:
 
     explicit name_lookup_pool(options settings);
 
-    /// Returns the pool of this process. The child of a fork has another one than its parent, whose threads it lacks.
+    /// Returns the pool of this process. A child has another one than its parent, whose threads it lacks.
     [[nodiscard]] static std::shared_ptr<name_lookup_pool> of_process();
 
     /// Looks up the name for `waiter`, unless the same name is already being looked up.

@@ -123,7 +123,7 @@ void node::arm()
     auto due = closing_.empty() ? time_point::max() : give_up_by_;
     if (!kept_.empty() && in_round_ == 0 && !round_due_)
         due = std::min(due, saturating_add(lease_clock::now(), retry_delay));
-    if (due >= armed_for_)
+    if (due >= armed_for_ || home_.is_in_child())
         return;
     if (!timer_) {
         const auto executor = backend_->executor();
@@ -242,15 +242,6 @@ void node::context_shutdown() noexcept
     armed_for_ = time_point::max();
     unreleased.swap(kept_);
     closing.swap(closing_);
-}
-
-void node::context_forked() noexcept
-{
-    node_claims unreleased;
-    const std::lock_guard guard(mutex_);
-    // The parent releases its own claims.
-    unreleased.swap(kept_);
-    ++epoch_;
 }
 
 } // namespace colock::inline v0::quorum

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/generation.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/context_member.hpp>
 
@@ -54,7 +55,6 @@ public:
     void cancel_close() noexcept;
 
     void context_shutdown() noexcept override;
-    void context_forked() noexcept override;
 
 private:
     using node_claims = std::deque<std::shared_ptr<node_claim>>;
@@ -70,6 +70,7 @@ private:
     const std::shared_ptr<adapter> backend_;
     const std::chrono::milliseconds operation_timeout_;
     const std::function<void(std::uint64_t)> on_given_up_;
+    const detail::home_process home_;
     std::mutex mutex_;
     /// Claims in the order in which they are tried.
     node_claims kept_;

@@ -49,10 +49,6 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->is_from_parent()) {
-            done(create_outcome::failed(make_failure(errc::forked)));
-            return;
-        }
         if (auto refused = refuse_key(claim->key())) {
             done(create_outcome::failed(std::move(refused)));
             return;
@@ -92,10 +88,6 @@ public:
             return;
         }
         for (const auto& each : claims) {
-            if (each->is_from_parent()) {
-                done({.status = create_status::failed, .why = create_outcome::failed(make_failure(errc::forked))});
-                return;
-            }
             static_cast<void>(each->token());
             if (auto* const state = find_state(*each); state && state->source)
                 state->source->mark_as_seen();
@@ -105,10 +97,6 @@ public:
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
-        if (claim->is_from_parent()) {
-            done(woken{});
-            return;
-        }
         auto& state = state_of(*claim);
         if (!state.source)
             state.source.emplace(get_client().watch(lock_key(config(), claim->key()).text()));
@@ -131,8 +119,7 @@ public:
                                                               held->late_ttl() != held->ttl().max());
         const bool simple = !may_end_sooner && held->mode() == lock_mode::exclusive &&
                             next->mode() == lock_mode::exclusive && held->key() == next->key() && !held->in_doubt() &&
-                            !held->is_from_parent() && !next->is_from_parent() && !(state && state->intent) &&
-                            !is_grouped(config(), *held) && !is_grouped(config(), *next);
+                            !(state && state->intent) && !is_grouped(config(), *held) && !is_grouped(config(), *next);
         if (config().plain() || !simple) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;
@@ -160,10 +147,6 @@ public:
 
     void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->is_from_parent()) {
-            done(create_outcome::failed(make_failure(errc::forked)));
-            return;
-        }
         if (auto refused = refuse_key(claim->key())) {
             done(create_outcome::failed(std::move(refused)));
             return;

@@ -20,7 +20,7 @@ struct client::parts final : runtime
     parts(const asio::any_io_executor& executor, client& owner, std::weak_ptr<remote::client_events> events)
         : runtime(executor, std::move(events)), factory(strand, owner.config_), dropped_operations(owner.send_queue_),
           commands(strand, owner, owner.config_, factory, reporter, owner.anchor_, owner.replicas_seen_),
-          sender(strand, owner, owner.config_, commands, owner.send_queue_, owner.hints_, dropped_operations),
+          sender(strand, owner, owner.config_, commands, owner.send_queue_, owner.hints_),
           messages(strand, owner, owner.config_, factory, reporter, commands, owner.sources())
     {
         requests = &commands;
@@ -176,28 +176,6 @@ void client::give_up_all()
 void client::drop_all() noexcept
 {
     static_cast<void>(send_queue_.close());
-}
-
-void client::context_forked() noexcept
-{
-    if (!runtime_if_open())
-        return;
-    // This runs immediately and is not posted to the strand. Handlers that are already queued there would run first and
-    // write to connections that the parent still uses. The child abandons the connections without sending anything.
-    auto& all = active_parts();
-    all.commands.forked();
-    all.messages.forked();
-
-    const auto why = make_failure(errc::forked);
-    all.sender.forked(why);
-    all.dropped_operations.add(send_queue_.take_all(), why);
-    all.dropped_operations.add(sources().drop_all());
-    // Completions run on the strand, as always.
-    on_strand(*this, [](client& self) {
-        self.end_dropped();
-        self.arm_timer();
-        self.finish_close();
-    });
 }
 
 } // namespace colock::inline v0::redis::detail

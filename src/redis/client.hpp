@@ -51,8 +51,6 @@ public:
 
     [[nodiscard]] int listens(const std::string& channel) const { return sources().is_active(channel) ? 1 : 0; }
 
-    void context_forked() noexcept override;
-
 private:
     struct parts;
 

@@ -104,14 +104,6 @@ void context_service::shutdown() noexcept
         member->context_shutdown();
 }
 
-void context_service::notify_fork(asio::execution_context::fork_event event)
-{
-    if (event != asio::execution_context::fork_child)
-        return;
-    for (const auto& member : members())
-        member->context_forked();
-}
-
 std::shared_ptr<executor_cell> executor_cell::make(asio::any_io_executor executor)
 {
     auto cell = std::make_shared<executor_cell>();

@@ -137,7 +137,7 @@ void pending_handler::complete(Function post)
     intrusive_ptr_release(this);
 }
 
-/// Asio service that notifies the members of an execution context of its shutdown and of a fork. Holds weak references
+/// Asio service that notifies the members of an execution context of its shutdown. Holds weak references
 /// to the members. Also owns the registry of the handlers that wait outside of the context.
 ///
 /// Thread safety: the public functions may be called from any thread; the context calls all others.
@@ -159,7 +159,6 @@ public:
 
 private:
     void shutdown() noexcept override;
-    void notify_fork(asio::execution_context::fork_event event) override;
     [[nodiscard]] std::vector<std::shared_ptr<context_member>> members();
 
     std::mutex mutex_;

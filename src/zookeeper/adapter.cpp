@@ -57,17 +57,13 @@ public:
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
-        if (claim->is_from_parent()) {
-            done(create_outcome::failed(make_failure(errc::forked)));
-            return;
-        }
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
         auto* const state = find_state(*claim);
-        if (claim->is_from_parent() || !state || state->predecessor.empty()) {
+        if (!state || state->predecessor.empty()) {
             done(woken{});
             return;
         }
@@ -94,7 +90,7 @@ public:
     /// the same event-loop iteration are sent in one write.
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override
     {
-        if (held->in_doubt() || held->is_from_parent() || next->is_from_parent()) {
+        if (held->in_doubt()) {
             adapter::start_hand_over(std::move(held), std::move(next), std::move(done));
             return;
         }

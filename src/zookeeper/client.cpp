@@ -121,13 +121,4 @@ void client::give_up_all()
     all_parts().sessions.give_up();
 }
 
-void client::context_forked() noexcept
-{
-    if (!runtime_if_open())
-        return;
-    all_parts().sessions.drop_after_fork();
-    queue_.forked();
-    on_strand(*this, [waits = sources().drop_all()](client&) mutable { remote::wake_all(std::move(waits)); });
-}
-
 } // namespace colock::inline v0::zookeeper::detail

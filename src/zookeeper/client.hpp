@@ -35,8 +35,6 @@ public:
     [[nodiscard]] session_manager& sessions() noexcept;
     [[nodiscard]] bool has_no_waiters() const noexcept { return sources().empty(); }
 
-    void context_forked() noexcept override;
-
 private:
     struct parts;
 

@@ -232,27 +232,6 @@ BOOST_AUTO_TEST_CASE(lost_purge_lock_is_acquired_again)
     env.check_clean();
 }
 
-BOOST_AUTO_TEST_CASE(child_of_a_fork_drops_the_purge_lock_and_acquires_its_own)
-{
-    virtual_fixture env(backend_kind::other_context, purging);
-    env.ready();
-    BOOST_TEST(has_purge_lock(env));
-    env.io().notify_fork(asio::execution_context::fork_prepare);
-    ++colock::detail::generation;
-    env.io().notify_fork(asio::execution_context::fork_child);
-    env.script->forget_calls();
-    env.advance_by_steps(100s, 10s);
-    // For the backend, the parent process still holds the purge lock.
-    BOOST_TEST(env.script->count(operation::extend) == 0U);
-    BOOST_TEST(env.script->count(operation::release) == 0U);
-    BOOST_TEST(env.script->count(operation::purge) == 0U);
-    env.advance_by_steps(5min, 10s);
-    BOOST_TEST(env.script->count(operation::purge) > 0U);
-    env.locker.reset();
-    env.wind_down();
-    BOOST_TEST(env.idle());
-}
-
 BOOST_AUTO_TEST_CASE(purge_that_fails_reports_the_removed_locks)
 {
     virtual_fixture env(backend_kind::scripted);

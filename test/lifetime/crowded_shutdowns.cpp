@@ -206,18 +206,4 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_during_a_shutdown)
     }
 }
 
-BOOST_AUTO_TEST_CASE(fork_during_a_shutdown_ends_the_notifications)
-{
-    many_waiters env(many);
-    auto mine = env.acquire("mine", {.ttl = 1h});
-    auto shutting = env.start(env.locker->shutdown(1min));
-    env.run_some();
-    env.io().notify_fork(asio::execution_context::fork_child);
-    env.ready();
-    BOOST_TEST_REQUIRE(shutting.done());
-    BOOST_TEST(shutting.get(env.io()).clean());
-    BOOST_TEST((env.run(mine.lost()) == lost_reason::forked));
-    env.held.clear();
-}
-
 BOOST_AUTO_TEST_SUITE_END()

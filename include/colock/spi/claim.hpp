@@ -3,7 +3,6 @@
 
 #include <colock/clock.hpp>
 #include <colock/detail/export.hpp>
-#include <colock/detail/generation.hpp>
 #include <colock/detail/single_thread.hpp>
 #include <colock/lost_reason.hpp>
 #include <colock/spi/lease.hpp>
@@ -83,13 +82,6 @@ public:
     [[nodiscard]] const owner_data& owner() const noexcept { return *owner_; }
     /// Returns the owner data for an adapter that keeps them longer than the claim exists.
     [[nodiscard]] const std::shared_ptr<const owner_data>& shared_owner() const noexcept { return owner_; }
-
-    /// Returns whether the claim was made before a fork and this process is the child. The parent continues to use the
-    /// claim with the same token. In the child the claim holds nothing, and nothing may be sent for it.
-    [[nodiscard]] bool is_from_parent() const noexcept
-    {
-        return generation_ != detail::generation.load(std::memory_order_relaxed);
-    }
 
     /// Returns whether the acquire was given up, so that no caller waits for its create any more. Never becomes false
     /// again.
@@ -244,7 +236,6 @@ private:
     static constexpr auto never_late = std::chrono::milliseconds::max().count();
     std::atomic<std::chrono::milliseconds::rep> late_ttl_{never_late};
     colock::lease lease_;
-    const unsigned generation_ = detail::generation.load(std::memory_order_relaxed);
     const lock_mode mode_;
     const bool queues_;
     mutable std::atomic<token_state> token_state_{token_state::none};

@@ -22,10 +22,6 @@ public:
     /// Called once during the shutdown of the context, when the context runs no more threads. Destroying handlers here
     /// may destroy coroutines, and with them locks and lockers.
     virtual void context_shutdown() noexcept = 0;
-    /// Called in the child process after the context was notified of a fork. Nothing of the context runs during the
-    /// call, and its pending handlers are still queued. No timer may be started, because the context may still share
-    /// its timer with the parent.
-    virtual void context_forked() noexcept {}
 };
 
 /// Registers `member` for the notifications of the context of `executor`. Keeps a weak reference.

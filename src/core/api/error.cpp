@@ -50,9 +50,6 @@ public:
             return "the backend is set up in a way in which locks cannot work; see the detail for what to change there";
         case errc::shutting_down:
             return "the locker is shutting down or its execution context is gone; nothing is held, use a new locker";
-        case errc::forked:
-            return "the operation was requested before a fork and belongs to the parent process; request it again in "
-                   "the child";
         }
         return "unknown error of colock " + std::to_string(value) + "; use a value of colock::errc";
     }

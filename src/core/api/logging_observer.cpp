@@ -105,7 +105,7 @@ log_level level_of_failure(const error_code& why) noexcept
 
 log_level level_of_loss(lost_reason reason) noexcept
 {
-    return reason == lost_reason::shutting_down || reason == lost_reason::forked ? log_level::info : log_level::error;
+    return reason == lost_reason::shutting_down ? log_level::info : log_level::error;
 }
 
 logging_observer::sink sink_of(std::ostream& to)

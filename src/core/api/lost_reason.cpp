@@ -18,8 +18,6 @@ const char* to_string(lost_reason reason) noexcept
         return "broken";
     case lost_reason::shutting_down:
         return "shutting_down";
-    case lost_reason::forked:
-        return "forked";
     }
     return "unknown";
 }

@@ -19,7 +19,6 @@ namespace {
 void begin_acquire(const core& self, record& wanted)
 {
     throw_if_refused(self, wanted);
-    throw_if_from_parent(self, wanted);
     prepare_token(self, wanted);
     wanted.started = lease_clock::now();
 }
@@ -212,7 +211,6 @@ public:
             if (!wanted_->acquire.was_sent())
                 send_single(*core_, wanted_, wanted_->started);
         }
-        throw_if_from_parent(*core_, *wanted_);
         std::uint32_t seen = 0;
         const auto answer = take_answer(*core_, *wanted_, seen);
         // The order matters: a grant after this check changes the version.

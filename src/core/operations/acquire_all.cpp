@@ -71,7 +71,7 @@ bool must_yield(core& self, std::size_t grants)
     return self.stats.grants % max_immediate_grants < grants;
 }
 
-/// Waits until the time `until`. Ends early, with an exception, if the locker closes or the process has forked.
+/// Waits until the time `until`. Ends early, with an exception, if the locker closes.
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
     const timer_guard on_exit{*self, self->group_pause};
@@ -86,7 +86,6 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
             self->timers.schedule_wait(self->group_pause, std::min(self->group_pause.due, until));
             seen = self->group_pause.version;
         }
-        throw_if_from_parent(*self, wanted);
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
         co_await self->async_wait(self->group_pause, suspension, seen);
     }
@@ -318,7 +317,6 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
     suspension.ends_when_closed = true;
     for (std::uint32_t seen = 0; incomplete_.begin_renewals(schedule_.deadline(), seen);) {
         const record& first = *incomplete_.first().wanted;
-        throw_if_from_parent(*core_, first);
         if (core_->closed_to_new)
             throw_shutting_down(*core_, first);
         if (lease_clock::now() >= schedule_.deadline()) {
@@ -341,7 +339,6 @@ asio::awaitable<void> group_acquire::start_again()
     for (const auto& each : incomplete_.all())
         reported_.push_back(each.wanted->place.reported);
     incomplete_.release_all();
-    throw_if_from_parent(*core_, *failed);
     if (core_->closed_to_new)
         throw_shutting_down(*core_, *failed);
     const auto why =

@@ -231,7 +231,6 @@ void acquire_step::count_failure()
 step next_step(core& self, record::ptr& wanted, retry_schedule& schedule, std::optional<lease_clock::time_point> now,
     std::uint32_t& seen)
 {
-    throw_if_from_parent(self, *wanted);
     if (wanted->current_phase() != phase::acquiring)
         return step::granted;
     if (self.closed_to_new.load(std::memory_order_relaxed))

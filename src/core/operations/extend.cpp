@@ -101,7 +101,7 @@ void throw_if_not_extended(
         }
     }
     if (!code) {
-        why = why ? why : unanswered(self, held);
+        why = why ? why : unanswered(self);
         code = why->code;
         context.cause = why->cause;
         context.detail = why->detail;

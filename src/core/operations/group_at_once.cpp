@@ -62,7 +62,6 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
 
 bool must_await_batch(core& self, record& wanted, const retry_schedule& schedule, std::uint32_t& seen)
 {
-    throw_if_from_parent(self, wanted);
     std::optional<last_answer> last;
     {
         const auto now = lease_clock::now();

@@ -47,11 +47,6 @@ void throw_shutting_down(const core& self, const record& wanted)
     throw create_error(errc::shutting_down, context_of(self, wanted));
 }
 
-void throw_from_parent(const core& self, const record& wanted)
-{
-    throw create_error(errc::forked, context_of(self, wanted));
-}
-
 void throw_refused(const core& self, const record& wanted)
 {
     auto context = context_of(self, wanted);
@@ -165,12 +160,6 @@ failure_ptr unanswered(const core& self)
     return connection_failure
                ? connection_failure
                : make_failure(errc::outcome_unknown, "no answer within the operation timeout", asio::error::timed_out);
-}
-
-failure_ptr unanswered(const core& self, const record& asked)
-{
-    return asked.is_from_parent() ? make_failure(errc::forked, "the operation belongs to the parent process")
-                                  : unanswered(self);
 }
 
 void throw_unanswered(const core& self, const failure_ptr& why, effect what, error_context context)

@@ -22,14 +22,7 @@ class retry_schedule;
     const core& self, const record& held, lease_clock::time_point began, std::size_t attempts);
 [[noreturn]] void throw_failed(const failure& why, error_context context);
 [[noreturn]] void throw_shutting_down(const core& self, const record& wanted);
-[[noreturn]] void throw_from_parent(const core& self, const record& wanted);
 [[noreturn]] void throw_refused(const core& self, const record& wanted);
-/// A request that is repeated after a fork would be granted to the parent process as well.
-inline void throw_if_from_parent(const core& self, const record& wanted)
-{
-    if (wanted.is_from_parent())
-        throw_from_parent(self, wanted);
-}
 /// Throws if the call of the operation has found invalid input.
 inline void throw_if_refused(const core& self, const record& wanted)
 {

@@ -63,7 +63,7 @@ void throw_if_release_failed(core& self, record& ended, lease_clock::time_point 
         }
     }
     if (is_unanswered)
-        why = unanswered(self, ended);
+        why = unanswered(self);
     if (why) {
         code = why->code;
         context.cause = why->cause;

@@ -290,7 +290,6 @@ adoption proceed(
     core& self, const record::ptr& wanted, const std::string& proof, retry_schedule& schedule, std::uint32_t& seen)
 {
     record& subject = *wanted;
-    throw_if_from_parent(self, subject);
     const auto now = lease_clock::now();
     {
         std::unique_lock guard(self.mutex);
@@ -343,7 +342,6 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
     acquire_guard on_exit(wanted);
     try {
         throw_if_refused(*self, *wanted);
-        throw_if_from_parent(*self, *wanted);
         prepare_token(*self, *wanted);
         wanted->started = lease_clock::now();
         if (self->closed_to_new.load())

@@ -23,7 +23,7 @@ void abandon_acquire(core& self, const record::ptr& wanted) noexcept
                 if (subject.acquire.stop_listening())
                     actions.add_request(deferred_actions::action::cancel_wait, subject);
                 self.timers.schedule(subject, lease_clock::time_point::max());
-                if ((subject.in_flight == operation::none && !subject.left_trace) || subject.is_from_parent()) {
+                if (subject.in_flight == operation::none && !subject.left_trace) {
                     subject.move_to(phase::ended);
                 } else {
                     subject.mark_acquired();

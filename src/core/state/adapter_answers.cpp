@@ -27,7 +27,7 @@ void core::on_created(record& subject, create_outcome&& outcome)
     {
         const std::lock_guard guard(mutex);
         subject.in_flight = operation::none;
-        if (subject.current_phase() == phase::ended || subject.is_from_parent())
+        if (subject.current_phase() == phase::ended)
             return;
         const auto now = can.immediate ? time_point() : note_answer_time(subject, outcome.status);
         ++stats.attempts;
@@ -75,7 +75,7 @@ void core::on_refused(record& subject, create_outcome* busy)
     {
         const std::lock_guard guard(mutex);
         subject.in_flight = operation::none;
-        if (subject.current_phase() == phase::ended || subject.is_from_parent())
+        if (subject.current_phase() == phase::ended)
             return;
         if (busy) {
             static_cast<void>(note_answer_time(subject, create_status::busy));

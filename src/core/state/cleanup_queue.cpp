@@ -209,17 +209,4 @@ const std::vector<std::string>& cleanup_queue::give_up_and_list_keys(deferred_ac
     return given_up_keys_;
 }
 
-record::ptr cleanup_queue::drop_after_fork(deferred_actions& actions)
-{
-    if (ending_.empty()) {
-        actions.kept_core = std::move(kept_);
-        drained_.notify(actions.wakes);
-        return {};
-    }
-    record& first = ending_.front();
-    ending_.erase(ending_.iterator_to(first));
-    --shard_.stats.settling;
-    return {&first, false};
-}
-
 } // namespace colock::inline v0::detail

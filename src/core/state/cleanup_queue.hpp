@@ -47,9 +47,6 @@ public:
     void give_up(deferred_actions& actions);
     /// Like `give_up`, and returns the keys that shutdowns have left behind.
     const std::vector<std::string>& give_up_and_list_keys(deferred_actions& actions);
-    /// Removes one claim without an effect on the backend, because the parent process releases it. Returns null after
-    /// the last one.
-    [[nodiscard]] record::ptr drop_after_fork(deferred_actions& actions);
 
     [[nodiscard]] bool empty() const noexcept { return ending_.empty(); }
     /// Notified when something has ended that a shutdown waits for, here or in another part of the core.

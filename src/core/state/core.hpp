@@ -79,7 +79,6 @@ public:
     void on_contact_lost() noexcept override;
     void on_contact_regained() noexcept override;
     void context_shutdown() noexcept override;
-    void context_forked() noexcept override;
 
     /// Suspends until `source` changes. Completes at once if `source` has changed since `seen`. The caller's frame
     /// keeps `source` and the core alive. The caller must check `dead` before: the shutdown of the adapter's context

@@ -81,8 +81,6 @@ public:
     [[nodiscard]] bool begin_post();
     /// Called when the posted batch begins, or could not be posted. The mutex must not be held.
     void end_post();
-    /// Called in the child of a fork, where the reporting thread does not exist. The mutex must be held.
-    void forked() noexcept { is_reporting_ = false; }
 
 private:
     using batch = boost::container::static_vector<lock_event, max_batch>;

@@ -37,7 +37,7 @@ enum class phase : unsigned char
     held,
     /// To be released: a release or abandon is due or in flight. No handle owns the record.
     ending,
-    /// Finished: proven to hold nothing, given up unproven, or owned by the parent process after a fork.
+    /// Finished: proven to hold nothing, or given up unproven.
     ended,
 };
 

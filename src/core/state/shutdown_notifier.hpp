@@ -40,8 +40,6 @@ public:
     [[nodiscard]] bool is_notifying() const noexcept { return is_notifying_; }
     /// A shutdown has begun, which also ends the held locks.
     [[nodiscard]] bool ends_leases() const noexcept { return ends_leases_; }
-    /// Stops the notification. Called in the child of a fork, which wakes all waiters itself.
-    void stop() noexcept { is_notifying_ = false; }
 
 private:
     [[nodiscard]] bool notify_batch(deferred_actions& actions);

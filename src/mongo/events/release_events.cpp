@@ -195,14 +195,6 @@ void release_events::kill_cursor()
         lease_clock::now() + config_.operation_timeout);
 }
 
-void release_events::forked()
-{
-    pause_.cancel();
-    pool_.reset();
-    cursor_ = 0;
-    on(event::forked);
-}
-
 // The keys.
 
 /// The stream reports all keys. Waiters that began to wait before it was open have to check the lock again.

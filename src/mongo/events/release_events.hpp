@@ -36,9 +36,6 @@ public:
     [[nodiscard]] bool connected() const noexcept { return pool_ != nullptr; }
     [[nodiscard]] bool polls() const noexcept { return plan().polls(); }
 
-    /// Drops the connection in the child of a fork, because it belongs to the parent.
-    void forked();
-
 private:
     using answer_handler = void (release_events::*)(const answer&);
 

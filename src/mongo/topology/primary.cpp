@@ -246,13 +246,4 @@ void primary::disconnect()
         asio::post(strand_, [old] { old->close_all(); });
 }
 
-void primary::forked()
-{
-    discovery_.reset();
-    if (const auto old = std::exchange(check_, nullptr))
-        old->stop();
-    pool_.reset();
-    on(event::forked);
-}
-
 } // namespace colock::inline v0::mongo::detail

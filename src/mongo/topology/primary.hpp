@@ -69,9 +69,6 @@ public:
     /// The current or last server.
     [[nodiscard]] const destination& where() const noexcept { return where_; }
 
-    /// Drops the connections in the child of a fork, because they belong to the parent.
-    void forked();
-
 private:
     void connect() override;
     void disconnect() override;

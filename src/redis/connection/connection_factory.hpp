@@ -31,7 +31,6 @@ public:
     /// current handler may belong to it.
     void drop(std::shared_ptr<server_connection>& used) const;
     /// Number of the connection that was created last.
-    [[nodiscard]] remote::connection_number last_number() const noexcept { return last_number_; }
 
 private:
     const asio::any_io_executor strand_;

@@ -144,13 +144,4 @@ void sentinel_search::stop()
     }
 }
 
-void sentinel_search::drop_after_fork()
-{
-    for (const auto& each : connections_) {
-        if (each)
-            each->drop_after_fork();
-    }
-    stop();
-}
-
 } // namespace colock::inline v0::redis::detail

@@ -34,8 +34,6 @@ public:
     void request_next(failure_ptr why);
     /// Stops the search. The handler is not called again.
     void stop();
-    /// Stops the search in the child of a fork. Closes the sockets at once, because they belong to the parent.
-    void drop_after_fork();
 
 private:
     void query(std::size_t index);

@@ -141,18 +141,6 @@ void server_connection::close() noexcept
     connection_.cancel(boost::redis::operation::all);
 }
 
-void server_connection::drop_after_fork() noexcept
-{
-    close();
-    // The driver closes its socket later, in a handler. Until then the child must not read bytes that have arrived.
-    error_code ignored;
-#pragma GCC diagnostic push
-// The driver gives no other access to the socket.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    connection_.next_layer().next_layer().close(ignored);
-#pragma GCC diagnostic pop
-}
-
 void server_connection::disable_nagle() noexcept
 {
     if (!config_.unix_socket.empty())

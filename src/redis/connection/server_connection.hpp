@@ -57,9 +57,6 @@ public:
     [[nodiscard]] std::vector<std::string>& messages() noexcept { return sink_.messages; }
     /// Ends `run`, `receive` and all requests.
     void close() noexcept;
-    /// Closes the socket in the child of a fork, without reading or writing, because the connection belongs to the
-    /// parent.
-    void drop_after_fork() noexcept;
     /// Counts all received nodes. A change of the counter is a sign of life.
     [[nodiscard]] std::uint64_t& received_nodes() noexcept { return sink_.received_nodes; }
     /// Disables Nagle's algorithm on a connected TCP socket, so that small requests are sent without delay.

@@ -131,17 +131,4 @@ std::string session::address() const
     return all;
 }
 
-void session::forked()
-{
-    lost_.inherit(factory_.last_number());
-    if (const auto old = std::exchange(search_, nullptr))
-        old->drop_after_fork();
-    if (const auto old = std::exchange(setup_, nullptr))
-        old->stop();
-    if (connection_)
-        connection_->drop_after_fork();
-    factory_.drop(connection_);
-    on(event::forked);
-}
-
 } // namespace colock::inline v0::redis::detail

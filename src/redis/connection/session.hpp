@@ -41,9 +41,6 @@ public:
     /// Requests of earlier connections that may still arrive at the server.
     [[nodiscard]] const remote::lost_requests& lost() const noexcept { return lost_; }
 
-    /// Abandons the connection in the child of a fork, because it belongs to the parent.
-    void forked();
-
 private:
     void connect() override;
     void disconnect() override;

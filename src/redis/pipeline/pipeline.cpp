@@ -27,8 +27,8 @@ void end_all(std::vector<operation_ptr> ended, delivery how, const failure_ptr& 
 } // namespace
 
 pipeline::pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-    send_queue& queue, flush_hints& hints, unsent_operations& unsent)
-    : strand_(strand), owner_(owner), config_(config), session_(on), send_queue_(queue), hints_(hints), unsent_(unsent)
+    send_queue& queue, flush_hints& hints)
+    : strand_(strand), owner_(owner), config_(config), session_(on), send_queue_(queue), hints_(hints)
 {
 }
 
@@ -81,10 +81,6 @@ void pipeline::send(batch_ptr next)
 
 void pipeline::answered(batch_ptr sent, remote::connection_number on, const error_code& code)
 {
-    if (session_.lost().is_from_parent(on)) {
-        unsent_.end(std::move(sent), make_failure(errc::forked));
-        return;
-    }
     auto& plan = session_.plan();
     std::erase(in_flight_, sent.get());
     operations_in_flight_ -= sent->size();
@@ -199,13 +195,6 @@ std::vector<operation_ptr> pipeline::take_unanswered(lease_clock::time_point now
         std::ranges::move(each->take_overdue(now), std::back_inserter(taken));
     }
     return taken;
-}
-
-void pipeline::forked(const failure_ptr& why)
-{
-    in_flight_.clear();
-    operations_in_flight_ = 0;
-    unsent_.add(completions_.take_all(), why);
 }
 
 } // namespace colock::inline v0::redis::detail

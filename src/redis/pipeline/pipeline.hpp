@@ -25,7 +25,7 @@ class pipeline
 {
 public:
     pipeline(const asio::any_io_executor& strand, remote::client_base& owner, const settings& config, session& on,
-        send_queue& queue, flush_hints& hints, unsent_operations& unsent);
+        send_queue& queue, flush_hints& hints);
 
     /// Sends queued batches until the limit of batches in flight is reached. Requests a connection if there is none.
     void flush();
@@ -38,8 +38,6 @@ public:
     void postpone(lease_clock::duration by) noexcept;
     /// Ends some of the overdue operations. Posts a handler for the rest, as with `unsent_operations`.
     void end_overdue();
-    /// Called in the child of a fork: the requests in flight belong to the parent.
-    void forked(const failure_ptr& why);
 
 private:
     void send(batch_ptr next);
@@ -55,7 +53,6 @@ private:
     session& session_;
     send_queue& send_queue_;
     flush_hints& hints_;
-    unsent_operations& unsent_;
     std::vector<batch*> in_flight_;
     std::size_t operations_in_flight_ = 0;
     completion_queue completions_;

@@ -23,7 +23,7 @@ using batch_ptr = std::unique_ptr<batch>;
 /// Performs no I/O and reads no clock.
 ///
 /// Thread safety: `add` may be called from any thread. All other functions are called on the client's strand, or from
-/// the only thread that shuts the context down or forks.
+/// the only thread that shuts the context down.
 class send_queue
 {
 public:

@@ -122,14 +122,6 @@ void subscriptions::receive()
     });
 }
 
-void subscriptions::forked()
-{
-    if (connection_)
-        connection_->drop_after_fork();
-    factory_.drop(connection_);
-    on(event::forked);
-}
-
 // The channels.
 
 void subscriptions::listen()

@@ -31,9 +31,6 @@ public:
     [[nodiscard]] bool connected() const noexcept { return connection_ != nullptr; }
     [[nodiscard]] bool polls() const noexcept { return plan().polls() || config_.plain(); }
 
-    /// Called in the child of a fork: the connection belongs to the parent.
-    void forked();
-
 private:
     using source_list = std::vector<remote::wait_sources::source_ptr>;
 

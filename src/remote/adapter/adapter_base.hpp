@@ -18,8 +18,7 @@
 namespace colock::inline v0::remote {
 
 /// Base of the adapters of all servers. It owns a client, submits one client operation per adapter operation, and
-/// forwards the events that the client reports. An operation on a claim that was made by the parent of a fork completes
-/// at once, because the claim holds nothing in this process.
+/// forwards the events that the client reports.
 ///
 /// The operations are made by functions such as `make_extend`, which are found by argument-dependent lookup in the
 /// namespace of the client.
@@ -51,34 +50,22 @@ public:
 
     void start_release(claim_ptr claim, completion<release_outcome> done) final
     {
-        if (claim->is_from_parent())
-            done({release_status::not_held, nullptr});
-        else
-            release_or_abandon(std::move(claim), release_guarantee::released, std::move(done));
+        release_or_abandon(std::move(claim), release_guarantee::released, std::move(done));
     }
 
     void start_abandon(claim_ptr claim, completion<release_outcome> done) final
     {
-        if (claim->is_from_parent())
-            done({release_status::not_held, nullptr});
-        else
-            release_or_abandon(std::move(claim), release_guarantee::settled, std::move(done));
+        release_or_abandon(std::move(claim), release_guarantee::settled, std::move(done));
     }
 
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final
     {
-        if (claim->is_from_parent())
-            done({extend_status::not_held, nullptr});
-        else
-            client_->submit(make_extend(*client_, std::move(claim), ttl, std::move(done)));
+        client_->submit(make_extend(*client_, std::move(claim), ttl, std::move(done)));
     }
 
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final
     {
-        if (claim->is_from_parent())
-            done({false, nullptr});
-        else
-            client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
+        client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
     }
 
     void start_inspect(std::string key, completion<list_outcome> done) final

@@ -38,8 +38,6 @@ public:
     [[nodiscard]] event lost() noexcept;
     /// The client has closed an established connection. Not reported.
     void closed() noexcept { --open_; }
-    /// Must be called in the child of a fork.
-    void forked() noexcept { *this = {}; }
 
 private:
     unsigned open_ = 0;

@@ -65,9 +65,6 @@ connection_plan::action connection_plan::next(lease_clock::time_point now, event
     case event::given_up:
         given_up_ = true;
         return {};
-    case event::forked:
-        fork();
-        return {};
     }
     return {};
 }
@@ -166,13 +163,6 @@ connection_plan::action connection_plan::on_timer(lease_clock::time_point now, d
         return {};
     }
     return {};
-}
-
-void connection_plan::fork() noexcept
-{
-    phase_ = phase::idle;
-    demoted_ = false;
-    all_->forked();
 }
 
 void connection_plan::close(lease_clock::time_point by) noexcept

@@ -55,8 +55,6 @@ public:
         timer,
         /// The owner closes the connection, even if requests are unanswered.
         given_up,
-        /// Sent in the child of a fork, because the connection belongs to the parent.
-        forked,
     };
     /// How the users of the connection need it.
     struct demand
@@ -158,7 +156,6 @@ private:
     [[nodiscard]] action wait_or_disconnect(demand by, connection_events::event report);
     [[nodiscard]] action disconnect(connection_events::event report = connection_events::event::none) noexcept;
     [[nodiscard]] action on_timer(lease_clock::time_point now, demand by);
-    void fork() noexcept;
 
     lease_clock::duration idle_timeout_;
     connection_events* all_;

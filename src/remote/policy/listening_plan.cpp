@@ -46,9 +46,6 @@ listening_plan::action listening_plan::next(event what, view seen)
     case event::requests_here:
     case event::requests_elsewhere:
         return on_requests_moved(what);
-    case event::forked:
-        phase_ = phase::closed;
-        return {};
     }
     return {};
 }

@@ -40,8 +40,6 @@ public:
         /// to another server (`elsewhere`).
         requests_here,
         requests_elsewhere,
-        /// Sent in the child of a fork, because the connection belongs to the parent.
-        forked,
     };
     /// The current state of the client.
     struct view

@@ -17,7 +17,7 @@ namespace colock::inline v0::remote {
 /// The connection for commands of one client. It is established on demand, established again after a back-off when it
 /// is lost, and closed when it is not needed. `connection_plan` decides; a derived class connects to its server.
 ///
-/// This is a loop over events, not a coroutine. In every phase a close, a refusal, a fork or the loss of the connection
+/// This is a loop over events, not a coroutine. In every phase a close, a refusal or the loss of the connection
 /// may come next. Each suspension of a coroutine would therefore be followed by the switch that `on` has only once.
 ///
 /// Thread safety: none; belongs to the strand.

@@ -50,12 +50,6 @@ void lost_requests::on_close_refused(connection_number refused)
         found->second.refused = true;
 }
 
-void lost_requests::inherit(connection_number last) noexcept
-{
-    lost_.clear();
-    inherited_ = last;
-}
-
 bool unsettled_requests::settle(connection_number answered, const lost_requests& known)
 {
     return std::erase_if(

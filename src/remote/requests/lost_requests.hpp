@@ -53,10 +53,6 @@ public:
     /// Must be called when the server refuses to close the connection. The server is not asked again.
     void on_close_refused(connection_number refused);
 
-    /// Must be called in the child of a fork. All connections up to that number belong to the parent.
-    void inherit(connection_number last) noexcept;
-    [[nodiscard]] bool is_from_parent(connection_number number) const noexcept { return number <= inherited_; }
-
 private:
     struct lost_connection
     {
@@ -67,7 +63,6 @@ private:
     /// Connections up to this number were removed to limit the memory use. Their requests count as requests that may
     /// still arrive.
     connection_number forgotten_ = 0;
-    connection_number inherited_ = 0;
 };
 
 /// The unanswered requests of one claim, each identified by the connection that it was sent on.

@@ -158,18 +158,6 @@ void request_queue::give_up_all()
     end_some();
 }
 
-void request_queue::forked()
-{
-    const auto why = make_failure(errc::forked);
-    operations_.give_up_running(why);
-    operations_.give_up_waiting(why);
-    owner_.on_strand(*this, [](request_queue& self) {
-        self.end_some();
-        self.owner_.arm_timer();
-        self.owner_.finish_close();
-    });
-}
-
 client_base::usage request_queue::current_usage() const noexcept
 {
     const bool has_in_flight = operations_.has_in_flight();

@@ -57,8 +57,6 @@ public:
     void refuse(const failure_ptr& why);
     /// Ends every operation with a failure, because the deadline of a close has passed.
     void give_up_all();
-    /// Must be called in the child of a fork. Every operation fails; the completions are called on the strand.
-    void forked();
     /// Must be called when the context has shut down. Destroys all operations without calling their completions; later
     /// operations are not queued.
     void drop_all() noexcept { operations_.drop_all(); }

@@ -106,14 +106,14 @@ bool socket_waiter::put(std::span<const std::byte> from) noexcept
                           static_cast<::ssize_t>(from.size());
 }
 
-void socket_waiter::detach_after_fork() noexcept
+void socket_waiter::detach() noexcept
 {
     if (!reader_)
         return;
     const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     ::dup3(nowhere, driver_descriptor_, O_CLOEXEC);
-    // The epoll instance may still be shared with the parent process. Deregistering these descriptors would deregister
-    // the parent's, so they are redirected.
+    // Both processes may share the epoll instance. Deregistering these descriptors would deregister those of the
+    // parent, so they are redirected.
     ::dup3(nowhere, reader_->native_handle(), O_CLOEXEC);
     if (writer_)
         ::dup3(nowhere, writer_->native_handle(), O_CLOEXEC);

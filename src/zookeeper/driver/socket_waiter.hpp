@@ -72,9 +72,9 @@ public:
     /// Returns whether all of the data was written.
     [[nodiscard]] bool put(std::span<const std::byte> from) noexcept;
 
-    /// Redirects the descriptors of the driver and of this object to /dev/null, in the child of a fork, because the
-    /// socket belongs to the parent.
-    void detach_after_fork() noexcept;
+    /// Ends all waits in a child process. The descriptors of the driver and of this object lead to /dev/null from now
+    /// on, because the connection belongs to the parent.
+    void detach() noexcept;
 
 private:
     using descriptor = asio::posix::basic_stream_descriptor<asio::any_io_executor>;

@@ -205,7 +205,6 @@ bool session::may_read_greeting()
     auto& socket = runtime_->socket.waiter();
     std::array<std::byte, max_greeting_size> buffer{};
     const auto received = socket.peek(buffer);
-    // In the child of a fork, packets of the parent's connection may wake this client.
     if (!received)
         return false;
     const auto what = check_greeting(*received, life_.id() != 0);

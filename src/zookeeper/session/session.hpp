@@ -13,6 +13,7 @@
 #include "zookeeper/url.hpp"
 
 #include <colock/clock.hpp>
+#include <colock/detail/generation.hpp>
 #include <colock/spi/completion.hpp>
 #include <colock/spi/context_member.hpp>
 
@@ -89,7 +90,6 @@ public:
     void abandon();
 
     void context_shutdown() noexcept override;
-    void context_forked() noexcept override;
 
 private:
     struct runtime;
@@ -155,6 +155,7 @@ private:
     void deliver_rest();
 
     const session_settings settings_;
+    const colock::detail::home_process home_;
     const std::weak_ptr<session_events> owner_;
     std::unique_ptr<runtime> runtime_;
     std::unique_ptr<zk_client> zk_client_;

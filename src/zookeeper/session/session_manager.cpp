@@ -397,14 +397,4 @@ void session_manager::give_up()
         on(event::given_up);
 }
 
-void session_manager::drop_after_fork()
-{
-    lost_.inherit(number_);
-    session_ = nullptr;
-    probe_ = nullptr;
-    probe_timer_.cancel();
-    users_.clear();
-    on(event::forked);
-}
-
 } // namespace colock::inline v0::zookeeper::detail

@@ -72,9 +72,6 @@ public:
     /// unanswered requests, and the sessions that are being closed are abandoned.
     void give_up();
 
-    /// Drops the sessions in the child of a fork, because they belong to the parent.
-    void drop_after_fork();
-
 private:
     class listener;
 

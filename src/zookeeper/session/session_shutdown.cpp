@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// The end of a session: it is closed at the server, abandoned, or dropped with its context or in the child of a fork.
+// The end of a session: it is closed at the server, abandoned, or dropped with its context.
 #include "zookeeper/session/session.hpp"
 #include "zookeeper/session/session_runtime.hpp"
 
@@ -87,7 +87,10 @@ void session::shut_down() noexcept
         runtime_->close_timer.cancel();
         runtime_->servers->cancel();
         // On an open connection the driver would wait for a reply.
-        runtime_->socket.waiter().shut_down();
+        if (home_.is_in_child())
+            runtime_->socket.waiter().detach();
+        else
+            runtime_->socket.waiter().shut_down();
         runtime_->socket.waiter().drop();
     }
     if (zk_client_) {
@@ -104,16 +107,6 @@ void session::context_shutdown() noexcept
     shut_down();
     dispatcher_.drop();
     runtime_.reset();
-}
-
-void session::context_forked() noexcept
-{
-    if (!runtime_ || phase_ == phase::over)
-        return;
-    // The connection belongs to the parent: nothing may be sent on it, and it may not be shut down.
-    runtime_->socket.waiter().detach_after_fork();
-    shut_down();
-    deliver_rest();
 }
 
 } // namespace colock::inline v0::zookeeper::detail

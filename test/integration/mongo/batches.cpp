@@ -322,34 +322,6 @@ BOOST_AUTO_TEST_CASE(shutdown_ends_the_operations_of_a_batch)
     static_cast<void>(down.get(io));
 }
 
-BOOST_AUTO_TEST_CASE(
-    child_of_a_fork_leaves_batches_to_its_parent, *boost::unit_test::precondition(may_fork_with_fibers))
-{
-    link.cut_at_bytes(statements_start, loss::delayed_reply);
-    auto asked = start_acquires();
-    until([&] { return link.cuts() == 1; });
-    io.notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        io.notify_fork(asio::execution_context::fork_child);
-        for (auto& each : asked) {
-            try {
-                static_cast<void>(each.get(io));
-            } catch (const error&) {
-                continue;
-            }
-            throw std::runtime_error("the child was granted what its parent has asked for");
-        }
-    });
-    io.notify_fork(asio::execution_context::fork_parent);
-    BOOST_TEST(wait_for(child) == 0);
-    link.deliver_replies();
-    std::vector<lock> held;
-    for (auto& each : asked)
-        held.push_back(each.get(io));
-    release_all(held);
-    check_all_are_free();
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing

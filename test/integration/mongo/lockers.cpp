@@ -266,50 +266,6 @@ BOOST_AUTO_TEST_CASE(no_thread_is_started)
     BOOST_TEST(threads_of_this_process() == before);
 }
 
-BOOST_AUTO_TEST_CASE(the_child_of_a_fork_has_connections_of_its_own_and_nothing_else,
-    *boost::unit_test::precondition(may_fork_with_fibers))
-{
-    const auto ours = add();
-    auto held = run(ours.acquire("k"));
-    io.notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        io.notify_fork(asio::execution_context::fork_child);
-        if (held.held())
-            throw std::runtime_error("the child holds what its parent holds");
-        auto own = run(ours.acquire("child"));
-        if (!run(own.is_locked()))
-            throw std::runtime_error("the child does not hold what it was granted");
-        run(own.release(on_failure::raise));
-        if (run(ours.try_acquire("k")))
-            throw std::runtime_error("the child was granted what its parent holds");
-    });
-    io.notify_fork(asio::execution_context::fork_parent);
-    BOOST_TEST(wait_for(child) == 0);
-    BOOST_TEST(run(held.is_locked()));
-    run(held.release(on_failure::raise));
-    BOOST_TEST(event_log->suspensions == 0);
-}
-
-BOOST_AUTO_TEST_CASE(
-    child_of_a_fork_acquires_at_any_step_of_its_parent, *boost::unit_test::precondition(may_fork_with_fibers))
-{
-    const auto ours = add();
-    run(run(ours.acquire("warm")).release(on_failure::raise));
-    for (int steps = 0; steps < 8; ++steps) {
-        auto asked = start(io, ours.acquire("k"));
-        for (int step = 0; step < steps; ++step)
-            io.poll_one();
-        io.notify_fork(asio::execution_context::fork_prepare);
-        const auto child = in_child([&] {
-            io.notify_fork(asio::execution_context::fork_child);
-            run(run(ours.acquire("child")).release(on_failure::raise));
-        });
-        io.notify_fork(asio::execution_context::fork_parent);
-        BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
-        run(asked.get(io).release(on_failure::raise));
-    }
-}
-
 BOOST_AUTO_TEST_CASE(a_context_may_go_at_any_time)
 {
     // The context ends while the primary is looked for, the server is checked, and locks are acquired, waited for,

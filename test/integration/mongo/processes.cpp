@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo_fixture.hpp"
+#include "support/exit_of_child.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
 
@@ -73,6 +74,12 @@ BOOST_AUTO_TEST_CASE(many_processes_create_the_same_new_key_at_once_and_one_is_g
     for (const auto& each : shared->grants)
         BOOST_TEST(each == 1);
     BOOST_TEST(holders_at(server->port()).empty());
+}
+
+BOOST_AUTO_TEST_CASE(exit_of_a_child_does_the_parent_no_harm, *boost::unit_test::precondition(may_fork_with_fibers))
+{
+    check_exit_of_child(
+        [&](const asio::any_io_executor& executor) { return mongo::make_adapter(executor, options()); }, 4s);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

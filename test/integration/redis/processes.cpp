@@ -1,8 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/locker.hpp>
 #include <colock/redis/adapter.hpp>
+#include <colock/token.hpp>
 
 #include "server.hpp"
+#include "support/exit_of_child.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
 #include "support/run.hpp"
@@ -25,6 +27,7 @@
 #include <future>
 #include <new>
 #include <random>
+#include <stdexcept>
 
 #include <unistd.h>
 
@@ -172,100 +175,50 @@ BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_lease_cannot_write)
     run_coro(io, next.release());
 }
 
-/// Throws if `what` is false, because a child process cannot use the macros of the test framework.
-void expect(bool what, const char* otherwise)
-{
-    if (!what)
-        throw std::runtime_error(otherwise);
-}
-
-bool ends_as_forked(asio::io_context& io, running<lock>& acquire)
-{
-    try {
-        static_cast<void>(acquire.get(io));
-    } catch (const create_error& failed) {
-        return failed.code() == errc::forked;
-    }
-    return false;
-}
-
-BOOST_AUTO_TEST_CASE(a_forked_child_has_connections_of_its_own_and_nothing_else)
+BOOST_AUTO_TEST_CASE(process_and_its_child_are_not_both_granted_one_lock)
 {
     redis_server server;
-    asio::io_context io;
-    locker env(redis::make_adapter(io.get_executor(), {.url = server.url()}));
-    auto held = run_coro(io, env.acquire("parent"));
-    auto waiting = start(io, env.acquire("parent"));
-    run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:parent"}) == "{colock}:parent\n1\n"; });
-    io.notify_fork(asio::execution_context::fork_prepare);
+    const auto try_acquire = [&](bool& was_granted) {
+        asio::io_context io;
+        const locker own(redis::make_adapter(io.get_executor(), {.url = server.url()}));
+        auto got = run_coro(io, own.try_acquire("k", {.ttl = 1h}));
+        was_granted = got.has_value();
+        // The lock outlives its process.
+        if (got)
+            static_cast<void>(run_coro(io, got->detach()));
+        run_coro(io, own.shutdown(5s));
+    };
+    // Reads random bytes for further tokens, which must not be used in both processes.
+    static_cast<void>(token::generate());
     const auto child = in_child([&] {
-        io.notify_fork(asio::execution_context::fork_child);
-        expect(!held.held(), "the child holds what its parent holds");
-        auto own = run_coro(io, env.acquire("child"));
-        expect(ends_as_forked(io, waiting), "the child waits for what its parent waits for");
-        run_coro(io, held.release());
-        run_coro(io, own.release(on_failure::raise));
-        // This request is answered after all earlier requests of the child.
-        expect(run_coro(io, env.is_locked("parent")), "the child has given back what is its parent's");
-        expect(env.stats().reconnects == 0, "the child has used its parent's connection");
+        bool was_granted = false;
+        try_acquire(was_granted);
+        if (!was_granted)
+            throw std::runtime_error("the child was refused a free lock");
     });
-    io.notify_fork(asio::execution_context::fork_parent);
     BOOST_TEST(wait_for(child) == 0);
-    run_coro(io, held.extend(20s));
-    run_coro(io, held.release(on_failure::raise));
-    run_coro(io, waiting.get(io).release(on_failure::raise));
-    BOOST_TEST(env.stats().reconnects == 0u);
-    BOOST_TEST(run_coro(io, env.shutdown(5s)).clean());
+    bool was_granted = true;
+    try_acquire(was_granted);
+    BOOST_TEST(!was_granted);
 }
 
-BOOST_AUTO_TEST_CASE(a_lock_is_granted_to_the_parent_alone_if_it_forks_while_it_waits)
+BOOST_AUTO_TEST_CASE(exit_of_a_child_does_the_parent_no_harm)
 {
     redis_server server;
-    server({"SET", "{colock}:k", stored_holder('f')});
-    asio::io_context io;
-    locker env(redis::make_adapter(io.get_executor(), {.url = server.url(), .poll_interval = 10ms}));
-    auto waiting = start(io, env.acquire("k"));
-    run_until(io, [&] { return server({"PUBSUB", "NUMSUB", "{colock}:k"}) == "{colock}:k\n1\n"; });
-    io.notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        io.notify_fork(asio::execution_context::fork_child);
-        server({"DEL", "{colock}:k"});
-        server({"PUBLISH", "{colock}:k", ""});
-        expect(ends_as_forked(io, waiting), "granted in the child");
-    });
-    io.notify_fork(asio::execution_context::fork_parent);
-    auto held = waiting.get(io);
-    BOOST_TEST(wait_for(child) == 0);
-    BOOST_TEST(run_coro(io, held.is_locked()));
-    run_coro(io, held.release(on_failure::raise));
+    check_exit_of_child(
+        [&](const asio::any_io_executor& executor) { return redis::make_adapter(executor, {.url = server.url()}); },
+        2s);
 }
 
-BOOST_AUTO_TEST_CASE(forked_child_releases_nothing_of_its_parents_quorum)
+BOOST_AUTO_TEST_CASE(exit_of_a_child_does_a_quorum_of_the_parent_no_harm)
 {
     redis_server servers[3];
-    asio::io_context io;
-    locker env(redis::make_quorum(
-        io.get_executor(), {servers[0].url(), servers[1].url(), servers[2].url()}, {.operation_timeout = 5s}));
-    // All connections are open. Then two nodes stop answering.
-    run_coro(io, run_coro(io, env.acquire("first")).release(on_failure::raise));
-    servers[0].pause();
-    servers[1].pause();
-    auto wanted = start(io, env.acquire("k"));
-    run_until(io, [&] { return servers[2]({"EXISTS", "{colock}:k"}) == "1"; });
-    io.notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        io.notify_fork(asio::execution_context::fork_child);
-        expect(ends_as_forked(io, wanted), "granted in the child");
-        servers[0].resume();
-        servers[1].resume();
-        run_coro(io, run_coro(io, env.acquire("child")).release(on_failure::raise));
-        expect(servers[2]({"EXISTS", "{colock}:k"}) == "1", "the child has taken back what is its parent's");
-    });
-    io.notify_fork(asio::execution_context::fork_parent);
-    auto held = wanted.get(io);
-    BOOST_TEST(wait_for(child) == 0);
-    BOOST_TEST(run_coro(io, held.is_locked()));
-    run_coro(io, held.release(on_failure::raise));
+    check_exit_of_child(
+        [&](const asio::any_io_executor& executor) {
+            return redis::make_quorum(
+                executor, {servers[0].url(), servers[1].url(), servers[2].url()}, {.operation_timeout = 5s});
+        },
+        2s);
 }
 
 BOOST_AUTO_TEST_CASE(one_adapter_serves_many_threads)

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// A process that is stopped for longer than its session, and children of a fork.
+// A process that is stopped for longer than its session, and child processes.
 #include "one_server.hpp"
+#include "support/exit_of_child.hpp"
 #include "support/in_shared_memory.hpp"
 #include "support/process.hpp"
 
@@ -73,105 +74,12 @@ BOOST_AUTO_TEST_CASE(process_stopped_beyond_its_session_timeout_does_no_work_aft
     check_end();
 }
 
-BOOST_AUTO_TEST_CASE(child_of_a_fork_has_its_own_session_and_no_locks)
+BOOST_AUTO_TEST_CASE(exit_of_a_child_does_the_parent_no_harm)
 {
-    auto& env = add();
-    auto held = run(env.acquire("parent"));
-    auto waiting = queue(add());
-    io.notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        io.notify_fork(asio::execution_context::fork_child);
-        if (held.held())
-            throw std::runtime_error("the child holds a lock of its parent");
-        auto own = run(env.acquire("child"));
-        run(held.release());
-        run(own.release(on_failure::raise));
-        // Everything else that the child has sent is carried out before this is answered.
-        if (!run(env.is_locked("parent")))
-            throw std::runtime_error("the child has released a lock of its parent");
-        run(env.shutdown(5s));
-    });
-    io.notify_fork(asio::execution_context::fork_parent);
-    BOOST_TEST(wait_for(child) == 0);
-    BOOST_TEST(held.held());
-    run(held.release(on_failure::raise));
-    run(waiting.get(io).release(on_failure::raise));
-    BOOST_TEST(env.stats().reconnects == 0u);
-    check_end();
-}
-
-BOOST_AUTO_TEST_CASE(child_of_a_fork_acquires_independently_of_the_parents_state)
-{
-    auto& env = add();
-    run(run(env.acquire("warm")).release(on_failure::raise));
-    for (int steps = 0; steps < 8; ++steps) {
-        auto acquiring = start(io, env.acquire("parent"));
-        for (int step = 0; step < steps; ++step)
-            io.poll_one();
-        io.notify_fork(asio::execution_context::fork_prepare);
-        const auto child = in_child([&] {
-            io.notify_fork(asio::execution_context::fork_child);
-            run(run(env.acquire("child")).release(on_failure::raise));
-            run(env.shutdown(5s));
-        });
-        io.notify_fork(asio::execution_context::fork_parent);
-        BOOST_TEST(wait_for(child) == 0, "after " << steps << " steps");
-        run(acquiring.get(io).release(on_failure::raise));
-    }
-    check_end();
-}
-
-namespace {
-
-/// Counts the attempts to connect that failed.
-struct failure_counter final : observer
-{
-    void unreachable(std::string_view, const error_code&, std::string_view) noexcept override { ++failures; }
-    void suspended(std::string_view, const error_code&) noexcept override { ++failures; }
-
-    int failures = 0;
-};
-
-} // namespace
-
-BOOST_AUTO_TEST_CASE(child_of_a_fork_connects_at_the_first_attempt_while_its_parent_works)
-{
-    for (int round = 0; round < 5; ++round) {
-        const auto backend = make_adapter(options());
-        const locker env(backend);
-        bool stops = false;
-        const auto work = [&](std::string key) -> asio::awaitable<void> {
-            while (!stops) {
-                auto held = co_await env.acquire(key);
-                co_await held.release(on_failure::raise);
-            }
-        };
-        std::vector<running<void>> working;
-        for (int i = 0; i < 16; ++i)
-            working.push_back(start(io, work("parent " + std::to_string(i))));
-        const auto begun = lease_clock::now();
-        until([&] { return lease_clock::now() - begun > 50ms; });
-        io.notify_fork(asio::execution_context::fork_prepare);
-        const auto child = in_child([&] {
-            stops = true;
-            io.notify_fork(asio::execution_context::fork_child);
-            const auto counter = std::make_shared<failure_counter>();
-            backend->attach(counter);
-            if (!run(env.try_acquire("child")))
-                throw std::runtime_error("the child was not granted a lock that is free");
-            if (counter->failures != 0)
-                throw std::runtime_error("a connection of the child failed");
-            run(env.shutdown(5s));
-        });
-        io.notify_fork(asio::execution_context::fork_parent);
-        int status = 0;
-        until([&] { return ::waitpid(child, &status, WNOHANG) == child; });
-        BOOST_TEST(status == 0);
-        stops = true;
-        for (auto& each : working)
-            each.get(io);
-        run(env.shutdown(5s));
-    }
+    auto how = options();
+    how.session_timeout = 2s;
+    check_exit_of_child([&](const asio::any_io_executor& executor) { return zookeeper::make_adapter(executor, how); },
+        how.session_timeout);
     check_end();
 }
 

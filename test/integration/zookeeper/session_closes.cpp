@@ -1,5 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
-// Closes of a session: its nodes, the requests before the close, lost answers, and forks.
+// Closes of a session: its nodes, the requests before the close, and lost answers.
 #include "fixture.hpp"
 #include "support/handler_time.hpp"
 #include "support/process.hpp"
@@ -86,32 +86,6 @@ BOOST_AUTO_TEST_CASE(close_without_a_session_ends_at_once)
     client one(free_port());
     one.until([&] { return !one.events->unreachable.empty(); });
     BOOST_TEST(one.close(10s));
-}
-
-BOOST_AUTO_TEST_CASE(close_completes_in_the_child_of_a_fork)
-{
-    faulty_proxy link(shared_zookeeper());
-    client one(link.port());
-    one.connect();
-    link.silence(true);
-    std::optional<bool> proven;
-    one.zk_session->close(30s, [&](bool got) { proven = got; });
-    one.io->restart();
-    one.io->run_for(50ms);
-    BOOST_TEST(!proven.has_value());
-    one.io->notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        one.io->notify_fork(asio::execution_context::fork_child);
-        one.io->restart();
-        one.io->run_for(10s);
-        if (!one.io->stopped() || proven != false)
-            throw std::runtime_error("the child waits for the end of its parent's session");
-    });
-    one.io->notify_fork(asio::execution_context::fork_parent);
-    BOOST_TEST(wait_for(child) == 0);
-    link.silence(false);
-    one.until([&] { return proven.has_value(); });
-    BOOST_TEST(*proven);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -442,23 +442,6 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_before_its_session)
     end_session(shared_zookeeper(), one.zk_session->life().id());
 }
 
-BOOST_AUTO_TEST_CASE(child_of_a_fork_does_not_end_its_parents_session)
-{
-    client one(shared_zookeeper());
-    one.connect();
-    one.make("forked", node_kind::ephemeral);
-    one.io->notify_fork(asio::execution_context::fork_prepare);
-    const auto child = in_child([&] {
-        one.io->notify_fork(asio::execution_context::fork_child);
-        if (one.zk_session->connected())
-            throw std::runtime_error("the child is connected as its parent is");
-    });
-    one.io->notify_fork(asio::execution_context::fork_parent);
-    BOOST_TEST(wait_for(child) == 0);
-    BOOST_TEST(!one.is_gone("forked"));
-    BOOST_TEST(one.events->suspensions == 0);
-}
-
 BOOST_AUTO_TEST_SUITE_END()
 
 } // namespace colock::testing

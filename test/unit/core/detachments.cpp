@@ -354,20 +354,4 @@ BOOST_AUTO_TEST_CASE(shutdown_does_not_wait_for_a_lock_that_a_body_has_detached)
     break_stored_lock(env);
 }
 
-BOOST_AUTO_TEST_CASE(child_of_a_fork_neither_detaches_nor_adopts)
-{
-    virtual_fixture env(backend_kind::other_context);
-    const auto ticket = detach_new_lock(env);
-    auto held = env.acquire("l");
-    env.script->next(operation::adopt, step::fail(errc::unavailable));
-    auto adopting = env.start(env.locker->adopt(ticket));
-    env.ready();
-    env.io().notify_fork(asio::execution_context::fork_prepare);
-    ++colock::detail::generation;
-    env.io().notify_fork(asio::execution_context::fork_child);
-    COLOCK_THROWS(error, errc::not_held, env.run(held.detach()));
-    COLOCK_THROWS(create_error, errc::forked, adopting.get(env.io()));
-    BOOST_TEST(env.script->count(operation::adopt) == 1U);
-}
-
 BOOST_AUTO_TEST_SUITE_END()

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(every_message_has_a_cause_and_a_remedy)
 {
     std::set<std::string> messages;
     int value = 1;
-    for (; value <= static_cast<int>(errc::forked); ++value) {
+    for (; value <= static_cast<int>(errc::shutting_down); ++value) {
         const error_code code = static_cast<errc>(value);
         BOOST_TEST(code.category().name() == std::string("colock"));
         const auto message = code.message();

@@ -255,39 +255,6 @@ BOOST_AUTO_TEST_CASE(attempts_after_a_loss_are_retries)
     auto group = waiting.get(env.io());
 }
 
-namespace {
-void pretend_to_be_forked(asio::io_context& io)
-{
-    io.notify_fork(asio::execution_context::fork_prepare);
-    colock::detail::generation.fetch_add(1);
-    io.notify_fork(asio::execution_context::fork_child);
-}
-} // namespace
-
-BOOST_AUTO_TEST_CASE(group_in_a_forked_child_fails_as_forked)
-{
-    for (const bool never : {false, true}) {
-        virtual_fixture env(backend_kind::scripted);
-        disable_create_all(env);
-        env.script->always(operation::extend, step::hold());
-        env.script->next(operation::create, step::pass());
-        env.script->next(operation::create, step::pass().before([] { virtual_clock::skip(11s); }));
-        auto group = env.start(env.locker->acquire_all(
-            {"a", "b"}, {.ttl = 30s, .retry = never ? retry_policy::never() : retry_policy::forever()}));
-        env.ready();
-        BOOST_TEST(!group.done());
-        pretend_to_be_forked(env.io());
-        env.ready();
-        BOOST_TEST_CONTEXT("never " << never)
-        {
-            COLOCK_THROWS(create_error, errc::forked, group.get(env.io()));
-        }
-        BOOST_TEST(env.locker->stats().held == 0U);
-        BOOST_TEST(env.locker->stats().waiting == 0U);
-        BOOST_TEST(env.locker->stats().settling == 0U);
-    }
-}
-
 BOOST_AUTO_TEST_CASE(group_of_many_keys_lets_other_handlers_run)
 {
     constexpr std::size_t count = 2'000;

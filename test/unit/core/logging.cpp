@@ -222,7 +222,6 @@ BOOST_FIXTURE_TEST_CASE(level_depends_on_event_and_cause, log_fixture)
     BOOST_TEST((level_of_end(errc::shutting_down) == log_level::info));
     BOOST_TEST((level_of_end(errc::unavailable) == log_level::warning));
     BOOST_TEST((level_of_loss(lost_reason::shutting_down) == log_level::info));
-    BOOST_TEST((level_of_loss(lost_reason::forked) == log_level::info));
     BOOST_TEST((level_of_loss(lost_reason::session) == log_level::error));
     BOOST_TEST((level_of([](observer& to) { to.settled("k", true); }) == log_level::debug));
     BOOST_TEST((level_of([](observer& to) { to.settled("k", false); }) == log_level::warning));

@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(each_field_decides_by_itself)
 BOOST_AUTO_TEST_CASE(every_reason_and_mode_has_a_name)
 {
     std::set<std::string> words;
-    for (int value = 0; value <= static_cast<int>(lost_reason::forked); ++value)
+    for (int value = 0; value <= static_cast<int>(lost_reason::shutting_down); ++value)
         words.insert(to_string(static_cast<lost_reason>(value)));
     BOOST_TEST(words.size() == 7U);
     BOOST_TEST(!words.contains("unknown"));

@@ -257,26 +257,6 @@ BOOST_AUTO_TEST_CASE(node_is_closed_within_remaining_time)
     BOOST_TEST((time_left() == 0ms));
 }
 
-BOOST_AUTO_TEST_CASE(unreleased_claims_before_a_fork_belong_to_the_parent)
-{
-    leave_claim_on(c, 1h);
-    const auto under_way = driver::exclusive("under way", 1h);
-    reconnect(c);
-    env->grant(under_way);
-    ready();
-    nodes[c]->next(operation::abandon, step::hold());
-    env->release_held(under_way);
-    io().notify_fork(asio::execution_context::fork_prepare);
-    ++colock::detail::generation;
-    io().notify_fork(asio::execution_context::fork_child);
-    nodes[c]->discard();
-    ready();
-    nodes[c]->forget_calls();
-    pass_time(5s);
-    BOOST_TEST(attempts(c) == 0U);
-    BOOST_TEST(idle());
-}
-
 BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, immediate_nodes)
 {
     const auto leave_on_c = [&] {

@@ -425,23 +425,6 @@ BOOST_AUTO_TEST_CASE(failure_during_the_back_off_is_reported_and_starts_no_secon
     BOOST_TEST(step.is_in(phase::waiting));
 }
 
-BOOST_AUTO_TEST_CASE(forked_child_starts_again_and_reports_nothing)
-{
-    steps step;
-    step.open();
-    step.plan.demote();
-    BOOST_TEST((step(event::forked, busy) == kind::none));
-    BOOST_TEST((step.reported == reported_event::none));
-    BOOST_TEST(step.is_in(phase::idle));
-    // Events of the parent's connection have no effect.
-    BOOST_TEST((step(event::lost) == kind::none));
-    BOOST_TEST((step(event::drained) == kind::none));
-    BOOST_TEST((step(event::wanted) == kind::connect));
-    static_cast<void>(step(event::opened));
-    BOOST_TEST((step.reported == reported_event::ready));
-    BOOST_TEST(step.plan.takes_requests());
-}
-
 BOOST_AUTO_TEST_CASE(refusal_is_tolerated_for_a_minute_if_the_server_has_accepted_a_connection_before)
 {
     steps step;

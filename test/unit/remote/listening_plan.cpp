@@ -168,13 +168,4 @@ BOOST_AUTO_TEST_CASE(alternating_servers_cause_a_limited_number_of_reconnections
     BOOST_TEST((connect() == kind::close));
 }
 
-BOOST_AUTO_TEST_CASE(forked_child_makes_its_own_connection)
-{
-    steps step;
-    step.listen();
-    BOOST_TEST((step(event::forked) == kind::none));
-    BOOST_TEST((step(event::refused) == kind::none));
-    BOOST_TEST((step(event::wanted) == kind::connect));
-}
-
 BOOST_AUTO_TEST_SUITE_END()

@@ -88,16 +88,6 @@ BOOST_AUTO_TEST_CASE(forgotten_connection_stays_unproven)
     BOOST_TEST(!known.may_arrive(8));
 }
 
-BOOST_AUTO_TEST_CASE(forked_child_closes_no_connection_of_its_parent)
-{
-    lost_requests known;
-    known.add(1, {.id = 71, .process = "a"});
-    known.inherit(2);
-    BOOST_TEST(connections_to_close(known, "a").empty());
-    BOOST_TEST(known.is_from_parent(2));
-    BOOST_TEST(!known.is_from_parent(3));
-}
-
 BOOST_AUTO_TEST_CASE(answer_settles_earlier_requests_on_the_same_connection)
 {
     lost_requests known;
