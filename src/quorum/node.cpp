@@ -123,7 +123,7 @@ void node::arm()
     auto due = closing_.empty() ? time_point::max() : give_up_by_;
     if (!kept_.empty() && in_round_ == 0 && !round_due_)
         due = std::min(due, saturating_add(lease_clock::now(), retry_delay));
-    if (due >= armed_for_ || home_.is_in_child())
+    if (due >= armed_for_)
         return;
     if (!timer_) {
         const auto executor = backend_->executor();

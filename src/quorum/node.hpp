@@ -2,7 +2,6 @@
 #pragma once
 
 #include <colock/clock.hpp>
-#include <colock/detail/generation.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/context_member.hpp>
 
@@ -70,7 +69,6 @@ private:
     const std::shared_ptr<adapter> backend_;
     const std::chrono::milliseconds operation_timeout_;
     const std::function<void(std::uint64_t)> on_given_up_;
-    const detail::home_process home_;
     std::mutex mutex_;
     /// Claims in the order in which they are tried.
     node_claims kept_;

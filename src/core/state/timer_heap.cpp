@@ -60,7 +60,7 @@ void timer_heap::arm() noexcept
 
 void timer_heap::arm_or_throw()
 {
-    if (stopped_ || home_.is_in_child())
+    if (stopped_)
         return;
     if (due_.empty()) {
         if (answers_at_once_)

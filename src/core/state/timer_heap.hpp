@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/detail/generation.hpp>
 #include <colock/spi/adapter.hpp>
 
 #include "core/state/waiter.hpp"
@@ -76,7 +75,6 @@ private:
 
     const adapter& backend_;
     const bool answers_at_once_;
-    const home_process home_;
     std::weak_ptr<void> owner_;
     void (*on_fired_)(void*) = nullptr;
     void (*on_unused_)(void*) = nullptr;

@@ -155,7 +155,8 @@ private:
     void deliver_rest();
 
     const session_settings settings_;
-    const colock::detail::home_process home_;
+    /// The process that the connection belongs to. A child of it may destroy the session, but not end it.
+    const unsigned generation_ = colock::detail::generation.load();
     const std::weak_ptr<session_events> owner_;
     std::unique_ptr<runtime> runtime_;
     std::unique_ptr<zk_client> zk_client_;

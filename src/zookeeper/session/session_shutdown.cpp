@@ -87,7 +87,7 @@ void session::shut_down() noexcept
         runtime_->close_timer.cancel();
         runtime_->servers->cancel();
         // On an open connection the driver would wait for a reply.
-        if (home_.is_in_child())
+        if (generation_ != colock::detail::generation.load())
             runtime_->socket.waiter().detach();
         else
             runtime_->socket.waiter().shut_down();
