@@ -4,8 +4,8 @@
 #include <colock/spi/claim.hpp>
 
 #include <cstddef>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace colock::inline v0::zookeeper::detail {
@@ -82,10 +82,9 @@ private:
         after_.insert_or_assign(node, std::move(newest));
     }
 
-    /// Changes before and after the last beat was sent. The maps are not hashed, because a hash table that grows moves
-    /// all of its elements at once.
-    std::map<std::string, change> before_;
-    std::map<std::string, change> after_;
+    /// Changes before and after the last beat was sent. The maps stay small, because many changes cause an early beat.
+    std::unordered_map<std::string, change> before_;
+    std::unordered_map<std::string, change> after_;
 };
 
 } // namespace colock::inline v0::zookeeper::detail
