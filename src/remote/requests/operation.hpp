@@ -33,6 +33,10 @@ public:
     /// Returns whether an operation that was not started can be dropped, because no caller waits for it and it releases
     /// nothing.
     [[nodiscard]] virtual bool unwanted() const noexcept { return false; }
+    /// Returns whether the claim of the operation has a place in a queue that the backend keeps. Thousands of such
+    /// claims may be woken at once. So while requests can be sent, the time in which their operations wait to be
+    /// started does not count toward the operation timeout.
+    [[nodiscard]] virtual bool is_queued_at_backend() const noexcept { return false; }
     /// Returns whether the operation may share a request with other operations.
     [[nodiscard]] virtual bool is_batchable() const noexcept { return false; }
 

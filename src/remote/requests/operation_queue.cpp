@@ -145,12 +145,13 @@ void operation_queue::give_up_running(const failure_ptr& why)
     ++generation_;
 }
 
-bool operation_queue::end_some(lease_clock::time_point now, const failure_ptr& connection_failure)
+bool operation_queue::end_some(
+    lease_clock::time_point now, const failure_ptr& connection_failure, lease_clock::time_point new_deadline)
 {
     budget left;
     end_given_up(left);
     end_overdue_running(left, now, connection_failure);
-    end_overdue_waiting(left, now, connection_failure);
+    end_overdue_waiting(left, now, connection_failure, new_deadline);
     return left.spent() || has_unreported_failures();
 }
 
@@ -174,8 +175,8 @@ void operation_queue::end_given_up(budget& left)
 void operation_queue::end_overdue_running(
     budget& left, lease_clock::time_point now, const failure_ptr& connection_failure)
 {
-    // Operations that were put back and started again are behind operations with later deadlines, so they end slightly
-    // late.
+    // Operations that were put back and started again, or that were started after operations of queued claims, are
+    // behind operations with later deadlines. So they end late, by less than an operation timeout.
     while (!running_.empty() && deadlines::is_over(running_.front().deadline, now) && left.spend()) {
         --running_count_;
         pop_front(running_)->fail(
@@ -183,8 +184,8 @@ void operation_queue::end_overdue_running(
     }
 }
 
-void operation_queue::end_overdue_waiting(
-    budget& left, lease_clock::time_point now, const failure_ptr& connection_failure)
+void operation_queue::end_overdue_waiting(budget& left, lease_clock::time_point now,
+    const failure_ptr& connection_failure, lease_clock::time_point new_deadline)
 {
     std::vector<operation_ptr> over;
     {
@@ -193,6 +194,8 @@ void operation_queue::end_overdue_waiting(
             scan_position_ = waiting_.begin();
         while (scan_position_ != waiting_.end() && left.spend()) {
             auto& each = *scan_position_++;
+            if (!connection_failure && each.is_queued_at_backend())
+                each.deadline = new_deadline;
             if (!each.unwanted() && !deadlines::is_over(each.deadline, now))
                 continue;
             each.unlink();

@@ -58,7 +58,10 @@ public:
     /// Ends some operations: those that were given up, those whose deadline has passed, and waiting operations that are
     /// not wanted any more. Returns whether there may be more; the caller must then call the function again soon. After
     /// `false`, the next call checks all waiting operations again.
-    [[nodiscard]] bool end_some(lease_clock::time_point now, const failure_ptr& connection_failure);
+    /// \param connection_failure why no request can be sent; null if requests can be sent
+    /// \param new_deadline deadline of an operation that is requested at `now`
+    [[nodiscard]] bool end_some(
+        lease_clock::time_point now, const failure_ptr& connection_failure, lease_clock::time_point new_deadline);
     /// Destroys all operations without calling their completions. Operations that are added later are destroyed too.
     void drop_all() noexcept;
 
@@ -76,7 +79,8 @@ private:
     void give_up(list& all, delivery how, const failure_ptr& why);
     void end_given_up(budget& left);
     void end_overdue_running(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure);
-    void end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure);
+    void end_overdue_waiting(budget& left, lease_clock::time_point now, const failure_ptr& connection_failure,
+        lease_clock::time_point new_deadline);
 
     mutable colock::detail::light_mutex mutex_;
     list waiting_;

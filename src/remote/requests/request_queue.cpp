@@ -119,7 +119,8 @@ void request_queue::end_some()
         return;
     // Set before any completion is called, because a completion may give up more operations.
     ending_ = true;
-    ending_ = operations_.end_some(lease_clock::now(), owner_.requests().problem());
+    const auto now = lease_clock::now();
+    ending_ = operations_.end_some(now, owner_.requests().problem(), deadlines_.deadline_for(now));
     flush_if_was_full();
     if (!ending_)
         return;

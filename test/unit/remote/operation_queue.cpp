@@ -46,7 +46,11 @@ public:
         return is_unwanted;
     }
 
+    [[nodiscard]] bool is_queued_at_backend() const noexcept override { return has_place; }
+
     bool is_unwanted = false;
+    /// Whether the claim has a place in the backend's queue.
+    bool has_place = false;
     std::function<void()> then{};
     static inline std::size_t check_count = 0;
 
@@ -62,7 +66,10 @@ struct fixture
         return boost::intrusive_ptr<idle_operation>(new idle_operation(name, ends, until));
     }
 
-    void end_some(lease_clock::time_point now) { BOOST_TEST(!queue.end_some(now, nullptr)); }
+    void end_some(lease_clock::time_point now, const failure_ptr& connection_failure = nullptr)
+    {
+        BOOST_TEST(!queue.end_some(now, connection_failure, now + 1s));
+    }
     void add(std::size_t count, lease_clock::time_point until = start_time + 1s)
     {
         for (std::size_t i = 0; i < count; ++i)
@@ -73,7 +80,7 @@ struct fixture
     {
         std::size_t check_count = idle_operation::check_count, ended = ends.size();
         for (bool more = true; more;) {
-            more = queue.end_some(now, nullptr);
+            more = queue.end_some(now, nullptr, now + 1s);
             BOOST_TEST_REQUIRE(idle_operation::check_count - std::exchange(check_count, idle_operation::check_count) <=
                                remote::max_per_handler);
             BOOST_TEST_REQUIRE(ends.size() - std::exchange(ended, ends.size()) <= remote::max_per_handler);
@@ -170,6 +177,47 @@ BOOST_AUTO_TEST_CASE(unwanted_operation_ends_while_it_waits)
     BOOST_TEST(ends[0].name == 'b');
 }
 
+BOOST_AUTO_TEST_CASE(operation_of_a_queued_claim_is_not_overdue_before_it_is_started)
+{
+    const auto woken = make('w'), later = make('l');
+    woken->has_place = later->has_place = true;
+    queue.add(woken);
+    queue.add(later);
+    queue.add(make('n'));
+    auto now = start_time;
+    for (const auto end = now + 10s; now < end; now += 100ms)
+        end_some(now);
+    BOOST_TEST_REQUIRE(ends.size() == 1U);
+    BOOST_TEST(ends[0].name == 'n');
+    // The operation timeout begins when the operation is started.
+    BOOST_TEST((queue.take() == woken));
+    for (const auto end = now + 800ms; now < end; now += 100ms)
+        end_some(now);
+    BOOST_TEST(ends.size() == 1U);
+    end_some(now + 200ms);
+    BOOST_TEST_REQUIRE(ends.size() == 2U);
+    BOOST_TEST((ends[1].name == 'w' && ends[1].how == delivery::unanswered));
+    // An operation that is not wanted any more ends, whatever its deadline.
+    later->is_unwanted = true;
+    end_some(now + 300ms);
+    BOOST_TEST_REQUIRE(ends.size() == 3U);
+    BOOST_TEST(ends[2].name == 'l');
+}
+
+BOOST_AUTO_TEST_CASE(operation_of_a_queued_claim_is_overdue_after_a_timeout_without_connection)
+{
+    const auto woken = make('w');
+    woken->has_place = true;
+    queue.add(woken);
+    end_some(start_time + 5s);
+    const auto lost = make_failure(errc::unavailable);
+    end_some(start_time + 5s + 900ms, lost);
+    BOOST_TEST(ends.empty());
+    end_some(start_time + 6s, lost);
+    BOOST_TEST_REQUIRE(ends.size() == 1U);
+    BOOST_TEST((ends[0].how == delivery::unsent && ends[0].why == errc::unavailable));
+}
+
 BOOST_AUTO_TEST_CASE(many_operations_end_in_parts)
 {
     // The overdue operation at the end of the queue is found too.
@@ -201,7 +249,7 @@ BOOST_AUTO_TEST_CASE(exactly_one_part_is_checked_once)
 BOOST_AUTO_TEST_CASE(operation_taken_during_a_pass_is_not_checked)
 {
     add(many);
-    BOOST_TEST(queue.end_some(start_time, nullptr));
+    BOOST_TEST(queue.end_some(start_time, nullptr, start_time + 1s));
     while (queue.take()) {
     }
     add(1, start_time);
