@@ -154,9 +154,8 @@ void measure_waiting(const workload& at, const options& settings, report& result
     results.add({name + "all are granted, one after the other", seconds_since(released), "s"});
 }
 
-void measure_readers(const options& settings, report& results)
+void measure_readers(const options& settings, report& results, std::size_t readers, double max_seconds)
 {
-    constexpr std::size_t readers = 8000;
     queue_for_one_key queue(settings.backend, 1);
     const auto start = clock::now();
     queue.start_waiters(readers, false, {.ttl = 0ms, .mode = colock::lock_mode::shared}, 0ms);
@@ -166,13 +165,12 @@ void measure_readers(const options& settings, report& results)
     const auto released = clock::now();
     queue.release();
     const auto longest = queue.serve();
-    results.add({name + "from its release until all were granted", seconds_since(released), "s", 5.0});
+    results.add({name + "from its release until all were granted", seconds_since(released), "s", max_seconds});
     bench::add(results, name + "the longest handler meanwhile", longest, 10.0);
 }
 
-void measure_semaphore(const options& settings, report& results)
+void measure_semaphore(const options& settings, report& results, std::size_t waiters, double max_seconds)
 {
-    constexpr std::size_t waiters = 800;
     constexpr std::size_t places = 2;
     queue_for_one_key queue(settings.backend, 1);
     queue.start_waiters(waiters, false, {.ttl = 0ms, .mode = colock::lock_mode::shared, .max_holders = places}, 1ms);
@@ -181,7 +179,7 @@ void measure_semaphore(const options& settings, report& results)
     static_cast<void>(queue.serve());
     results.add({std::to_string(waiters) + " waiters for " + std::to_string(places) +
                      " places of a semaphore, all were served, each for 1 ms",
-        seconds_since(released), "s", 10.0});
+        seconds_since(released), "s", max_seconds});
 }
 
 } // namespace
@@ -190,8 +188,10 @@ void measure_zookeeper_many_waiters(const workload& at, const options& settings,
 {
     results.begin("ZooKeeper: many waiters for one key");
     measure_waiting(at, settings, results);
-    measure_readers(settings, results);
-    measure_semaphore(settings, results);
+    measure_readers(settings, results, 8000, 5.0);
+    measure_readers(settings, results, 25'000, 15.0);
+    measure_semaphore(settings, results, 800, 10.0);
+    measure_semaphore(settings, results, 4000, 60.0);
 }
 
 } // namespace bench

@@ -110,6 +110,7 @@ void client::sweep(lease_clock::duration stall_time)
 {
     queue_.end_overdue(stall_time);
     all_parts().all_watches.forget_unused();
+    all_parts().sessions.forget_old_lists();
     set_watches();
 }
 

@@ -97,7 +97,8 @@ struct options
     /// 2 s, or half the session timeout by which leases are measured if that is less. Range: 1 ms to 1 h.
     std::optional<std::chrono::milliseconds> server_tick{};
     /// Maximum duration of an operation. After it, an operation fails with `errc::unavailable` if it was certainly not
-    /// sent, else with `errc::outcome_unknown`. Range: 10 ms to 1 h.
+    /// sent, else with `errc::outcome_unknown`. While the session is connected, the time in which an attempt of a claim
+    /// that is in the lock queue already waits to be sent does not count. Range: 10 ms to 1 h.
     std::chrono::milliseconds operation_timeout{5000};
     /// Maximum duration of one attempt to connect to one server: TCP and the server's greeting. The next server is
     /// tried then. A sixth of the session timeout applies instead if it is less, so that the session outlives several

@@ -34,6 +34,11 @@ public:
     }
 
     [[nodiscard]] bool unwanted() const noexcept override { return claim_->cancelled(); }
+    [[nodiscard]] bool is_queued_at_backend() const noexcept override
+    {
+        const auto* const state = find_state(*claim_);
+        return state && !state->node.empty();
+    }
 
 private:
     /// State of one execution of `run`.
@@ -44,6 +49,8 @@ private:
         bool needs_folder = false;
         /// The sequence numbers of the folder are used up.
         bool is_exhausted = false;
+        /// An event has woken the claim, and maybe others with it, so a list that one of them requested is used.
+        bool was_woken = false;
     };
 
     coroutine run() override
@@ -51,6 +58,7 @@ private:
         auto& state = state_of(*claim_);
         note_lost_create();
         state.use_session(sessions());
+        const bool was_woken = !state.only_polls;
         const bool is_poll = std::exchange(state.only_polls, false) && state.watched == state.predecessor;
         // The replies to the requests below contain every change until now, so only later events end the next wait.
         if (state.source)
@@ -60,7 +68,8 @@ private:
         else if (is_poll && is_watch_active())
             co_await poll();
 
-        progress so_far{.needs_folder = sessions().folders().find(folder_) == folder_state::unknown};
+        progress so_far{.needs_folder = sessions().folders().find(folder_) == folder_state::unknown,
+            .was_woken = was_woken && !state.node.empty()};
         pending_reply indexed(*this);
         for (;;) {
             pending_reply listed(*this);
@@ -74,7 +83,7 @@ private:
             if (!is_alone) {
                 // 2. List the children of the folder.
                 queue_position position;
-                co_await list_children(listed, position);
+                co_await list_children(so_far.was_woken, listed, position);
                 if (position.what == queue_position::kind::absent) {
                     // The node was removed from outside.
                     lose_node();
@@ -171,10 +180,18 @@ private:
     }
 
     /// \param listed the reply to the list, if the list was requested together with the node
-    coroutine list_children(pending_reply& listed, queue_position& position)
+    coroutine list_children(bool was_woken, pending_reply& listed, queue_position& position)
     {
-        if (!listed.is_expected())
-            (co_await connected()).shared_children(folder_, listed.expect());
+        if (!listed.is_expected()) {
+            requests& sender = co_await connected();
+            const auto* const recent = was_woken ? sender.recent_children(folder_, state_of(*claim_).fence) : nullptr;
+            if (recent) {
+                position = recent->queue(config().layout).find(own_name(), claim_->max_holders());
+                if (position.what == queue_position::kind::first)
+                    co_return;
+            }
+            sender.shared_children(folder_, listed.expect());
+        }
         const reply& children = co_await listed;
         // Other claims may wait behind this node, so the list is requested again as soon as possible.
         if (children.what == status::unanswered && claim_->queues())

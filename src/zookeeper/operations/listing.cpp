@@ -129,7 +129,7 @@ private:
         if (!sender)
             return;
         std::size_t readers = 0;
-        for (const auto& name : got.queue(config().layout).front()) {
+        for (const auto name : got.queue(config().layout).front()) {
             const auto at = parse_node(config().layout, name);
             candidate each{key, child_path(key_folder(config(), key), name), at->wants, readers++};
             ++pending_count_;
@@ -160,8 +160,12 @@ private:
     {
         if (!check_reply(got))
             return;
-        if (got.ok())
+        if (got.ok()) {
             found_.push_back(of);
+            // A claim of this client that owned the node must not be granted because of an earlier list.
+            if (auto* const sender = sessions().get_requests())
+                sender->forget_lists();
+        }
         finish_one();
     }
 

@@ -73,9 +73,9 @@ queue_position lock_queue::find(std::string_view own, std::size_t max_holders) c
     return {.what = queue_position::kind::first};
 }
 
-std::vector<std::string> lock_queue::front() const
+std::vector<std::string_view> lock_queue::front() const
 {
-    std::vector<std::string> all;
+    std::vector<std::string_view> all;
     for (const auto& each : entries_) {
         if (each.at.wants == role::exclusive) {
             if (all.empty())

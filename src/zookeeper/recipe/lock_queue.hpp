@@ -46,7 +46,8 @@ public:
     /// \param max_holders maximum number of shared holders; 0: no limit
     [[nodiscard]] queue_position find(std::string_view own, std::size_t max_holders) const;
     /// Returns the nodes that may hold the key, in order: the first one, or the shared ones before all exclusive ones.
-    [[nodiscard]] std::vector<std::string> front() const;
+    /// The names live as long as those of the queue.
+    [[nodiscard]] std::vector<std::string_view> front() const;
 
 private:
     struct entry

@@ -148,6 +148,7 @@ void requests::refuse_unsent()
             refuse(std::move(each), status::unsent);
     }
     std::erase_if(lists_, [](const auto& each) { return !each.second.is_in_flight; });
+    recent_lists_.clear();
 }
 
 void requests::shared_children(const std::string& path, reply_handler done)
@@ -182,6 +183,7 @@ void requests::send_lists(zk_client& by)
 /// loop.
 void requests::list_answered(const std::string& path, std::vector<std::unique_ptr<request>> waiting, const reply& got)
 {
+    recent_lists_.note(path, got, lease_clock::now());
     const auto found = lists_.find(path);
     found->second.is_in_flight = false;
     if (found->second.waiting.empty()) {
@@ -376,7 +378,12 @@ void requests::children(const std::string& path, reply_handler done)
 
 void requests::children_and_watch(const std::string& path, reply_handler done)
 {
-    submit({.what = kind::children_and_watch, .path = path}, std::move(done));
+    // The lambda may capture `this`, as in `send_lists`.
+    submit({.what = kind::children_and_watch, .path = path},
+        [this, folder = path, then = std::move(done)](reply got) mutable {
+            recent_lists_.note(folder, got, lease_clock::now());
+            then(std::move(got));
+        });
 }
 
 void requests::exists(const std::string& path, reply_handler done)

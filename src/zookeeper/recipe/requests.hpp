@@ -3,8 +3,10 @@
 
 #include "zookeeper/driver/reply.hpp"
 #include "zookeeper/driver/zk_client.hpp"
+#include "zookeeper/recipe/recent_lists.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -70,6 +72,15 @@ public:
     /// request until it is sent. Only one such request for each folder is in flight, and calls meanwhile share the next
     /// one. So the cost of many waiters in one folder grows with time, not with their number.
     void shared_children(const std::string& path, reply_handler done);
+    /// Returns a list of the folder that arrived a short time ago, and was made after that transaction; null if there
+    /// is none.
+    [[nodiscard]] const folder_children* recent_children(
+        std::string_view path, std::uint64_t transaction) const noexcept
+    {
+        return recent_lists_.find(path, transaction, lease_clock::now());
+    }
+    void forget_lists() noexcept { recent_lists_.clear(); }
+    void forget_old_lists() noexcept { recent_lists_.forget_old(lease_clock::now()); }
     void exists(const std::string& path, reply_handler done);
     /// Reads after this request return a state that is not older than the request.
     void sync(const std::string& path, reply_handler done);
@@ -137,6 +148,7 @@ private:
     std::map<std::string, shared_list> lists_;
     /// Number of folders that have to be listed and have no request in flight.
     std::size_t waiting_list_count_ = 0;
+    recent_lists recent_lists_;
 };
 
 /// Creates a node and its parents, as far as they do not exist. Reports nothing.

@@ -78,8 +78,9 @@ void watches::folder_listed(
 {
     const auto front = answer.queue(layout_).front();
     std::unordered_map<std::string_view, std::size_t> places;
-    for (const auto& name : front)
-        places.emplace(std::string_view(name).substr(0, 2 * token::size), places.size());
+    places.reserve(front.size());
+    for (const auto name : front)
+        places.emplace(name.substr(0, 2 * token::size), places.size());
     // A claim that is not at the front has lost its node, or waits behind an exclusive one.
     const auto concerns = [&](const claim& who) {
         const auto place = places.find(who.token().hex());

@@ -137,6 +137,12 @@ void session_manager::send()
         session_->send();
 }
 
+void session_manager::forget_old_lists() noexcept
+{
+    if (session_)
+        session_->get_requests().forget_old_lists();
+}
+
 std::int64_t session_manager::id() const noexcept
 {
     return session_ ? session_->life().id() : 0;

@@ -67,6 +67,7 @@ public:
     void announce_requests() noexcept;
     /// Sends the announced requests.
     void send();
+    void forget_old_lists() noexcept;
 
     /// Called when the time that the caller of `close` has given is over: the current session does not wait for
     /// unanswered requests, and the sessions that are being closed are abandoned.

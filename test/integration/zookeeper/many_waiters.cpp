@@ -174,6 +174,31 @@ BOOST_AUTO_TEST_CASE(readers_of_one_locker_share_lists_of_the_folder)
         run(each.release());
 }
 
+BOOST_AUTO_TEST_CASE(readers_that_are_woken_together_share_a_list_although_not_all_requests_fit_in_flight)
+{
+    // Several times as many as requests may be in flight.
+    constexpr std::size_t readers = 6000;
+    constexpr std::uint64_t bytes_per_node = 45;
+    auto held = run(add().acquire("k"));
+    auto& by = add_linked(10s);
+    std::vector<running<lock>> waiting;
+    for (std::size_t i = 0; i < readers; ++i) {
+        waiting.push_back(start(io, by.acquire("k", with_poll(shared, 1h))));
+        if (i % 50 == 0)
+            io.poll();
+    }
+    until([&] { return by.stats().waiting == readers; });
+    run_for(500ms);
+    const auto before = link.bytes_from_server();
+    run(held.release());
+    std::vector<lock> all;
+    for (auto& each : waiting)
+        all.push_back(each.get(io));
+    BOOST_TEST(std::ranges::all_of(all, &lock::held));
+    // Without recent lists, more than twenty lists are sent.
+    BOOST_TEST(link.bytes_from_server() - before < 8 * readers * bytes_per_node);
+}
+
 BOOST_AUTO_TEST_CASE(release_of_a_semaphore_wakes_as_many_waiters_as_there_are_free_places)
 {
     constexpr std::size_t waiters = 60;

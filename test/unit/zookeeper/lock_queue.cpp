@@ -34,7 +34,9 @@ queue_position find(const names& children, const std::string& own, std::size_t m
 
 names front(const names& children)
 {
-    return lock_queue(layout::standard, children).front();
+    const lock_queue queue(layout::standard, children);
+    const auto found = queue.front();
+    return {found.begin(), found.end()};
 }
 
 std::string predecessor_of(const std::string& own)
