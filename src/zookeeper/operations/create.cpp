@@ -353,6 +353,11 @@ private:
 
     // The predecessor.
 
+    [[nodiscard]] static bool is_behind(const queue_position& position) noexcept
+    {
+        return position.what == queue_position::kind::behind_one || position.what == queue_position::kind::behind_some;
+    }
+
     [[nodiscard]] std::string source_of(const queue_position& position) const
     {
         return position.what == queue_position::kind::behind_one
@@ -395,6 +400,13 @@ private:
     {
         const auto& state = state_of(*claim_);
         requests& sender = co_await connected();
+        // While other claims come and go, the folder is listed again and again, and these lists show more than the
+        // requests below. An event that has arrived meanwhile would have made the watch inactive.
+        if (const auto* const recent = sender.recent_children(folder_, state.fence)) {
+            const auto position = recent->queue(config().layout).find(own_name(), claim_->max_holders());
+            if (is_behind(position) && source_of(position) == state.watched)
+                co_await wait_for(state.watched);
+        }
         if (watches::is_of_children(state.watched)) {
             // When the folder was last listed, every waiter was woken for which there was room.
             const auto revision = state.source->revision();

@@ -150,6 +150,30 @@ BOOST_AUTO_TEST_CASE(poll_of_a_waiter_does_not_list_the_folder)
     }
 }
 
+BOOST_AUTO_TEST_CASE(poll_of_a_waiter_sends_nothing_while_changes_of_the_folder_cause_lists)
+{
+    constexpr std::size_t waiters = 10;
+    auto held = run(add().acquire("k", one_place));
+    auto& other = add();
+    auto& by = add_linked(10s);
+    std::vector<running<lock>> waiting;
+    for (std::size_t i = 0; i < waiters; ++i)
+        waiting.push_back(start(io, by.acquire("k", with_poll(one_place, 5ms))));
+    until([&] { return nodes().size() == waiters + 1; });
+    run_for(200ms);
+    const auto bytes = link.bytes_from_server();
+    const auto polls = by.stats().attempts;
+    for (int i = 0; i < 5; ++i) {
+        BOOST_TEST(!run(other.try_acquire("k", one_place)));
+        run_for(200ms);
+    }
+    // The reply to a request whether a node exists has 92 bytes.
+    BOOST_TEST(link.bytes_from_server() - bytes < (by.stats().attempts - polls) * 92 / 2);
+    run(held.release());
+    for (auto& each : waiting)
+        run(each.get(io).release());
+}
+
 BOOST_AUTO_TEST_CASE(readers_of_one_locker_share_lists_of_the_folder)
 {
     constexpr std::size_t readers = 1000;
