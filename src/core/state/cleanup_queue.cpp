@@ -128,9 +128,11 @@ void cleanup_queue::retry_later(record& ending, deferred_actions& actions)
     const time_point release_deadline = this->release_deadline(ending);
     if (shard_.dead || now >= release_deadline)
         return end(ending, false, actions);
-    // The release may or may not have been executed, so the waiters of the key have to check the backend themselves.
+    // The release may or may not have been executed, so the waiters of the key have to check the backend themselves,
+    // unless the backend wakes them. Thousands of shared locks may be released at once, and each failure would wake
+    // all waiters.
     if (ending.granted)
-        shard_.queues.wake_heads(ending, actions.wakes);
+        shard_.queues.wake_after_release(ending, actions.wakes);
     // The caller that waited for the first answer may return now, so the cleanup keeps the core alive.
     if (!kept_)
         kept_ = owner_.lock();

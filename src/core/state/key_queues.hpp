@@ -103,8 +103,8 @@ public:
     void on_contact_regained() noexcept { next_after_contact_ = all_.begin(); }
     /// Wakes the next batch of heads after `on_contact_regained`. Returns false if there are no more.
     [[nodiscard]] bool wake_after_contact(wake_list& wakes);
-    /// Called when the backend has released `ended`. A backend with a queue wakes the listening heads itself, and only
-    /// as many as can get the lock.
+    /// Called when the backend has released `ended`, or may have. A backend with a queue wakes the listening heads
+    /// itself, and only as many as can get the lock.
     void wake_after_release(const record& ended, wake_list& wakes);
     /// Wakes the heads that sleep until the old expiry of `shortened`.
     void wake_for_earlier_expiry(const record& shortened, lease_clock::time_point expires, wake_list& wakes);

@@ -4,7 +4,9 @@
 #include <colock/spi/awaitable_adapter.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <set>
+#include <vector>
 
 using namespace colock;
 using namespace colock::testing;
@@ -139,6 +141,31 @@ BOOST_AUTO_TEST_CASE(release_that_can_never_be_proven_is_settled_unproven_and_no
     BOOST_TEST(env.locker->stats().settled == 1U);
     BOOST_TEST(env.locker->stats().unproven == 1U);
     env.wind_down();
+}
+
+BOOST_AUTO_TEST_CASE(release_without_answer_does_not_wake_waiters_that_a_fair_backend_wakes)
+{
+    constexpr std::size_t waiters = 5;
+    virtual_fixture env(backend_kind::other_context);
+    BOOST_TEST_REQUIRE(env.script->capabilities().fifo);
+    auto held = env.acquire("k", {.ttl = 1h});
+    std::vector<running<lock>> waiting;
+    for (std::size_t i = 0; i < waiters; ++i)
+        waiting.push_back(env.start(
+            env.locker->acquire("k", {.ttl = 1h, .mode = lock_mode::shared, .retry = retry_policy::fixed(30min)})));
+    env.ready();
+    const auto creates = env.script->count(operation::create);
+    BOOST_TEST(creates == waiters + 1);
+    env.script->next(operation::release, step::lose_request());
+    held = {};
+    env.ready();
+    BOOST_TEST(env.script->count(operation::release) == 1U);
+    BOOST_TEST(env.script->count(operation::create) == creates);
+    // The next attempt to release the lock is answered, and the backend wakes the waiters.
+    env.advance_by_steps(5s, 100ms);
+    for (auto& each : waiting)
+        BOOST_TEST(each.get(env.io()).held());
+    BOOST_TEST(env.script->count(operation::create) == creates + waiters);
 }
 
 BOOST_AUTO_TEST_CASE(a_claim_whose_release_may_still_arrive_is_not_granted_again)
