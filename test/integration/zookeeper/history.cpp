@@ -47,6 +47,14 @@ struct server_with_data_loss : one_server
         link.cut_at_bytes_in_turn(std::move(all));
         link.refuse(false);
     }
+    /// Makes a waiter whose place in the queue was confirmed. An unconfirmed request would be in doubt after the loss.
+    running<lock> queue_and_confirm()
+    {
+        auto& by = add(session_timeout);
+        auto waiting = queue(by);
+        static_cast<void>(run(by.is_locked("k")));
+        return waiting;
+    }
     /// Checks that the waiter and then `by` are granted the lock within the documented time after the server's return.
     void check_granted(running<lock>& waiting, const locker& by)
     {
@@ -130,7 +138,7 @@ BOOST_AUTO_TEST_CASE(server_without_its_data_is_used_in_a_new_session)
     make_transactions(one);
     auto held = run(one.acquire("k", {.ttl = 0ms}));
     auto loss_event = start(io, held.lost());
-    auto waiting = queue(add(session_timeout));
+    auto waiting = queue_and_confirm();
     restore();
     BOOST_TEST((loss_event.get(io) == lost_reason::session));
     check_granted(waiting, one);
@@ -144,7 +152,7 @@ BOOST_AUTO_TEST_CASE(server_with_a_backup_of_its_data_is_used_in_a_new_session)
     auto& one = add(session_timeout);
     auto held = run(one.acquire("k", {.ttl = 0ms}));
     auto loss_event = start(io, held.lost());
-    auto waiting = queue(add(session_timeout));
+    auto waiting = queue_and_confirm();
     const temporary_folder backup;
     const auto copy = backup / "version-2";
     server->kill();
