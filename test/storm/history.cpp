@@ -27,7 +27,7 @@ std::vector<std::string> check_key(std::vector<hold> holds)
         line << what << ": " << first << " and " << second;
         violations.push_back(line.str());
     };
-    // Of the holds so far, these end last or have the greatest fence.
+    // These holds end last, or have the greatest fence, among those that were compared before.
     const hold none;
     const hold* last = &none;
     const hold* last_exclusive = &none;
