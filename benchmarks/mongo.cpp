@@ -5,6 +5,8 @@
 #include "alternation.hpp"
 #include "group_waits.hpp"
 #include "held_locks.hpp"
+#include "mongo/driver/document.hpp"
+#include "mongo/driver/reply_validation.hpp"
 #include "peers.hpp"
 
 #include <colock/locker.hpp>
@@ -18,7 +20,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +33,8 @@ using namespace std::chrono_literals;
 
 namespace bench {
 namespace {
+
+namespace mg = colock::mongo::detail;
 
 /// Lower limit for one number of workers: the rate relative to locco's.
 struct required_ratio
@@ -222,6 +229,51 @@ void measure_readers(const options& settings, report& results)
     results.add({"semaphore / exclusive", semaphore / exclusive, "x", 2.0});
 }
 
+/// The validation of replies to a `findAndModify` and to a `find`, before libmongoc parses them.
+void measure_validation(report& results)
+{
+    const auto repeated = [](std::size_t count, const std::string& json) {
+        std::string all;
+        for (std::size_t i = 0; i < count; ++i)
+            (all += i == 0 ? "" : ",") += json;
+        return '[' + all + ']';
+    };
+    const auto lock_with = [&](std::size_t holders) {
+        return R"({"_id":"key","t":null,"x":0,"f":1,"o":{"host":"h","owner":"o"},"h":)" +
+               repeated(holders, R"({"t":"0123456789abcdef0123456789abcdef","x":{"$numberLong":"1"},)"
+                                 R"("f":{"$numberLong":"1"},"a":1,"r":null,"e":1})") +
+               '}';
+    };
+    const auto measure = [](const std::string& json) {
+        const auto body = mg::document::from_json(json);
+        std::vector<std::byte> message(mg::message_header::size + 5 + body.get()->len);
+        message[12] = std::byte{0xdd};
+        message[13] = std::byte{0x07};
+        std::copy_n(reinterpret_cast<const std::byte*>(bson_get_data(body.get())), body.get()->len,
+            message.begin() + mg::message_header::size + 5);
+        // The number of bytes is about the same for all replies.
+        const auto count = 20'000'000 / message.size();
+        const auto begun = std::chrono::steady_clock::now();
+        for (std::size_t i = 0; i < count; ++i) {
+            std::span<std::byte> whole(message);
+            if (mg::validate_body(whole))
+                throw std::logic_error("a valid reply was refused");
+        }
+        return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun).count() /
+               static_cast<double>(count);
+    };
+    const auto changed = [&](std::size_t holders) {
+        return measure(
+            R"({"lastErrorObject":{"n":1,"updatedExisting":true},"value":)" + lock_with(holders) + R"(,"ok":1.0})");
+    };
+    results.begin("MongoDB: validation of a reply");
+    results.add({"exclusive lock", changed(0), "us", 2.0});
+    results.add({"20 shared holders", changed(20), "us"});
+    results.add({"list of 1000 locks",
+        measure(R"({"cursor":{"id":0,"ns":"a.b","firstBatch":)" + repeated(1000, lock_with(1)) + R"(},"ok":1.0})"),
+        "us"});
+}
+
 } // namespace
 
 std::optional<chart> run_mongo(const options& settings, report& results)
@@ -240,8 +292,10 @@ std::optional<chart> run_mongo(const options& settings, report& results)
         measure_readers(settings, results);
     if (settings.wants("groups"))
         measure_group_waits(settings.backend, settings, results);
-    if (settings.wants("memory"))
+    if (settings.wants("memory")) {
         measure_mongo_memory(settings, results);
+        measure_validation(results);
+    }
     // A short run is made for the counted numbers, and leaves long measurements out.
     if (settings.seconds >= 0.5 && at->host == "127.0.0.1" && settings.wants("stalls")) {
         measure_held_locks(

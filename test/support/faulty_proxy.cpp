@@ -190,7 +190,7 @@ void faulty_proxy::forward_request(connection& env, const std::string& request)
         env.tail.clear();
         if (--answers_left_ == 0)
             searched_.clear();
-        connection::write(env.client, answer_);
+        connection::write(env.client, make_answer_(request));
         return;
     }
     if (found) {
@@ -284,9 +284,15 @@ void faulty_proxy::cut_at_bytes_in_turn(std::vector<std::pair<std::string, loss>
 
 void faulty_proxy::answer_at_bytes(std::string bytes, std::string_view reply, int times)
 {
+    answer_at_bytes(std::move(bytes), [reply = std::string(reply)](std::string_view) { return reply; }, times);
+}
+
+void faulty_proxy::answer_at_bytes(
+    std::string bytes, std::function<std::string(std::string_view request)> make_reply, int times)
+{
     const std::lock_guard guard(mutex_);
     searched_ = {std::move(bytes)};
-    answer_ = reply;
+    make_answer_ = std::move(make_reply);
     answers_left_ = times;
     for (const auto& each : connections_)
         each->tail.clear();

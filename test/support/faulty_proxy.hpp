@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -64,6 +65,9 @@ public:
     /// Answers the next `times` requests that contain `bytes` (at most 64 bytes) with `reply`. The server does not
     /// receive them.
     void answer_at_bytes(std::string bytes, std::string_view reply, int times = 1);
+    /// Like answer_at_bytes() above, with a reply that is made from the request.
+    void answer_at_bytes(
+        std::string bytes, std::function<std::string(std::string_view request)> make_reply, int times = 1);
     /// Number of requests that were found so far.
     [[nodiscard]] int cuts() const noexcept { return cuts_; }
     /// Replaces `bytes` by `others` in the requests of all clients. Both have the same length.
@@ -106,7 +110,7 @@ private:
     std::vector<std::string> searched_;
     loss lost_ = loss::request;
     std::deque<std::pair<std::string, loss>> next_cuts_;
-    std::string answer_;
+    std::function<std::string(std::string_view request)> make_answer_;
     int answers_left_ = 0;
     std::string replaced_;
     std::string replacement_;

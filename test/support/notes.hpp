@@ -15,6 +15,7 @@ class notes final : public observer
 {
 public:
     void ready(std::string_view) noexcept override { ++readies; }
+    void unreachable(std::string_view, const error_code& why, std::string_view) noexcept override { obstacle = why; }
     void suspended(std::string_view, const error_code& why) noexcept override
     {
         ++suspensions;
@@ -30,6 +31,8 @@ public:
     }
 
     int readies = 0;
+    /// Reason why the last connection could not be established.
+    error_code obstacle;
     int suspensions = 0;
     /// Reason of the last suspension.
     error_code loss;

@@ -10,13 +10,32 @@
 #include <boost/asio/write.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <new>
 #include <utility>
 
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
 namespace colock::inline v0::mongo::detail {
+
+namespace {
+
+constexpr std::size_t max_kept_capacity = std::size_t{64} * 1024;
+
+/// The driver writes each field of the header as a part of its own.
+message_header header_of(std::span<const std::span<const std::byte>> message) noexcept
+{
+    std::array<std::byte, message_header::size> bytes{};
+    std::size_t count = 0;
+    for (const auto& part : message) {
+        const auto taken = part.first(std::min(part.size(), bytes.size() - count));
+        std::ranges::copy(taken, bytes.begin() + static_cast<std::ptrdiff_t>(count));
+        count += taken.size();
+    }
+    return message_header::read(bytes);
+}
+
+} // namespace
 
 transport::transport(const asio::any_io_executor& strand, std::function<void()> changed)
     : changed_(std::move(changed)), resolver_(remote::socket_executor(strand)), socket_(remote::socket_executor(strand))
@@ -100,7 +119,7 @@ void transport::fail(const error_code& why)
 
 bool transport::is_stale()
 {
-    if (!open_ || at_end_ || readable() > 0)
+    if (!open_ || at_end_ || !received_.empty())
         return true;
     std::byte next{};
     error_code none;
@@ -140,27 +159,75 @@ void transport::await_bytes()
     with_stream([self = shared_from_this()](auto& from) {
         from.async_read_some(asio::buffer(self->buffer_), [self](const error_code& failed, std::size_t count) {
             self->reading_ = false;
-            self->buffer_begin_ = 0;
-            self->buffer_end_ = count;
             if (failed)
                 self->fail(failed);
             else if (!self->closed_)
-                self->changed_();
+                self->received(count);
         });
     });
+}
+
+void transport::received(std::size_t count)
+{
+    try {
+        received_.insert(received_.end(), buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(count));
+    } catch (const std::bad_alloc&) {
+        fail(make_error_code(boost::system::errc::not_enough_memory));
+        return;
+    }
+    if (const auto violation = validate_received())
+        fail(violation);
+    else if (request_)
+        await_bytes();
+    else
+        changed_();
+}
+
+/// Makes the reply readable if it is complete and valid. Bytes without a request are kept: they make the connection
+/// stale.
+error_code transport::validate_received() noexcept
+{
+    if (!request_ || received_.size() < message_header::size)
+        return {};
+    const auto header = message_header::read(std::span(received_).first<message_header::size>());
+    if (const auto violation = validate_header(header, *request_))
+        return violation;
+    const auto length = static_cast<std::size_t>(header.length);
+    if (received_.size() < length)
+        return {};
+    std::span<std::byte> reply(received_);
+    if (reply.size() > length)
+        return make_error_code(reply_violation::surplus);
+    if (const auto violation = validate_body(reply))
+        return violation;
+    request_.reset();
+    valid_ = reply;
+    return {};
 }
 
 std::size_t transport::read(std::span<std::byte> into) noexcept
 {
     const auto count = std::min(into.size(), readable());
     has_received_ = true;
-    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(buffer_begin_), count, into.begin());
-    buffer_begin_ += count;
+    std::copy_n(valid_.begin(), count, into.begin());
+    valid_ = valid_.subspan(count);
+    if (count == 0 || !valid_.empty())
+        return count;
+    received_.clear();
+    // A large reply is rare, so its memory is not kept.
+    if (received_.capacity() > max_kept_capacity)
+        received_ = {};
     return count;
 }
 
 void transport::write(std::span<const std::span<const std::byte>> parts)
 {
+    if (!received_.empty()) {
+        failure_ = make_error_code(reply_violation::surplus);
+        open_ = false;
+        return;
+    }
+    request_ = header_of(parts);
     requests_ += has_received_ ? 1 : 0;
     std::size_t sent = 0;
     if (!tls_stream_) {

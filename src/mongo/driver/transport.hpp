@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mongo/driver/destination.hpp"
+#include "mongo/driver/reply_validation.hpp"
 #include "net/resolve.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -16,13 +17,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace colock::inline v0::mongo::detail {
 
 using error_code = boost::system::error_code;
 
 /// One TCP or TLS connection to a server. It connects, reads and writes in the background. The user checks its state,
-/// and a callback reports that the state has changed.
+/// and a callback reports that the state has changed. A reply can be read once it is complete and valid. An invalid
+/// reply is a failure of the connection.
 ///
 /// Thread safety: none; belongs to its strand. Pending asynchronous operations keep it alive.
 class transport final : public std::enable_shared_from_this<transport>
@@ -56,11 +59,12 @@ public:
     [[nodiscard]] std::size_t requests() const noexcept { return requests_; }
 
     /// Number of bytes that `read` can return now.
-    [[nodiscard]] std::size_t readable() const noexcept { return buffer_end_ - buffer_begin_; }
-    /// Starts to read if no bytes are available, so that `changed` reports the first bytes.
+    [[nodiscard]] std::size_t readable() const noexcept { return valid_.size(); }
+    /// Starts to read if no bytes are available, so that `changed` reports the next reply, or bytes without a request.
     void await_bytes();
     [[nodiscard]] std::size_t read(std::span<std::byte> into) noexcept;
-    /// Writes all bytes, in the background if necessary. The connection must be open and flushed.
+    /// Writes one request, in the background if necessary. The connection must be open and flushed, and the reply to
+    /// the request before must have been read.
     void write(std::span<const std::span<const std::byte>> parts);
 
 private:
@@ -72,6 +76,8 @@ private:
     void start_handshake();
     void opened();
     void fail(const error_code& why);
+    void received(std::size_t count);
+    [[nodiscard]] error_code validate_received() noexcept;
     void send_rest();
     template <class Use>
     void with_stream(Use use);
@@ -90,8 +96,12 @@ private:
     error_code failure_;
 
     std::array<std::byte, std::size_t{8} * 1024> buffer_;
-    std::size_t buffer_begin_ = 0;
-    std::size_t buffer_end_ = 0;
+    /// What was received since the last reply was read.
+    std::vector<std::byte> received_;
+    /// The unread rest of a valid reply in `received_`.
+    std::span<std::byte> valid_;
+    /// Header of the request whose reply is not complete yet.
+    std::optional<message_header> request_;
     bool has_received_ = false;
     std::size_t requests_ = 0;
     std::string unsent_;

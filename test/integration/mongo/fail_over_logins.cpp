@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::testing {
@@ -16,7 +17,7 @@ namespace {
 constexpr auto lease_time = 6s;
 
 /// Returns the error NotWritablePrimary as a message of the protocol.
-std::string not_primary()
+std::string not_primary(std::string_view request)
 {
     const auto body = document::from_json(R"({"ok": 0, "code": 10107, "errmsg": "not primary"})");
     const auto to_bytes = [](std::int32_t number) {
@@ -27,7 +28,8 @@ std::string not_primary()
     };
     constexpr std::int32_t op_msg = 2013;
     const auto size = static_cast<std::int32_t>(body.get()->len);
-    return to_bytes(21 + size) + to_bytes(1) + to_bytes(0) + to_bytes(op_msg) + std::string(5, '\0') +
+    const std::string id_of_request(request.substr(4, 4));
+    return to_bytes(21 + size) + to_bytes(1) + id_of_request + to_bytes(op_msg) + std::string(5, '\0') +
            std::string(reinterpret_cast<const char*>(bson_get_data(body.get())), body.get()->len);
 }
 
@@ -111,7 +113,7 @@ BOOST_AUTO_TEST_CASE(renewed_lease_survives_a_fail_over)
     auto leases = take_leases(lease_time);
     for (int i = 0; i < 3; ++i) {
         const auto reconnections_before = event_log->reconnections;
-        link.answer_at_bytes("findAndModify", not_primary());
+        link.answer_at_bytes("findAndModify", not_primary);
         check_no_loss(leases, extensions);
         BOOST_TEST(event_log->reconnections > reconnections_before);
     }

@@ -91,12 +91,16 @@ std::string fake_server::answer_to(std::string_view message)
     bson_iter_t first;
     bson_iter_init(&first, asked.get());
     bson_iter_next(&first);
-    const auto reply = on_command_(bson_iter_key(&first), asked);
+    const std::string_view command = bson_iter_key(&first);
+    const auto reply = on_command_(command, asked);
     std::string body = code == op_query ? to_bytes(0) + std::string(8, '\0') + to_bytes(0) + to_bytes(1)
                                         : to_bytes(0) + std::string(1, '\0');
     body.append(reinterpret_cast<const char*>(bson_get_data(reply.get())), reply.get()->len);
-    return to_bytes(static_cast<std::int32_t>(header_size + body.size())) + to_bytes(1) +
-           to_bytes(number_at(message, 4)) + to_bytes(code == op_query ? op_reply : op_msg) + body;
+    auto made = to_bytes(static_cast<std::int32_t>(header_size + body.size())) + to_bytes(1) +
+                to_bytes(number_at(message, 4)) + to_bytes(code == op_query ? op_reply : op_msg) + body;
+    if (on_reply_)
+        on_reply_(command, made);
+    return made;
 }
 
 } // namespace colock::testing

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace colock::testing {
 
@@ -26,7 +27,13 @@ public:
     /// Returns the reply to a command. The first parameter is the name of the command.
     using command_handler = std::function<document(std::string_view command, const document& asked)>;
 
+    /// Changes the message with the reply to a command.
+    using reply_handler = std::function<void(std::string_view command, std::string& reply)>;
+
     fake_server(asio::io_context& io, command_handler on_command);
+
+    /// Sets the function that changes all further replies.
+    void on_reply(reply_handler how) { on_reply_ = std::move(how); }
 
     [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
     /// Number of the connection whose command is being answered.
@@ -38,6 +45,7 @@ private:
     [[nodiscard]] std::string answer_to(std::string_view message);
 
     const command_handler on_command_;
+    reply_handler on_reply_;
     int connections_ = 0;
     int connection_ = 0;
     asio::ip::tcp::acceptor acceptor_;

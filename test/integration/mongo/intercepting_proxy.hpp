@@ -43,6 +43,8 @@ public:
     /// Sets the function that answers all further commands.
     void on_command(command_handler how) { on_command_ = std::move(how); }
     void forward_all() { on_command_ = nullptr; }
+    /// Sets the function that changes the messages of all further replies.
+    void on_reply(fake_server::reply_handler how) { server_.on_reply(std::move(how)); }
     /// Sets the function that makes the replies to all further `hello` commands.
     void on_hello(hello_handler how) { on_hello_ = std::move(how); }
 
@@ -67,7 +69,7 @@ private:
     const std::uint16_t upstream_;
     command_handler on_command_;
     hello_handler on_hello_;
-    const fake_server server_;
+    fake_server server_;
 };
 
 } // namespace colock::testing

@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(server_of_another_protocol_is_named_as_the_cause)
                 BOOST_TEST_REQUIRE(failed.has_value());
                 BOOST_TEST((failed->code() == errc::unavailable), failed->what());
                 BOOST_TEST(failed->detail().find("not a MongoDB server") != std::string::npos, failed->what());
-                BOOST_TEST((failed->cause() == make_error_code(boost::system::errc::protocol_error)), failed->what());
+                BOOST_TEST((failed->cause() == boost::system::errc::protocol_error), failed->what());
             }
         }
     }
