@@ -68,7 +68,7 @@ void connection::perform_task(mongoc_client_t& driver) noexcept
 {
     try {
         if (to_.identity && !std::exchange(is_identified_, true) && !is_expected_server(driver)) {
-            task_->fail(not_writable("another server answers at this address"));
+            task_->fail(make_not_primary("another server answers at this address"));
             return;
         }
     } catch (const std::exception&) {

@@ -1,8 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/driver/answer.hpp"
 
-#include <boost/system/errc.hpp>
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -39,6 +37,8 @@ void answer::set_cause(const boost::system::error_code& failure, bool was_sent)
 {
     if (was_sent && what == kind::unsent)
         what = kind::unknown;
+    else if (!was_sent && what == kind::unknown && code == 0)
+        what = kind::unsent;
     if (code != 0 || !failure)
         return;
     cause = failure;
@@ -49,11 +49,6 @@ answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
 {
     answer judged;
     judged.why = std::move(why);
-    // The driver has no code for this failure.
-    if (judged.why.find("Invalid reply from server") != std::string::npos) {
-        judged.why = "the peer is not a MongoDB server";
-        judged.cause = make_error_code(boost::system::errc::protocol_error);
-    }
     if (domain == MONGOC_ERROR_WRITE_CONCERN) {
         judged.what = answer::kind::unknown;
         judged.code = static_cast<std::int32_t>(code);
@@ -67,16 +62,17 @@ answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why)
         return judged;
     }
     judged.ends_connection = true;
+    judged.is_too_old = domain == MONGOC_ERROR_PROTOCOL && code == MONGOC_ERROR_PROTOCOL_BAD_WIRE_VERSION &&
+                        judged.why.find("requires at least") != std::string::npos;
     // After the driver has selected a server, it does not report how much it has sent.
     judged.what =
         domain == MONGOC_ERROR_STREAM || domain == MONGOC_ERROR_PROTOCOL ? answer::kind::unknown : answer::kind::unsent;
     return judged;
 }
 
-answer not_writable(std::string why)
+answer make_not_primary(std::string why)
 {
-    constexpr std::uint32_t not_writable_primary = 10107;
-    return judge_failure(MONGOC_ERROR_SERVER, not_writable_primary, std::move(why));
+    return {.what = answer::kind::unsent, .why = std::move(why), .ends_connection = true};
 }
 
 answer ask(mongoc_client_t& driver, const std::string& database, const document& asked) noexcept

@@ -40,6 +40,8 @@ struct answer
     lease_clock::time_point asked{};
     /// The connection cannot be used for another command: it was lost, or its server does not accept writes.
     bool ends_connection = false;
+    /// The driver does not support the server's version, because it is too old.
+    bool is_too_old = false;
     /// The command had several statements. If the server replied with an error, it may have carried out some of them.
     bool is_of_batch = false;
 
@@ -63,8 +65,9 @@ inline constexpr std::int32_t changes_nothing = 66;
 /// \param domain error domain of the driver, to which `code` belongs
 [[nodiscard]] answer judge_failure(std::uint32_t domain, std::uint32_t code, std::string why);
 
-/// Returns the refusal with which a server that is not the primary replies to a write. Nothing was changed.
-[[nodiscard]] answer not_writable(std::string why);
+/// Returns the answer to a command that is not sent, because its server is not the primary.
+/// \param why what the server is instead
+[[nodiscard]] answer make_not_primary(std::string why);
 
 /// Sends one command to the server that the driver is connected to, and waits for the reply. Must be called on a fiber.
 [[nodiscard]] answer ask(::_mongoc_client_t& driver, const std::string& database, const document& asked) noexcept;

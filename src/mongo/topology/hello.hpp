@@ -11,6 +11,9 @@
 
 namespace colock::inline v0::mongo::detail {
 
+/// Description of a server whose version is not supported.
+inline constexpr auto too_old = "is older than MongoDB 5.0";
+
 /// Reply of a server to the command `hello`.
 struct hello
 {

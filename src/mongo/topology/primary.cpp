@@ -64,12 +64,17 @@ void primary::give_up(const task& what)
         pool_->give_up(what);
 }
 
-void primary::note_failure(const answer& got)
+void primary::warn_if_unexplained(const answer& got, std::int32_t no_change_code)
 {
-    if (is_unexplained(got, no_change_code_) && unexplained_codes_.insert(got.code).second)
+    if (is_unexplained(got, no_change_code) && unexplained_codes_.insert(got.code).second)
         reports_.warn_once(address() +
                            ": the server has failed a command, and does not report what it has carried out (" +
                            description_of(got) + "); such commands are sent again");
+}
+
+void primary::note_failure(const answer& got)
+{
+    warn_if_unexplained(got, no_change_code_);
     if (!plan().open())
         return;
     // Other connections may have been lost as well, without notice.
@@ -93,7 +98,7 @@ std::optional<answer> primary::update_clock(const answer& got)
 {
     const hello hello_reply(got.reply);
     if (!hello_reply.writable)
-        return not_writable("it is " + hello_reply.state);
+        return make_not_primary("the server is " + hello_reply.state);
     clock_.update(hello_reply.local_time, got.asked, lease_clock::now());
     return std::nullopt;
 }
@@ -171,7 +176,7 @@ void primary::on_discovered(const discovery_result& result)
         break;
     }
     if (result.identity.max_wire_version < min_wire_version) {
-        refuse(make_failure(errc::misconfigured_backend, "the server is older than MongoDB 5.0"));
+        refuse(make_failure(errc::misconfigured_backend, std::string("the server ") + too_old));
         return;
     }
     where_ = result.at;
@@ -209,7 +214,9 @@ void primary::check(bool all)
 {
     checks_all_ = all;
     check_ = std::make_shared<server_check>(
-        config_, pool_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->on_checked(why); });
+        config_, pool_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->on_checked(why); },
+        [self = owner_.keep(*this)](
+            const answer& got, std::int32_t no_change_code) { self->warn_if_unexplained(got, no_change_code); });
     if (all)
         check_->start();
     else

@@ -77,6 +77,9 @@ private:
     /// \param all false: the check only learns the code of the server
     void check(bool all);
     void on_checked(const failure_ptr& why);
+    /// Warns of an error that leaves the outcome unknown, once for each code.
+    /// \param no_change_code code with which the server fails a statement that must change nothing
+    void warn_if_unexplained(const answer& got, std::int32_t no_change_code);
     void on_all_stale();
     void lose(const error_code& why);
 

@@ -154,10 +154,11 @@ const std::array<server_check::step, 15> server_check::steps{{
         }},
 }};
 
-server_check::server_check(
-    const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler on_end)
-    : config_(config), pool_(std::move(on)), clock_(clock), on_end_(std::move(on_end)), owner_(to_document({})),
-      first_(token::generate().hex()), second_(token::generate().hex())
+server_check::server_check(const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock,
+    handler on_end, failure_handler on_failure)
+    : config_(config), pool_(std::move(on)), clock_(clock), on_end_(std::move(on_end)),
+      on_failure_(std::move(on_failure)), owner_(to_document({})), first_(token::generate().hex()),
+      second_(token::generate().hex())
 {
     bson_append_utf8(id_.get(), "c", -1, "check", -1);
     bson_append_utf8(id_.get(), "r", -1, first_.data(), static_cast<int>(first_.size()));
@@ -166,6 +167,7 @@ server_check::server_check(
 void server_check::stop() noexcept
 {
     on_end_ = nullptr;
+    on_failure_ = nullptr;
     if (const auto command = pending_.lock())
         command->drop();
 }
@@ -280,6 +282,8 @@ bool server_check::require_done(const answer& got)
         fail_check("it refused an update (code " + std::to_string(got.code) + ')');
         return false;
     }
+    if (const auto callback = on_failure_)
+        callback(got, no_change_code_);
     end(failure_of(got, no_change_code_, effect::reads));
     return false;
 }
@@ -305,6 +309,7 @@ void server_check::fail_check(const std::string& what)
 
 void server_check::end(const failure_ptr& why)
 {
+    on_failure_ = nullptr;
     if (const auto callback = std::exchange(on_end_, nullptr))
         callback(why);
 }

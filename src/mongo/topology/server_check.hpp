@@ -30,9 +30,12 @@ public:
     /// Receives the reason why the server cannot be used now or at all; null if it can be used. Not called after
     /// `stop`.
     using handler = std::function<void(const failure_ptr& why)>;
+    using failure_handler = std::function<void(const answer& got, std::int32_t no_change_code)>;
 
-    server_check(
-        const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler on_end);
+    /// \param on_failure receives the answer to each command that was not carried out and ends the check, and the value
+    /// of `no_change_code` at that time
+    server_check(const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler on_end,
+        failure_handler on_failure);
 
     /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only the
     /// code of a server whose kind was checked before.
@@ -71,6 +74,7 @@ private:
     const std::shared_ptr<connection_pool> pool_;
     const server_clock& clock_;
     handler on_end_;
+    failure_handler on_failure_;
     /// Command in progress. Its connection owns the command, and the command keeps this object alive.
     std::weak_ptr<callback_command> pending_;
     document id_;

@@ -17,6 +17,8 @@ namespace {
 
 /// Maximum number of hosts to ask. A replica set has at most 50 members.
 constexpr std::size_t max_hosts = 100;
+/// Time between two questions to a member that has answered.
+constexpr std::chrono::milliseconds question_interval(200);
 
 } // namespace
 
@@ -44,7 +46,7 @@ private:
 };
 
 server_discovery::server_discovery(const asio::any_io_executor& strand, discovery_params params)
-    : strand_(strand), params_(std::move(params))
+    : strand_(strand), params_(std::move(params)), next_question_(strand)
 {
 }
 
@@ -55,6 +57,7 @@ void server_discovery::start(handler on_result)
     on_result_ = std::move(on_result);
     for (const auto& each : params_.hosts)
         ask(each);
+    repeat_hello();
 }
 
 void server_discovery::ask(destination address)
@@ -65,22 +68,45 @@ void server_discovery::ask(destination address)
     if (asked_.size() == max_hosts || std::ranges::any_of(asked_, is_same))
         return;
     address.login = nullptr;
-    const auto deadline = saturating_add(lease_clock::now(), address.connect_timeout);
     const auto pool = std::make_shared<connection_pool>(strand_, address, 1);
-    const auto command = std::make_shared<hello_command>(weak_from_this(), asked_.size());
-    asked_.push_back({.at = std::move(address), .pool = pool, .command = command});
-    ++unanswered_;
-    pool->ask(command, deadline);
+    asked_.push_back({.at = std::move(address), .pool = pool});
+    send_hello(asked_.size() - 1);
+}
+
+void server_discovery::send_hello(std::size_t which)
+{
+    auto& host = asked_[which];
+    host.command = std::make_shared<hello_command>(weak_from_this(), which);
+    host.pool->ask(host.command, saturating_add(lease_clock::now(), host.at.connect_timeout));
+}
+
+void server_discovery::repeat_hello()
+{
+    next_question_.expires_after(question_interval);
+    next_question_.async_wait([weak = weak_from_this()](const boost::system::error_code& cancelled) {
+        const auto self = weak.lock();
+        if (cancelled || !self || !self->on_result_)
+            return;
+        for (std::size_t i = 0; i < self->asked_.size(); ++i) {
+            const auto& host = self->asked_[i];
+            if (host.has_replied && !host.command && !host.is_unsuitable)
+                self->send_hello(i);
+        }
+        self->repeat_hello();
+    });
 }
 
 void server_discovery::answered(std::size_t which)
 {
     if (!on_result_)
         return;
-    --unanswered_;
     auto& host = asked_[which];
-    const auto& got = host.command->got();
+    const auto command = std::exchange(host.command, nullptr);
+    const auto& got = command->got();
+    host.has_result = true;
+    host.cause = got.cause;
     if (got.what == answer::kind::done) {
+        host.has_replied = true;
         const hello hello_reply(got.reply);
         if (is_primary(host, hello_reply)) {
             end({.what = discovery_result::kind::primary,
@@ -92,7 +118,7 @@ void server_discovery::answered(std::size_t which)
         }
         // A copy, because `host` moves when `ask` adds another host.
         auto other = host.at;
-        if (!params_.direct && !host.is_of_another_set) {
+        if (!params_.direct && !host.is_unsuitable) {
             for (const auto& each : hello_reply.members) {
                 other.host = each.host;
                 other.port = each.port;
@@ -100,21 +126,23 @@ void server_discovery::answered(std::size_t which)
             }
         }
     } else {
-        host.why = got.why + host.command->explanation();
+        host.is_unsuitable = got.is_too_old;
+        host.why = got.is_too_old ? too_old : got.why + command->explanation();
     }
-    if (unanswered_ == 0)
+    if (std::ranges::all_of(asked_, &asked_host::has_result))
         end(not_found());
 }
 
 bool server_discovery::is_primary(asked_host& host, const hello& hello_reply) const
 {
+    host.why.clear();
     const bool wants_a_set = !params_.replica_set.empty() || params_.hosts.size() > 1;
-    host.is_of_another_set = hello_reply.is_router || (wants_a_set && hello_reply.identity.set.empty()) ||
-                             (!params_.replica_set.empty() && hello_reply.identity.set != params_.replica_set);
+    host.is_unsuitable = hello_reply.is_router || (wants_a_set && hello_reply.identity.set.empty()) ||
+                         (!params_.replica_set.empty() && hello_reply.identity.set != params_.replica_set);
     if (hello_reply.is_router)
         host.why = "is a router of a sharded cluster, whose clock does not decide about leases: name the members of "
                    "one replica set";
-    else if (host.is_of_another_set)
+    else if (host.is_unsuitable)
         host.why = hello_reply.identity.set.empty() ? "is in no replica set"
                                                     : "is in the replica set " + hello_reply.identity.set;
     else if (!hello_reply.writable)
@@ -126,17 +154,13 @@ discovery_result server_discovery::not_found() const
 {
     discovery_result none;
     // If a member of the right replica set has answered, the primary may be missing only because of an election.
-    const auto has_answered_for_set = [](const asked_host& each) {
-        return each.command->got().what == answer::kind::done && !each.is_of_another_set;
-    };
-    const auto is_of_another = [](const asked_host& each) { return each.is_of_another_set; };
-    if (std::ranges::any_of(asked_, is_of_another) && std::ranges::none_of(asked_, has_answered_for_set))
+    const auto is_suitable = [](const asked_host& each) { return each.has_replied && !each.is_unsuitable; };
+    if (std::ranges::any_of(asked_, &asked_host::is_unsuitable) && std::ranges::none_of(asked_, is_suitable))
         none.what = discovery_result::kind::misconfigured;
     for (const auto& each : asked_) {
         none.why += (none.why.empty() ? "" : "; ") + each.at.name() + ": " + each.why;
-        const auto& cause = each.command->got().cause;
-        if (!none.cause || cause.category() == asio::error::get_ssl_category())
-            none.cause = cause;
+        if (!none.cause || each.cause.category() == asio::error::get_ssl_category())
+            none.cause = each.cause;
     }
     return none;
 }
@@ -152,6 +176,7 @@ void server_discovery::close()
 {
     on_result_ = {};
     asked_.clear();
+    next_question_.cancel();
 }
 
 } // namespace colock::inline v0::mongo::detail

@@ -39,7 +39,7 @@ struct discovery_result
         primary,
         /// No server that accepts writes was found.
         not_found,
-        /// Servers have answered, but none of them belongs to the replica set.
+        /// Servers have answered, but each of them belongs to another replica set, or is too old.
         misconfigured,
     };
     kind what = kind::not_found;
@@ -58,7 +58,8 @@ struct discovery_result
 };
 
 /// Finds the server that accepts writes. Asks all hosts at the same time, and the members that they name, each on its
-/// own connection. The first primary that answers is the result, so a host that does not respond causes no delay.
+/// own connection. The first primary that answers is the result, so a host that does not respond causes no delay. While
+/// it is awaited, the members that have answered are asked again, because an election may have ended meanwhile.
 ///
 /// The connections are not authenticated, because servers answer `hello` without authentication.
 ///
@@ -86,13 +87,22 @@ private:
     {
         destination at;
         std::shared_ptr<connection_pool> pool;
-        std::shared_ptr<hello_command> command;
+        /// The question in progress, until its result was processed.
+        std::shared_ptr<hello_command> command{};
         /// Why the host is not the primary, once it has answered.
         std::string why{};
-        bool is_of_another_set = false;
+        /// Error of the connection, if the last question was not answered.
+        boost::system::error_code cause{};
+        /// The first question was answered, or has failed.
+        bool has_result = false;
+        /// A question was answered.
+        bool has_replied = false;
+        bool is_unsuitable = false;
     };
 
     void ask(destination address);
+    void repeat_hello();
+    void send_hello(std::size_t which);
     void answered(std::size_t which);
     [[nodiscard]] bool is_primary(asked_host& host, const hello& hello_reply) const;
     [[nodiscard]] discovery_result not_found() const;
@@ -102,7 +112,7 @@ private:
     const discovery_params params_;
     handler on_result_;
     std::vector<asked_host> asked_;
-    std::size_t unanswered_ = 0;
+    lease_timer next_question_;
 };
 
 } // namespace colock::inline v0::mongo::detail

@@ -264,6 +264,46 @@ BOOST_AUTO_TEST_CASE(statement_with_an_error_without_an_outcome_leaves_no_lock)
     }
 }
 
+BOOST_AUTO_TEST_CASE(error_without_an_outcome_in_the_check_is_reported_and_the_check_is_repeated)
+{
+    for (const std::string command : {"listCollections", "listIndexes", "update"}) {
+        for (const auto& code : codes_without_an_outcome) {
+            if (code.ends_with("17"))
+                continue;
+            BOOST_TEST_CONTEXT(command << code)
+            {
+                event_log->warnings.clear();
+                int times = 0;
+                interceptor.on_command([&](const intercepting_proxy::request& what) {
+                    if (what.command != command)
+                        return what.carry_out();
+                    ++times;
+                    return document::from_json(R"({"ok":0,"errmsg":"out of luck")" + code + '}');
+                });
+                const auto ours = add(options(mongodb_url(interceptor.port())));
+                auto acquired = start(io, ours.acquire("k", {.retry = retry_policy::forever()}));
+                until([&] { return times >= 2; });
+                BOOST_TEST(event_log->warnings.size() == 1U);
+                BOOST_TEST(event_log->warned_of("out of luck"));
+                interceptor.forward_all();
+                run(acquired.get(io).release(on_failure::raise));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(code_of_the_check_decides_whether_an_error_is_reported,
+    *boost::unit_test::precondition(not_ferretdb("code 66, which this test replaces")))
+{
+    // The code 66 explains nothing at a server with another code.
+    interceptor.on_command([&](const intercepting_proxy::request& what) {
+        return what.command == "findAndModify" ? document::from_json(R"({"ok":0,"code":66,"errmsg":"out of luck"})")
+                                               : with_code(what.carry_out(), ferretdb_code);
+    });
+    COLOCK_THROWS(create_error, errc::misconfigured_backend, run(add(impatient()).acquire("k")));
+    BOOST_TEST(event_log->warned_of("out of luck"));
+}
+
 BOOST_AUTO_TEST_CASE(code_is_the_same_for_all_statements,
     *boost::unit_test::precondition(not_ferretdb("code 66, which this test replaces")))
 {

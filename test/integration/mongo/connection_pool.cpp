@@ -1,5 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/commands/callback_command.hpp"
+
+#include "fake_server.hpp"
 #include "pool_fixture.hpp"
 #include "server.hpp"
 #include "support/faulty_proxy.hpp"
@@ -14,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace colock::testing {
@@ -357,6 +360,25 @@ BOOST_AUTO_TEST_CASE(a_server_that_dies_and_returns_is_found_again)
     BOOST_TEST(test.ask_and_wait(ping).what == kind::unsent);
     server.start();
     BOOST_TEST(test.ask_and_wait(ping).what == kind::done);
+}
+
+BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_gets_no_command)
+{
+    bool is_sent = false;
+    asio::io_context other_io;
+    const fake_server old(other_io, [&](std::string_view command, const document&) {
+        is_sent = is_sent || command == "findAndModify";
+        return document::from_json(
+            R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 5, "isWritablePrimary": true, "ismaster": true})");
+    });
+    pool_fixture test(old.port());
+    const auto asked = test.ask(count_up);
+    run_until(*test.io, [&] {
+        other_io.poll();
+        return asked->done();
+    });
+    BOOST_TEST(asked->got().what == kind::unsent);
+    BOOST_TEST(!is_sent);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_stands_still_is_given_up_at_the_deadline)

@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -96,6 +98,43 @@ std::string secondary_that_names(std::uint16_t primary)
     const auto name = "127.0.0.1:" + std::to_string(primary);
     return member_of("secantus",
         R"("isWritablePrimary": false, "secondary": true, "primary": ")" + name + R"(", "hosts": [")" + name + R"("])");
+}
+
+/// A replica set with a host that does not respond, and with a member that is elected later.
+struct election
+{
+    /// Number of commands before the first question is answered: the driver's greeting, and two for the clock.
+    static constexpr int first_question_count = 3;
+
+    /// \param first_as_primary value of `elected_at`
+    explicit election(int first_as_primary)
+        : elected_at(first_as_primary), member(*discovery.io, [this](std::string_view, const document&) {
+              ++question_count;
+              if (on_question)
+                  on_question();
+              return document::from_json(
+                  member_of("s", question_count >= elected_at ? R"("isWritablePrimary": true)"
+                                                              : R"("isWritablePrimary": false, "secondary": true)"));
+          })
+    {
+        mute.silence(true);
+    }
+    [[nodiscard]] discovery_params params() const { return {.hosts = {local(mute.port()), local(member.port())}}; }
+
+    faulty_proxy mute{shared_mongodb()};
+    discovery_fixture discovery;
+    /// Number of the first question to which the member answers that it is the primary.
+    int elected_at;
+    int question_count = 0;
+    std::function<void()> on_question;
+    fake_server member;
+};
+
+/// Runs handlers on the strand, one after the other.
+void keep_busy(const asio::any_io_executor& strand, int handler_count)
+{
+    if (handler_count > 0)
+        asio::post(strand, [=] { keep_busy(strand, handler_count - 1); });
 }
 
 /// Returns the name of the test server's replica set.
@@ -197,9 +236,10 @@ BOOST_AUTO_TEST_CASE(host_that_is_named_late_has_its_own_connect_timeout)
     faulty_proxy mute(shared_mongodb());
     mute.silence(true);
     discovery_fixture discovery;
-    lease_clock::time_point named;
+    std::optional<lease_clock::time_point> named;
     fake_server secondary(*discovery.io, [&](std::string_view, const document&) {
-        named = lease_clock::now();
+        if (!named)
+            named = lease_clock::now();
         return document::from_json(secondary_that_names(mute.port()));
     });
     faulty_proxy slow(secondary.port());
@@ -208,7 +248,70 @@ BOOST_AUTO_TEST_CASE(host_that_is_named_late_has_its_own_connect_timeout)
     discovery.io->run_for(connect_timeout / 10);
     slow.silence(false);
     BOOST_TEST((discovery.wait().what == found_kind::not_found));
-    BOOST_TEST((lease_clock::now() - named >= connect_timeout));
+    BOOST_TEST((lease_clock::now() - named.value() >= connect_timeout));
+}
+
+BOOST_AUTO_TEST_CASE(members_are_asked_again_while_a_mute_host_is_awaited)
+{
+    election test(election::first_question_count + 2);
+    const auto& found = test.discovery.look(test.params(), 10min);
+    BOOST_TEST((found.what == found_kind::primary), found.why);
+    BOOST_TEST(found.at.port == std::to_string(test.member.port()));
+}
+
+BOOST_AUTO_TEST_CASE(member_that_drops_a_connection_is_asked_again)
+{
+    election test(election::first_question_count + 2);
+    faulty_proxy link(test.member.port());
+    test.discovery.send({.hosts = {local(test.mute.port()), local(link.port())}}, 10min);
+    run_until(*test.discovery.io, [&] { return test.question_count > election::first_question_count; });
+    link.refuse(true);
+    // At least one question fails.
+    test.discovery.io->run_for(1s);
+    BOOST_TEST(!test.discovery.state->found.has_value());
+    link.refuse(false);
+    const auto& found = test.discovery.wait();
+    BOOST_TEST((found.what == found_kind::primary), found.why);
+}
+
+BOOST_AUTO_TEST_CASE(member_whose_last_question_has_failed_belongs_to_the_replica_set)
+{
+    election test(1000);
+    faulty_proxy link(test.member.port());
+    fake_server other(*test.discovery.io, says(member_of("other", R"("isWritablePrimary": true)")));
+    test.discovery.send(
+        {.hosts = {local(test.mute.port()), local(link.port()), local(other.port())}, .replica_set = "s"}, 2s);
+    run_until(*test.discovery.io, [&] { return test.question_count > election::first_question_count; });
+    link.refuse(true);
+    const auto& found = test.discovery.wait();
+    BOOST_TEST((found.what == found_kind::not_found), found.why);
+}
+
+BOOST_AUTO_TEST_CASE(question_that_is_due_while_an_answer_is_processed_does_not_replace_it)
+{
+    election test(election::first_question_count + 1);
+    test.on_question = [&] {
+        if (test.question_count > test.elected_at)
+            test.elected_at = 1000;
+        if (test.question_count != test.elected_at)
+            return;
+        // The event loop stands still until the next question is due. Then a busy strand makes the timer and the answer
+        // wait for the same handler.
+        std::this_thread::sleep_for(500ms);
+        keep_busy(test.discovery.state->strand, 100);
+    };
+    const auto& found = test.discovery.look(test.params(), 2s);
+    BOOST_TEST((found.what == found_kind::primary), found.why);
+}
+
+BOOST_AUTO_TEST_CASE(server_that_the_driver_does_not_support_is_misconfigured)
+{
+    discovery_fixture discovery;
+    fake_server old(*discovery.io,
+        says(R"({"ok": 1, "minWireVersion": 0, "maxWireVersion": 5, "isWritablePrimary": true, "ismaster": true})"));
+    const auto& found = discovery.look({.hosts = {local(old.port())}});
+    BOOST_TEST((found.what == found_kind::misconfigured));
+    BOOST_TEST(found.why.find("is older than MongoDB 5.0") != std::string::npos, found.why);
 }
 
 BOOST_AUTO_TEST_CASE(number_of_named_hosts_is_limited)
@@ -247,6 +350,20 @@ BOOST_AUTO_TEST_CASE(closed_discovery_does_not_call_its_handler)
     discovery.io->run_for(patience);
     BOOST_TEST(discovery.io->stopped());
     BOOST_TEST(!discovery.state->found.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_repeated_question)
+{
+    for (int steps = 0;; ++steps) {
+        election test(election::first_question_count + 1);
+        auto& discovery = test.discovery;
+        discovery.send(test.params(), 10min);
+        run_until(*discovery.io, [&] { return test.question_count > election::first_question_count; });
+        for (int n = 0; n < steps && !discovery.state->found; ++n)
+            discovery.io->run_one();
+        if (discovery.state->found)
+            break;
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_context_may_end_at_any_step_of_a_search)

@@ -86,6 +86,19 @@ BOOST_AUTO_TEST_CASE(command_that_may_have_arrived_is_unknown)
     BOOST_TEST(silent.what == kind::unknown);
 }
 
+BOOST_AUTO_TEST_CASE(lost_connection_without_a_sent_command_has_no_unknown_outcome)
+{
+    auto lost = judge_failure(MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, "socket error");
+    lost.set_cause(boost::asio::error::eof, true);
+    BOOST_TEST(lost.what == kind::unknown);
+    lost.set_cause(boost::asio::error::eof, false);
+    BOOST_TEST(lost.what == kind::unsent);
+    // A server that is stepping down has received the command.
+    auto interrupted = judge_failure(MONGOC_ERROR_SERVER, 189, "stepping down");
+    interrupted.set_cause(boost::asio::error::eof, false);
+    BOOST_TEST(interrupted.what == kind::unknown);
+}
+
 BOOST_AUTO_TEST_CASE(a_document_moves_and_is_printed)
 {
     auto first = document::from_json(R"({"a": 1, "b": {"c": "text"}})");
