@@ -106,6 +106,8 @@ commands make_all()
         .confirm = command_template(R"({"update":"?c","updates":[{"q":{"_id":{"c":"confirm"}},"u":{"$inc":{"n":1}},)"
                                     R"("upsert":true}],)" +
                                     write_concern + "}"),
+        .clock = command_template(find_and_modify(
+            R"({"_id":{"c":"clock"}})", {set({{"n", now}})}, returned_document::after, true, R"({"n":1})")),
         .watch = command_template(R"({"aggregate":"?c","pipeline":[{"$changeStream":{}},{"$match":)"
                                   R"({"updateDescription.updatedFields.g":{"$exists":true}}},)"
                                   R"({"$project":{"documentKey":1}}],"cursor":{"batchSize":0}})"),

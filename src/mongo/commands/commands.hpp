@@ -113,6 +113,8 @@ struct commands
     command_template forget;
     /// A write that a majority has to confirm. A former primary cannot get this confirmation.
     command_template confirm;
+    /// Stores the server's time in a document of its own, and returns that document.
+    command_template clock;
     /// Opens the change stream that reports the changes of `g`.
     command_template watch;
 

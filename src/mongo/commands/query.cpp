@@ -212,6 +212,22 @@ document confirm_command(const settings& config)
         {{"c", std::string_view(config.collection)}, {"m", config.operation_timeout.count()}});
 }
 
+document clock_command(const settings& config)
+{
+    return commands::get().clock.filled(
+        {{"c", std::string_view(config.collection)}, {"m", config.operation_timeout.count()}});
+}
+
+std::optional<std::int64_t> read_time(const document& reply)
+{
+    bson_iter_t top;
+    bson_iter_t found;
+    if (!bson_iter_init(&top, reply.get()) || !bson_iter_find_descendant(&top, "value.n", &found) ||
+        !BSON_ITER_HOLDS_INT64(&found))
+        return std::nullopt;
+    return bson_iter_int64(&found);
+}
+
 bool may_be_full(const document& reply)
 {
     // A smaller reply had room for any document.

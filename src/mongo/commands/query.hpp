@@ -55,6 +55,10 @@ inline constexpr std::int64_t page_size = 256;
 [[nodiscard]] document find_command(const settings& config, const document& query, std::int64_t max_count);
 /// Returns a write that a majority has to confirm. A former primary cannot get this confirmation.
 [[nodiscard]] document confirm_command(const settings& config);
+/// Returns a write whose reply contains the server's time.
+[[nodiscard]] document clock_command(const settings& config);
+/// Returns the time in the reply to `clock_command`, in milliseconds. Empty: it is the reply to another command.
+[[nodiscard]] std::optional<std::int64_t> read_time(const document& reply);
 /// Returns whether the reply may lack documents for which it had no room.
 [[nodiscard]] bool may_be_full(const document& reply);
 /// Returns whether more documents may follow: a server ends a batch at 16 MB, even if it has fewer documents than

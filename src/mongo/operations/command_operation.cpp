@@ -100,19 +100,19 @@ bool command_operation::begin_with_new_clock()
 {
     if (std::exchange(clock_is_new_, true))
         return false;
-    send_hello([this](const answer&) { begin(); });
+    read_clock([this](const answer&) { begin(); });
     return true;
 }
 
-void command_operation::send_hello(callback_command::handler then)
+void command_operation::read_clock(callback_command::handler then)
 {
-    chain_.ask(get_primary(), std::make_shared<callback_command>(command::dated_hello{},
-                                  handler_for([this, then = std::move(then)](const answer& got) {
-                                      if (const auto refused = get_primary().update_clock(got))
-                                          answered(*refused, {});
-                                      else
-                                          then(got);
-                                  })));
+    chain_.ask(
+        get_primary(), get_primary().make_clock_command(handler_for([this, then = std::move(then)](const answer& got) {
+            if (const auto refused = get_primary().update_clock(got))
+                answered(*refused, {});
+            else
+                then(got);
+        })));
 }
 
 std::int64_t command_operation::request_expiry() const noexcept

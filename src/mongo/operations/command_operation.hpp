@@ -58,7 +58,7 @@ protected:
     [[nodiscard]] bool has_written() const noexcept { return effect_ == effect::writes; }
     /// Asks the server for its time and whether it accepts writes. Calls `then` if it does. Otherwise the operation
     /// begins again with the next primary.
-    void send_hello(callback_command::handler then);
+    void read_clock(callback_command::handler then);
     /// Reads the server's clock again, and then calls `begin`. Returns false if this was done before.
     [[nodiscard]] bool begin_with_new_clock();
     /// Confirms an answer of a server that may not be the primary any more. Calls `member` after a majority has

@@ -51,10 +51,10 @@ protected:
         unsent_ = std::move(what);
         return {*this, [](auto& self) { self.ask_read(std::move(self.unsent_), &coroutine_operation::resume); }};
     }
-    /// Reads the server's time, as `send_hello` does.
-    [[nodiscard]] awaited_answer hello_reply()
+    /// Reads the server's time, as `read_clock` does.
+    [[nodiscard]] awaited_answer clock_reply()
     {
-        return {*this, [](auto& self) { self.send_hello([&self](const answer& got) { self.resume(got); }); }};
+        return {*this, [](auto& self) { self.read_clock([&self](const answer& got) { self.resume(got); }); }};
     }
     /// Confirms the last answer, as `confirm` does.
     [[nodiscard]] awaited_answer confirmation()

@@ -69,7 +69,7 @@ private:
 
     coroutine run() override
     {
-        co_await hello_reply();
+        co_await clock_reply();
         holder_list members;
         co_await find_members(members);
         if (members.empty())

@@ -102,7 +102,7 @@ public:
 private:
     coroutine run() override
     {
-        co_await hello_reply();
+        co_await clock_reply();
         found_.clear();
         // A removal that was not started is sent again for the same holders. Holders that came after the read stay.
         if (named_.empty()) {
@@ -168,7 +168,7 @@ public:
 private:
     coroutine run() override
     {
-        co_await hello_reply();
+        co_await clock_reply();
         found_.clear();
         const answer& got =
             co_await reply_to_read(find_command(config(), list_query(filter_, from_, time_of_next()), page_size));
@@ -205,7 +205,7 @@ public:
 private:
     coroutine run() override
     {
-        co_await hello_reply();
+        co_await clock_reply();
         // On a slow server, a step ends early, so that it is answered in time.
         const auto ends_at = lease_clock::now() + config().operation_timeout / 4;
         std::vector<std::string> keys;

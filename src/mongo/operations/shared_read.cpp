@@ -3,7 +3,6 @@
 
 #include "mongo/commands/batch.hpp"
 #include "mongo/commands/query.hpp"
-#include "mongo/topology/hello.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +38,7 @@ void key_reader::on_reply_full()
 
 void shared_read::start()
 {
-    send(std::make_shared<callback_command>(command::dated_hello{}, handler_for(&shared_read::on_hello)));
+    send(owner_->get_primary().make_clock_command(handler_for(&shared_read::on_clock)));
 }
 
 bool shared_read::accepts_readers() const noexcept
@@ -76,7 +75,7 @@ callback_command::handler shared_read::handler_for(void (shared_read::*then)(con
     };
 }
 
-void shared_read::on_hello(const answer& got)
+void shared_read::on_clock(const answer& got)
 {
     is_open_ = false;
     if (const auto refused = owner_->get_primary().update_clock(got)) {

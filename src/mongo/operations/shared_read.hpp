@@ -49,10 +49,10 @@ private:
     bool reads_alone_ = false;
 };
 
-/// One read of several keys, on one connection. It consists of `hello`, which must show that the server accepts writes,
-/// and of a `find`. If a reader finds no holder, a write follows, which only a primary can have confirmed by a
-/// majority. Readers join until the `find` is sent, so each reader is answered and confirmed by commands that were sent
-/// after it had joined.
+/// One read of several keys, on one connection. It consists of a command that reads the server's clock and must show
+/// that the server accepts writes, and of a `find`. If a reader finds no holder, a write follows, which only a primary
+/// can have confirmed by a majority. Readers join until the `find` is sent, so each reader is answered and confirmed by
+/// commands that were sent after it had joined.
 ///
 /// This is a chain of callbacks, not a coroutine: it belongs to several operations, each of which may be removed or
 /// begin again by itself between two commands.
@@ -75,7 +75,7 @@ private:
 
     void send(const std::shared_ptr<callback_command>& what);
     [[nodiscard]] callback_command::handler handler_for(void (shared_read::*then)(const answer&));
-    void on_hello(const answer& got);
+    void on_clock(const answer& got);
     void on_documents(const answer& got);
     void confirm();
     void on_confirmed();

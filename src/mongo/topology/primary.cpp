@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "mongo/topology/primary.hpp"
 
+#include "mongo/commands/query.hpp"
 #include "mongo/driver/driver.hpp"
 #include "mongo/topology/hello.hpp"
 
@@ -8,6 +9,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/error.hpp>
 
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -17,6 +20,8 @@ namespace {
 
 /// Wire version of MongoDB 5.0.
 constexpr int min_wire_version = 13;
+/// Maximum difference, in milliseconds, of two clocks that count as the same.
+constexpr std::int64_t max_hello_difference = 250;
 
 } // namespace
 
@@ -94,8 +99,19 @@ failure_ptr primary::failure_of_operation(const answer& got, effect what)
     return got.ends_connection && why->code == errc::access_denied ? tolerate(why) : why;
 }
 
+std::shared_ptr<callback_command> primary::make_clock_command(callback_command::handler then) const
+{
+    if (uses_hello_clock_)
+        return std::make_shared<callback_command>(command::dated_hello{}, std::move(then));
+    return std::make_shared<callback_command>(config_.database, clock_command(config_), std::move(then));
+}
+
 std::optional<answer> primary::update_clock(const answer& got)
 {
+    if (const auto time = read_time(got.reply)) {
+        clock_.update(*time, got.asked, lease_clock::now());
+        return std::nullopt;
+    }
     const hello hello_reply(got.reply);
     if (!hello_reply.writable)
         return make_not_primary("the server is " + hello_reply.state);
@@ -182,7 +198,7 @@ void primary::on_discovered(const discovery_result& result)
     where_ = result.at;
     where_.identity = result.identity;
     where_.login = credentials_;
-    clock_.update(result.server_time, result.sent_at, lease_clock::now());
+    hello_clock_ = result.clock;
     is_member_ = !result.identity.set.empty();
     pool_ = std::make_shared<connection_pool>(strand_, where_, config_.connections);
     // The pool is a member, so it must not keep its owner alive.
@@ -204,6 +220,8 @@ void primary::on_discovered(const discovery_result& result)
         check(checked_name_.empty() || !result.identity.is_restart_of(checked_));
         return;
     }
+    if (uses_hello_clock_)
+        clock_ = hello_clock_;
     // With a login, the server accepts the user when it authenticates the first connection.
     if (!where_.login)
         plan().note_accepted();
@@ -214,7 +232,7 @@ void primary::check(bool all)
 {
     checks_all_ = all;
     check_ = std::make_shared<server_check>(
-        config_, pool_, clock_, [self = owner_.keep(*this)](const failure_ptr& why) { self->on_checked(why); },
+        config_, pool_, [self = owner_.keep(*this)](const failure_ptr& why) { self->on_checked(why); },
         [self = owner_.keep(*this)](
             const answer& got, std::int32_t no_change_code) { self->warn_if_unexplained(got, no_change_code); });
     if (all)
@@ -235,11 +253,25 @@ void primary::on_checked(const failure_ptr& why)
         check(true);
         return;
     }
+    set_clock(finished_check->clock());
     no_change_code_ = finished_check->no_change_code();
     checked_name_ = where_.name();
     checked_ = *where_.identity;
     plan().note_accepted();
     opened();
+}
+
+void primary::set_clock(const server_clock& measured)
+{
+    clock_ = measured;
+    const auto lead = hello_clock_.lead_over(measured);
+    const auto difference = std::abs(lead);
+    const bool was_used = std::exchange(uses_hello_clock_, difference <= max_hello_difference);
+    if (was_used && !uses_hello_clock_)
+        reports_.warn_once(address() + ": the clock in the server's hello is at least " + std::to_string(difference) +
+                           (lead > 0 ? " ms ahead of" : " ms behind") +
+                           " the clock of its updates ($$NOW), which alone decides about leases; each read costs a "
+                           "write until the clocks are synchronized");
 }
 
 void primary::disconnect()

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "mongo/commands/callback_command.hpp"
 #include "mongo/commands/connection_pool.hpp"
 #include "mongo/driver/failures.hpp"
 #include "mongo/settings.hpp"
@@ -51,7 +52,10 @@ public:
     /// Handles an answer that is not `done`: the server may not be the primary any more. Warns of an error that leaves
     /// the outcome unknown, once for each code.
     void note_failure(const answer& got);
-    /// Reads the server's time from an answer to `hello`.
+    /// Returns a command that reads the server's time, and shows whether the server accepts writes. It is `hello`, or a
+    /// write if `hello` states the clock of another machine.
+    [[nodiscard]] std::shared_ptr<callback_command> make_clock_command(callback_command::handler then) const;
+    /// Reads the server's time from the answer to `make_clock_command`.
     /// \returns the refusal that corresponds to the answer, if the server does not accept writes any more
     [[nodiscard]] std::optional<answer> update_clock(const answer& got);
     /// Returns whether the result of a read is reported although the write that should confirm it was denied. True if
@@ -77,6 +81,8 @@ private:
     /// \param all false: the check only learns the code of the server
     void check(bool all);
     void on_checked(const failure_ptr& why);
+    /// \param measured the clock by which the server carries out updates
+    void set_clock(const server_clock& measured);
     /// Warns of an error that leaves the outcome unknown, once for each code.
     /// \param no_change_code code with which the server fails a statement that must change nothing
     void warn_if_unexplained(const answer& got, std::int32_t no_change_code);
@@ -101,6 +107,10 @@ private:
     std::set<std::int32_t> unexplained_codes_;
     destination where_;
     server_clock clock_;
+    /// The clock that the current or last server has stated in `hello` during its discovery.
+    server_clock hello_clock_;
+    /// Whether both clocks are the same.
+    bool uses_hello_clock_ = true;
     std::shared_ptr<server_discovery> discovery_;
     std::shared_ptr<connection_pool> pool_;
     std::shared_ptr<server_check> check_;

@@ -19,6 +19,8 @@ namespace {
 
 /// Ttl of the locks that the check acquires, in milliseconds.
 constexpr std::int64_t ttl = 60'000;
+/// Maximum number of attempts of an update that conflicts with updates of other clients.
+constexpr int max_attempts = 5;
 constexpr auto wrong_outcome = "a statement that must fail succeeded, or a statement that must succeed failed";
 
 const command_template& removal()
@@ -154,11 +156,10 @@ const std::array<server_check::step, 15> server_check::steps{{
         }},
 }};
 
-server_check::server_check(const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock,
-    handler on_end, failure_handler on_failure)
-    : config_(config), pool_(std::move(on)), clock_(clock), on_end_(std::move(on_end)),
-      on_failure_(std::move(on_failure)), owner_(to_document({})), first_(token::generate().hex()),
-      second_(token::generate().hex())
+server_check::server_check(
+    const settings& config, std::shared_ptr<connection_pool> on, handler on_end, failure_handler on_failure)
+    : config_(config), pool_(std::move(on)), on_end_(std::move(on_end)), on_failure_(std::move(on_failure)),
+      owner_(to_document({})), first_(token::generate().hex()), second_(token::generate().hex())
 {
     bson_append_utf8(id_.get(), "c", -1, "check", -1);
     bson_append_utf8(id_.get(), "r", -1, first_.data(), static_cast<int>(first_.size()));
@@ -195,7 +196,7 @@ void server_check::check_collection()
 void server_check::check_indexes()
 {
     static const command_template command(R"({"listIndexes":"?c"})");
-    check_listing(command, &reason_in_indexes, &server_check::check_batch);
+    check_listing(command, &reason_in_indexes, &server_check::check_clock);
 }
 
 void server_check::check_listing(const command_template& command, finder find_reason, void (server_check::*then)())
@@ -210,6 +211,26 @@ void server_check::check_listing(const command_template& command, finder find_re
             self->end(unsuitable_collection(reason));
         else
             (self.get()->*then)();
+    });
+}
+
+void server_check::read_clock(void (server_check::*then)())
+{
+    ask(commands::get().clock, first_, 0, [self = shared_from_this(), then](const answer& got) {
+        const bool is_conflict = is_raced_insert(got) || judge(got) == verdict::conflict;
+        if (is_conflict && ++self->clock_conflicts_ < max_attempts) {
+            self->read_clock(then);
+            return;
+        }
+        if (!self->require_done(got))
+            return;
+        const auto time = read_time(got.reply);
+        if (!time) {
+            self->fail_check("it does not return its time");
+            return;
+        }
+        self->clock_.update(*time, got.asked, lease_clock::now());
+        (self.get()->*then)();
     });
 }
 
@@ -233,7 +254,7 @@ void server_check::learn_code()
         if (got.what != answer::kind::done || lacks_confirmation(got))
             static_cast<void>(self->require_done(got));
         else if (self->read_code(errors))
-            self->end(nullptr);
+            self->read_clock(&server_check::succeed);
     });
 }
 
@@ -294,7 +315,7 @@ void server_check::answered(std::size_t which, const answer& got)
     if (!require_done(got))
         return;
     if (is_last)
-        end(nullptr);
+        succeed();
     else if (steps[which].is_right(lock_view::of_answer(got.reply), first_, second_))
         take_step(which + 1);
     else

@@ -34,17 +34,19 @@ public:
 
     /// \param on_failure receives the answer to each command that was not carried out and ends the check, and the value
     /// of `no_change_code` at that time
-    server_check(const settings& config, std::shared_ptr<connection_pool> on, const server_clock& clock, handler on_end,
-        failure_handler on_failure);
+    server_check(
+        const settings& config, std::shared_ptr<connection_pool> on, handler on_end, failure_handler on_failure);
 
     /// One of these two functions must be called, once. `start` checks everything. `learn_code` determines only the
-    /// code of a server whose kind was checked before.
+    /// code and the clock of a server whose kind was checked before.
     void start() { check_collection(); }
     void learn_code();
     void stop() noexcept;
 
     /// Code with which the server fails a statement that must change nothing. Valid after a successful check.
     [[nodiscard]] std::int32_t no_change_code() const noexcept { return no_change_code_; }
+    /// The clock by which the server carries out updates. Valid after a successful check.
+    [[nodiscard]] const server_clock& clock() const noexcept { return clock_; }
 
 private:
     struct step;
@@ -57,6 +59,9 @@ private:
     /// Returns why the collection is unsuitable, or an empty text.
     using finder = std::string (*)(const document& reply);
     void check_listing(const command_template& command, finder find_reason, void (server_check::*then)());
+    void check_clock() { read_clock(&server_check::check_batch); }
+    /// Must not be the first step: the first command also has to authenticate, so its reply arrives late.
+    void read_clock(void (server_check::*then)());
     void check_batch();
     /// Reads the code from the first statement, which has to fail. Returns false if it has no such code, and the check
     /// has ended.
@@ -68,11 +73,13 @@ private:
     void fail_check(const std::string& what);
     void take_step(std::size_t which);
     void answered(std::size_t which, const answer& got);
+    void succeed() { end(nullptr); }
     void end(const failure_ptr& why);
 
     const settings& config_;
     const std::shared_ptr<connection_pool> pool_;
-    const server_clock& clock_;
+    server_clock clock_;
+    int clock_conflicts_ = 0;
     handler on_end_;
     failure_handler on_failure_;
     /// Command in progress. Its connection owns the command, and the command keeps this object alive.

@@ -3,6 +3,7 @@
 
 #include <colock/clock.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -42,6 +43,14 @@ public:
     [[nodiscard]] std::int64_t earliest(lease_clock::time_point when) const noexcept
     {
         return last_reported_ + std::chrono::floor<std::chrono::milliseconds>(when - received_at_).count();
+    }
+
+    /// Returns by how many milliseconds this clock is certainly ahead of another clock. Negative: it is behind.
+    [[nodiscard]] std::int64_t lead_over(const server_clock& other) const noexcept
+    {
+        const auto when = std::max(received_at_, other.received_at_);
+        const auto min_lead = earliest(when) - other.latest(when);
+        return min_lead > 0 ? min_lead : std::min<std::int64_t>(latest(when) - other.earliest(when), 0);
     }
 
     [[nodiscard]] lease_clock::duration age(lease_clock::time_point now) const noexcept { return now - sent_at_; }

@@ -109,11 +109,10 @@ void server_discovery::answered(std::size_t which)
         host.has_replied = true;
         const hello hello_reply(got.reply);
         if (is_primary(host, hello_reply)) {
-            end({.what = discovery_result::kind::primary,
-                .at = host.at,
-                .server_time = hello_reply.local_time,
-                .sent_at = got.asked,
-                .identity = hello_reply.identity});
+            discovery_result found{
+                .what = discovery_result::kind::primary, .at = host.at, .identity = hello_reply.identity};
+            found.clock.update(hello_reply.local_time, got.asked, lease_clock::now());
+            end(std::move(found));
             return;
         }
         // A copy, because `host` moves when `ask` adds another host.

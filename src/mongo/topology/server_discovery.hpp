@@ -4,6 +4,7 @@
 #include "mongo/commands/connection_pool.hpp"
 #include "mongo/driver/destination.hpp"
 #include "mongo/topology/hello.hpp"
+#include "mongo/topology/server_clock.hpp"
 
 #include <colock/clock.hpp>
 
@@ -45,10 +46,8 @@ struct discovery_result
     kind what = kind::not_found;
     /// Address of the primary, without credentials.
     destination at{};
-    /// The server's clock, in milliseconds, at some time between `sent_at` and the arrival of the reply.
-    std::int64_t server_time = 0;
-    /// Time at which the command was sent.
-    lease_clock::time_point sent_at{};
+    /// The clock that the primary states.
+    server_clock clock{};
     /// A server that is in no replica set has no change streams.
     server_identity identity{};
     /// Reasons why no primary was found, for every host that was asked.

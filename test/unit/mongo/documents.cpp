@@ -323,6 +323,33 @@ BOOST_AUTO_TEST_CASE(server_clock_advances_with_the_local_clock)
     BOOST_TEST(clock.earliest(received + 1999us) == now + 1);
 }
 
+BOOST_AUTO_TEST_CASE(server_clock_differs_from_another_only_if_this_is_certain)
+{
+    const lease_clock::time_point start{std::chrono::hours(5)};
+    server_clock one;
+    server_clock other;
+    one.update(now, start, start + 200ms);
+    other.update(now + 1000, start + 1000ms, start + 1100ms);
+    BOOST_TEST(one.lead_over(other) == 0);
+    BOOST_TEST(other.lead_over(one) == 0);
+    other.update(now + 2000, start + 1000ms, start + 1100ms);
+    BOOST_TEST(other.lead_over(one) == 900);
+    BOOST_TEST(one.lead_over(other) == -900);
+    other.update(now, start + 1000ms, start + 1100ms);
+    BOOST_TEST(other.lead_over(one) == -800);
+    BOOST_TEST(one.lead_over(other) == 800);
+}
+
+BOOST_AUTO_TEST_CASE(time_is_read_from_the_reply_about_the_clock_only)
+{
+    const auto time_in = [](const std::string& reply) { return read_time(document::from_json(reply)).value_or(-1); };
+    BOOST_TEST(
+        time_in(R"({"ok":1,"value":{"_id":{"c":"clock"},"n":{"$numberLong":"1700000000123"}}})") == 1'700'000'000'123);
+    BOOST_TEST(time_in(R"({"ok":1,"value":{"_id":{"c":"clock"},"n":"text"}})") == -1);
+    BOOST_TEST(time_in(R"({"ok":1,"value":null})") == -1);
+    BOOST_TEST(time_in(R"({"ok":1,"isWritablePrimary":true,"localTime":{"$date":{"$numberLong":"7"}}})") == -1);
+}
+
 BOOST_AUTO_TEST_CASE(holder_has_expired_only_if_this_is_certain)
 {
     // The lock expires at `now + 500`.
