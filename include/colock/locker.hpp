@@ -34,14 +34,18 @@ namespace colock::inline v0 {
 /// context. Nothing else is lost: other callers that were resumed at the same time continue with the next `run()`.
 ///
 /// Execution contexts: the caller of a function, or the handler of an `async_` function, may belong to another
-/// execution context than the adapter. Either context may be destroyed first. If the adapter's context is destroyed, a
-/// waiting call ends with `errc::shutting_down` on the caller's executor. If the caller's context is destroyed, nothing
-/// is posted to it, and a lock that the call would have returned is released.
+/// execution context than the adapter. As with a timer or a socket, that context must outlive its pending calls. If the
+/// adapter's context is destroyed first, a waiting plain function throws `errc::shutting_down` on its caller's
+/// executor, `lock::lost` returns `lost_reason::shutting_down`, and the body of a `with_lock` is cancelled. The handler
+/// of a waiting `async_` function is destroyed and not invoked.
+///
+/// A plain function runs on its caller's executor. An `async_` function runs on a strand of the handler's associated
+/// executor, if that belongs to the adapter's context, else on a strand of the adapter's executor.
 ///
 /// Immediate completion: applies to `async_acquire`, `async_try_acquire` and the `async_` functions of `lock`, except
-/// `async_detach`. If the result is available during the call, and the handler belongs to the locker's context, the
-/// completion uses the handler's associated immediate executor. By default, this executor posts. Every other completion
-/// is posted.
+/// `async_detach`. If the result is available during the call, the completion uses the handler's associated immediate
+/// executor. By default, this executor posts to the adapter's context. Every other completion is dispatched to the
+/// handler's associated executor.
 ///
 /// Cancellation of an acquire: all three types have the same effect. The call completes promptly with
 /// `operation_aborted` and does not wait for the backend. If the lock was not granted yet, nothing is held afterwards;
@@ -51,8 +55,7 @@ namespace colock::inline v0 {
 /// A plain function responds to the cancellation types that its coroutine lets through, which under `co_spawn` is
 /// terminal. An `async_` function responds to all types. Two rules of Asio apply. A coroutine that is cancelled must
 /// run on a strand or in a context with one thread. The signal of an `async_` function must be emitted where its
-/// handler runs. If the handler belongs to another context, the cancellation first passes through the locker's context,
-/// which must be running.
+/// handler runs. The cancellation passes through the strand of the function, whose context must be running.
 ///
 /// Errors of all functions that acquire a lock:
 /// - validation_error: `invalid_key` (empty, longer than 512 bytes, or contains a NUL), `invalid_ttl`, `invalid_retry`,

@@ -4,54 +4,20 @@
 #include <colock/clock.hpp>
 
 #include <boost/asio/strand.hpp>
-#include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
 
 namespace colock::inline v0::detail {
 
-bool is_system(const asio::any_io_executor& executor)
+std::shared_ptr<context_gate> context_gate::of(const asio::any_io_executor& executor)
 {
-    const asio::execution_context& system = asio::query(asio::system_executor(), asio::execution::context);
-    return &context_of(executor) == &system;
+    return context_service::of(executor).gate();
 }
 
-bool pending_handler::enroll(std::shared_ptr<handler_registry> registry)
+void context_gate::close() noexcept
 {
-    registry_ = std::move(registry);
-    {
-        const std::lock_guard guard(registry_->mutex_);
-        if (!registry_->closed_) {
-            registry_->handlers_.push_back(*this);
-            registered_ = true;
-            intrusive_ptr_add_ref(this);
-            return true;
-        }
-    }
-    abandon();
-    return false;
-}
-
-std::shared_ptr<handler_registry> handler_registry::of(const asio::any_io_executor& executor)
-{
-    return context_service::of(executor).handlers();
-}
-
-void handler_registry::close() noexcept
-{
-    handler_list abandoned;
-    {
-        const std::lock_guard guard(mutex_);
-        closed_ = true;
-        for (auto& each : handlers_)
-            each.registered_ = false;
-        abandoned.swap(handlers_);
-    }
-    while (!abandoned.empty()) {
-        const boost::intrusive_ptr<pending_handler> next(&abandoned.front(), false);
-        abandoned.pop_front();
-        next->abandon();
-    }
+    for (unsigned now = state_.fetch_or(closed) | closed; now != closed; now = state_.load())
+        state_.wait(now);
 }
 
 asio::execution_context::id context_service::id;
@@ -62,8 +28,7 @@ context_service& context_service::of(const asio::any_io_executor& executor)
 {
     auto& context = context_of(executor);
     // Asio shuts down the newest service first, so the strand service must exist before this service. After its
-    // shutdown, the strand service destroys a handler inside the call that posts it. The registry's mutex is held
-    // during a post, and must not be held while a handler is destroyed.
+    // shutdown, the strand service destroys a handler inside the call that posts it.
     if (!asio::has_service<context_service>(context))
         static_cast<void>(asio::make_strand(executor));
     return asio::use_service<context_service>(context);
@@ -99,9 +64,9 @@ std::vector<std::shared_ptr<context_member>> context_service::members()
 
 void context_service::shutdown() noexcept
 {
-    handlers_->close();
     for (const auto& member : members())
         member->context_shutdown();
+    gate_->close();
 }
 
 std::shared_ptr<executor_cell> executor_cell::make(asio::any_io_executor executor)

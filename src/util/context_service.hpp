@@ -8,10 +8,8 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/intrusive/list.hpp>
-#include <boost/intrusive/list_hook.hpp>
-#include <boost/smart_ptr/intrusive_ptr.hpp>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -19,126 +17,64 @@
 
 namespace colock::inline v0::detail {
 
-class handler_registry;
-struct registered_tag;
-
 /// Returns the execution context of a non-empty executor.
 [[nodiscard]] inline asio::execution_context& context_of(const asio::any_io_executor& executor)
 {
     return asio::query(executor, asio::execution::context);
 }
 
-/// Returns whether the executor belongs to `asio::system_context`, whose threads a post would start.
-[[nodiscard]] bool is_system(const asio::any_io_executor& executor);
-
-/// A handler that waits for something outside of its own execution context. It is destroyed when that context shuts
-/// down, so that nothing is posted to a context that no longer exists.
-///
-/// Reference-counted: the registry of the handler's context keeps the object until the handler is completed or
-/// abandoned.
+/// Lets threads that may not belong to a context post to that context while it is being destroyed. The destructor of
+/// the context waits until they have left.
 ///
 /// Thread safety: all members may be called from any thread.
-class pending_handler : public boost::intrusive::list_base_hook<boost::intrusive::tag<registered_tag>>
+class context_gate
 {
 public:
-    pending_handler() = default;
-    pending_handler(const pending_handler&) = delete;
-    pending_handler& operator=(const pending_handler&) = delete;
+    /// Returns the gate of the executor's context. The context must not have shut down.
+    [[nodiscard]] static std::shared_ptr<context_gate> of(const asio::any_io_executor& executor);
 
-    /// Registers the handler with the context of `registry`. Must be called once, before anything can complete the
-    /// handler.
-    /// \return false if that context has shut down; the handler has then been abandoned.
-    bool enroll(std::shared_ptr<handler_registry> registry);
-
-    friend void intrusive_ptr_add_ref(const pending_handler* counted) noexcept { counted->references_.add(); }
-    friend void intrusive_ptr_release(const pending_handler* counted) noexcept
+    /// Returns false once the gate is closed. Otherwise the context is not destroyed before `leave` is called.
+    [[nodiscard]] bool enter() noexcept
     {
-        if (counted->references_.remove())
-            delete counted;
+        if ((add_to(state_, one_inside) & closed) == 0)
+            return true;
+        leave();
+        return false;
     }
+    void leave() noexcept
+    {
+        if (add_to(state_, -one_inside) == closed)
+            state_.notify_all();
+    }
+    /// Waits until every thread that has entered has left. From now on, no thread enters.
+    void close() noexcept;
 
-protected:
-    virtual ~pending_handler() = default;
-
-    /// Calls `post`, which moves the handler to its executor, unless the handler has been completed or abandoned. The
-    /// context cannot shut down during the call. If `post` throws, the handler is not completed. The caller must hold a
-    /// reference to the object.
-    template <class Function>
-    void complete(Function post);
-
-private:
-    friend class handler_registry;
-
-    /// Called when the handler's context shuts down: destroys the handler and its executor. Called at most once, and
-    /// not after complete().
-    virtual void abandon() noexcept = 0;
-
-    mutable reference_count references_;
-    /// Guarded by the registry's mutex. Next to another small member, because there may be many thousands of objects.
-    bool registered_ = false;
-    std::shared_ptr<handler_registry> registry_;
-};
-
-/// The pending handlers of one execution context. The registry outlives the context, so that threads of other contexts
-/// can check whether they may still post to the context.
-///
-/// Thread safety: all members may be called from any thread.
-class handler_registry
-{
-public:
-    /// Returns the registry of the executor's context. The context must not have shut down.
-    [[nodiscard]] static std::shared_ptr<handler_registry> of(const asio::any_io_executor& executor);
-
-    /// Calls `function` unless the context has shut down. The context cannot shut down during the call. Returns whether
-    /// the function was called.
+    /// Calls `function` inside of the gate. Returns false, without a call, once the gate is closed.
     template <class Function>
     bool if_open(Function function)
     {
-        const std::lock_guard guard(mutex_);
-        if (closed_)
+        if (!enter())
             return false;
+        struct leave_guard
+        {
+            context_gate& gate;
+            ~leave_guard() { gate.leave(); }
+        };
+        const leave_guard on_exit{*this};
         function();
         return true;
     }
 
-    /// Whether the context has begun to shut down.
-    [[nodiscard]] bool is_closed()
-    {
-        const std::lock_guard guard(mutex_);
-        return closed_;
-    }
-
-    /// Called when the context shuts down: abandons all handlers. After the call, other contexts post nothing to this
-    /// context.
-    void close() noexcept;
-
 private:
-    friend class pending_handler;
-    using handler_list = boost::intrusive::list<pending_handler,
-        boost::intrusive::base_hook<boost::intrusive::list_base_hook<boost::intrusive::tag<registered_tag>>>,
-        boost::intrusive::constant_time_size<false>>;
+    static constexpr unsigned closed = 1;
+    static constexpr unsigned one_inside = 2;
 
-    /// A std::mutex, not a light_mutex, because a post to the system executor may create threads.
-    std::mutex mutex_;
-    bool closed_ = false;
-    /// The list holds one reference to each handler.
-    handler_list handlers_;
+    /// Twice the number of threads inside, plus `closed`.
+    std::atomic<unsigned> state_{0};
 };
 
-template <class Function>
-void pending_handler::complete(Function post)
-{
-    const std::lock_guard guard(registry_->mutex_);
-    if (!registered_)
-        return;
-    post();
-    registered_ = false;
-    registry_->handlers_.erase(registry_->handlers_.iterator_to(*this));
-    intrusive_ptr_release(this);
-}
-
-/// Asio service that notifies the members of an execution context of its shutdown. Holds weak references
-/// to the members. Also owns the registry of the handlers that wait outside of the context.
+/// Asio service that notifies the members of an execution context of its shutdown, and then closes the gate of the
+/// context. Holds weak references to the members.
 ///
 /// Thread safety: the public functions may be called from any thread; the context calls all others.
 class context_service final : public asio::execution_context::service
@@ -155,7 +91,7 @@ public:
     /// Registers a member with the context of `executor`. A member that is destroyed needs no deregistration.
     static void join(const asio::any_io_executor& executor, std::weak_ptr<context_member> member);
 
-    [[nodiscard]] const std::shared_ptr<handler_registry>& handlers() const noexcept { return handlers_; }
+    [[nodiscard]] const std::shared_ptr<context_gate>& gate() const noexcept { return gate_; }
 
 private:
     void shutdown() noexcept override;
@@ -164,7 +100,7 @@ private:
     std::mutex mutex_;
     std::vector<std::weak_ptr<context_member>> members_;
     std::size_t prune_at_ = 64;
-    const std::shared_ptr<handler_registry> handlers_ = std::make_shared<handler_registry>();
+    const std::shared_ptr<context_gate> gate_ = std::make_shared<context_gate>();
 };
 
 /// An executor that is released when its context shuts down.

@@ -1,7 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "busy_fixture.hpp"
 
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancel_after.hpp>
+#include <boost/asio/cancel_at.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
 
@@ -64,6 +67,44 @@ BOOST_AUTO_TEST_CASE(deadline_is_kept_while_the_lock_is_released)
     BOOST_TEST(env.script->deliver());
     env.ready();
     env.check_clean();
+}
+
+BOOST_AUTO_TEST_CASE(calls_with_a_deadline_are_destroyed_with_the_lockers_context)
+{
+    asio::io_context mine;
+    std::optional<asio::io_context> theirs(std::in_place);
+    const colock::locker by(memory::make_adapter(theirs->get_executor()));
+    auto held = run_coro(*theirs, by.acquire("k"));
+    theirs->restart();
+    const auto live = std::make_shared<int>();
+    bool is_invoked = false;
+    const auto handler = [&] {
+        return asio::bind_executor(
+            mine.get_executor(), [&is_invoked, live](error_code, const auto&...) { is_invoked = true; });
+    };
+    by.async_acquire("k", asio::cancel_after(50ms, handler()));
+    by.async_acquire("k", asio::cancel_at(std::chrono::steady_clock::now() + 50ms, handler()));
+    held.async_lost(asio::cancel_after(50ms, handler()));
+    const auto in_coroutine = [&](asio::awaitable<void> coroutine) {
+        asio::co_spawn(
+            mine, std::move(coroutine), [&is_invoked, live](const std::exception_ptr&) { is_invoked = true; });
+    };
+    in_coroutine([](const colock::locker& with) -> asio::awaitable<void> {
+        static_cast<void>(co_await with.async_acquire("k", asio::cancel_after(50ms)));
+    }(by));
+    in_coroutine([](const colock::locker& with) -> asio::awaitable<void> {
+        co_await with.async_with_lock("k", [] {}, asio::cancel_after(50ms));
+    }(by));
+    in_coroutine([](const colock::locker& with) -> asio::awaitable<void> {
+        co_await with.async_with_lock("free", []() -> asio::awaitable<void> { co_await sleep_for(1h); });
+    }(by));
+    run_ready(mine);
+    run_ready(*theirs);
+    BOOST_TEST(live.use_count() == 7);
+    theirs.reset();
+    run_ready(mine);
+    BOOST_TEST(!is_invoked);
+    BOOST_TEST(live.use_count() == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -117,39 +117,6 @@ BOOST_AUTO_TEST_CASE(lockers_context_ends_while_threads_of_another_context_use_i
     }
 }
 
-BOOST_AUTO_TEST_CASE(callers_context_ends_while_its_coroutines_are_resumed)
-{
-    asio::io_context io, ours, third;
-    auto work_guard = asio::make_work_guard(io);
-    std::thread runner([&] { io.run(); });
-    const auto backend = memory::make_adapter(io.get_executor());
-    const locker by(backend), other(backend);
-    for (int round = 0; round < 100; ++round) {
-        asio::cancellation_signal stop;
-        auto mine = std::make_unique<asio::io_context>();
-        auto held = run_coro(ours, other.acquire("k", {.ttl = 0ms}));
-        tally ends;
-        for (int n = 0; n < 3; ++n) {
-            asio::co_spawn(*mine, wait_until_it_ends(by), ends.handler());
-            by.async_acquire("k",
-                asio::bind_executor(mine->get_executor(), [&ends](error_code why, const lock&) { ends.count(why); }));
-        }
-        asio::co_spawn(*mine, wait_until_it_ends(by), asio::bind_cancellation_slot(stop.slot(), ends.handler()));
-        run_ready(*mine);
-        std::thread releaser([&, held = std::move(held)]() mutable { run_coro(third, held.release()); });
-        std::this_thread::sleep_for(std::chrono::microseconds(3 * (round % 30)));
-        mine.reset();
-        stop.emit(asio::cancellation_type::terminal);
-        releaser.join();
-        BOOST_TEST(ends.ended == 0);
-        // No lock is kept for a caller that is gone.
-        BOOST_TEST(run_coro(ours, by.acquire("k")).held());
-        third.restart();
-    }
-    work_guard.reset();
-    runner.join();
-}
-
 BOOST_AUTO_TEST_CASE(coroutines_on_other_kinds_of_executors_wait_and_end)
 {
     const auto check = [](const asio::any_io_executor& executor, bool is_destroyed) {

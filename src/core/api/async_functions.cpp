@@ -35,7 +35,8 @@ template <class T>
 void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> coroutine, operation_handler<T> handler,
     const asio::any_io_executor& caller)
 {
-    spawn_operation(executor, std::move(coroutine), std::move(handler), caller);
+    spawn_operation(
+        executor, executor ? context_gate::of(executor) : nullptr, std::move(coroutine), std::move(handler), caller);
 }
 
 void complete_operation(
@@ -43,10 +44,7 @@ void complete_operation(
 {
     if (!caller)
         return std::move(handler)(failure);
-    using handler_type = foreign_handler<operation_handler<void>, void>;
-    const handler_type::ptr target(new handler_type(caller, std::move(handler)));
-    if (target->enroll(handler_registry::of(caller)))
-        target->end(failure);
+    complete_at_once<void>(nullptr, std::move(handler), caller, failure, {});
 }
 
 template void run_coroutine(

@@ -125,7 +125,7 @@ class acquire_operation : public acquiring_operation
 {
 public:
     using result_type = lock;
-    static constexpr bool ends_when_closed = true;
+    static constexpr on_close closing = on_close::end_wait;
 
     acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
         : acquiring_operation(std::move(owner), std::move(wanted))
@@ -179,7 +179,7 @@ class try_acquire_operation : public acquiring_operation
 {
 public:
     using result_type = std::optional<lock>;
-    static constexpr bool ends_when_closed = false;
+    static constexpr on_close closing = on_close::keep_waiting;
 
     try_acquire_operation(std::shared_ptr<core> owner, record::ptr wanted)
         : acquiring_operation(std::move(owner), std::move(wanted))

@@ -75,8 +75,6 @@ bool must_yield(core& self, std::size_t grants)
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
     const timer_guard on_exit{*self, self->group_pause};
-    wait_state suspension;
-    suspension.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -87,7 +85,7 @@ asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, le
             seen = self->group_pause.version;
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await self->async_wait(self->group_pause, suspension, seen);
+        co_await self->async_wait(self->group_pause, seen, on_close::end_wait);
     }
     if (self->closed_to_new)
         throw_shutting_down(*self, wanted);
@@ -220,13 +218,11 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         asked.push_back(each.wanted);
     if (!attempt_all(*core_, asked, counts && schedule_.attempts() > 0))
         co_return true;
-    wait_state suspension;
-    suspension.ends_when_closed = true;
     for (const auto& each : asked) {
         std::uint32_t seen = 0;
         while (must_await_batch(*core_, *each, schedule_, seen)) {
             throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-            co_await core_->async_wait(*each, suspension, seen);
+            co_await core_->async_wait(*each, seen, on_close::end_wait);
         }
     }
     const auto refused = take_batch_answer(*core_, asked);
@@ -287,8 +283,6 @@ asio::awaitable<bool> group_acquire::acquire_next(requested_lock& next)
     if (!is_first_attempt && next.wanted->current_phase() == phase::acquiring &&
         lease_clock::now() >= schedule_.deadline())
         throw_retries_ended(*core_, *next.wanted, schedule_, {.is_answered = true});
-    wait_state suspension;
-    suspension.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);
@@ -303,7 +297,7 @@ asio::awaitable<bool> group_acquire::acquire_next(requested_lock& next)
         if (reached == step::yield)
             seen = condition::outdated;
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->async_wait(*next.wanted, suspension, seen);
+        co_await core_->async_wait(*next.wanted, seen, on_close::end_wait);
     }
 }
 
@@ -313,8 +307,6 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
 {
     const timer_guard on_exit{*core_, incomplete_.progress()};
     incomplete_.set_awaited_claim(nullptr);
-    wait_state suspension;
-    suspension.ends_when_closed = true;
     for (std::uint32_t seen = 0; incomplete_.begin_renewals(schedule_.deadline(), seen);) {
         const record& first = *incomplete_.first().wanted;
         if (core_->closed_to_new)
@@ -324,7 +316,7 @@ asio::awaitable<bool> group_acquire::renew_short_leases()
             throw_retries_ended(*core_, first, schedule_, {.is_answered = true, .error = std::move(why)});
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await core_->async_wait(incomplete_.progress(), suspension, seen);
+        co_await core_->async_wait(incomplete_.progress(), seen, on_close::end_wait);
     }
     co_return !incomplete_.has_lost();
 }

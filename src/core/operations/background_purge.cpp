@@ -54,11 +54,9 @@ asio::awaitable<void> purge_all(std::shared_ptr<core> self, lock& purge_lock)
 /// Waits for `span`. Returns false if the wait ended early because the core accepts no new acquires.
 asio::awaitable<bool> pause_for(std::shared_ptr<core> self, lease_clock::duration span)
 {
-    plain_condition timeout;
+    condition timeout;
     const timer_guard on_exit{*self, timeout};
     const auto until = saturating_add(lease_clock::now(), span);
-    wait_state suspension;
-    suspension.ends_when_closed = true;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -70,7 +68,7 @@ asio::awaitable<bool> pause_for(std::shared_ptr<core> self, lease_clock::duratio
             self->timers.schedule_wait(timeout, until);
             seen = timeout.version;
         }
-        co_await self->async_wait(timeout, suspension, seen);
+        co_await self->async_wait(timeout, seen, on_close::end_wait);
     }
 }
 

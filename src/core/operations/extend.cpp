@@ -185,17 +185,16 @@ asio::awaitable<std::vector<error_code>> extend_each(
     for (std::size_t i = 0; i < held.size(); ++i)
         begin(i);
     const auto until = self->answer_deadline(lease_clock::now());
-    wait_state suspension;
     for (std::size_t i = 0; i < held.size(); ++i) {
         auto deadline = until;
         for (; !requests[i].begun && !failures[i]; begin(i)) {
-            co_await self->async_wait(*held[i], suspension, requests[i].seen);
+            co_await self->async_wait(*held[i], requests[i].seen);
             deadline = self->answer_deadline(lease_clock::now());
         }
         if (failures[i])
             continue;
         while (await_result(*self, *held[i], *requests[i].result, deadline, requests[i].seen))
-            co_await self->async_wait(*held[i], suspension, requests[i].seen);
+            co_await self->async_wait(*held[i], requests[i].seen);
         try {
             throw_if_not_extended(*self, *held[i], began, *requests[i].result);
         } catch (const extend_error& failed) {

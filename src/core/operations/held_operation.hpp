@@ -17,7 +17,7 @@ namespace colock::inline v0::detail::operations {
 class held_operation
 {
 public:
-    static constexpr bool ends_when_closed = false;
+    static constexpr on_close closing = on_close::keep_waiting;
 
     held_operation(const held_operation&) = delete;
     held_operation& operator=(const held_operation&) = delete;

@@ -185,7 +185,7 @@ class first_lost_operation
 {
 public:
     using result_type = lost_lock;
-    static constexpr bool ends_when_closed = false;
+    static constexpr on_close closing = on_close::keep_waiting;
     static constexpr bool checks_cancellation = true;
 
     first_lost_operation(std::shared_ptr<core> owner, std::vector<record::ptr> held) : core_(std::move(owner))
@@ -216,7 +216,7 @@ public:
 
 private:
     const std::shared_ptr<core> core_;
-    plain_condition first_end_;
+    condition first_end_;
     std::deque<lease_listener> listeners_;
     const record* ended_ = nullptr;
     lost_reason reason_ = lost_reason::released;

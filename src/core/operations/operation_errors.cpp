@@ -134,7 +134,7 @@ std::uint64_t& counter_of(locker_stats& stats, const error_code& why) noexcept
 
 error_code code_of_destroyed(const core& self) noexcept
 {
-    return self.is_context_shut_down() ? error_code(errc::shutting_down) : error_code(asio::error::operation_aborted);
+    return self.dead ? error_code(errc::shutting_down) : error_code(asio::error::operation_aborted);
 }
 
 void report_not_granted(core& self, const record::ptr& wanted, const error_code& why) noexcept

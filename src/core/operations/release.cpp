@@ -139,10 +139,9 @@ asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self
     std::vector<error_code> failures(ending.size());
     for (std::size_t i = 0; i < ending.size(); ++i)
         begun[i] = begin_release_if_held(*self, *ending[i], seen[i]);
-    wait_state suspension;
     for (std::size_t i = 0; i < ending.size(); ++i) {
         for (bool waits = begun[i].waits; waits; waits = must_await_answer(*self, *ending[i], seen[i]))
-            co_await self->async_wait(*ending[i], suspension, seen[i]);
+            co_await self->async_wait(*ending[i], seen[i]);
     }
     for (std::size_t i = 0; i < ending.size(); ++i) {
         try {

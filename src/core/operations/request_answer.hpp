@@ -14,7 +14,7 @@ namespace colock::inline v0::detail {
 
 /// The state of a request that belongs to no claim.
 template <class Outcome>
-struct answer_state : plain_condition
+struct answer_state : condition
 {
     std::optional<Outcome> outcome;
     bool closed = false;
@@ -48,7 +48,6 @@ template <class Outcome>
     });
     const timer_guard on_exit{*self, *state};
     const auto until = self->answer_deadline(began);
-    wait_state suspension;
     std::optional<Outcome> answer;
     for (;;) {
         std::uint32_t seen = 0;
@@ -63,7 +62,7 @@ template <class Outcome>
             self->timers.schedule_wait(*state, until);
             seen = state->version;
         }
-        co_await self->async_wait(*state, suspension, seen);
+        co_await self->async_wait(*state, seen);
     }
     if (!answer)
         answer.emplace().error = unanswered(*self);

@@ -26,7 +26,7 @@ void detach_from_backend(core& self, lease_clock::duration close_timeout, comple
         self.backend->cancel_close();
 }
 
-struct close_state : plain_condition
+struct close_state : condition
 {
     bool over = false;
 };
@@ -48,7 +48,6 @@ asio::awaitable<void> close_backend(
         actions.run(*owner);
     });
     const timer_guard on_exit{*self, *state};
-    wait_state suspension;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -58,7 +57,7 @@ asio::awaitable<void> close_backend(
             self->timers.schedule_wait(*state, until);
             seen = state->version;
         }
-        co_await self->async_wait(*state, suspension, seen);
+        co_await self->async_wait(*state, seen);
     }
 }
 
@@ -128,7 +127,6 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
     // Number of calls in flight when the shutdown stopped waiting. Later calls are not counted, because the closed
     // locker refuses them.
     unsigned unfinished_calls = 0;
-    wait_state suspension;
     for (;;) {
         std::uint32_t seen = 0;
         {
@@ -148,7 +146,7 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
             }
             seen = self->cleanup.drained().version;
         }
-        co_await self->async_wait(self->cleanup.drained(), suspension, seen);
+        co_await self->async_wait(self->cleanup.drained(), seen);
     }
     auto report = end_shutdown(*self);
     report.unfinished_calls = unfinished_calls;

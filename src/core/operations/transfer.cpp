@@ -202,15 +202,14 @@ asio::awaitable<std::string> detach(std::shared_ptr<core> self, record::ptr held
     check_tickets_supported(*self, held->key());
     const auto began = lease_clock::now();
     ticket_export exporting(self, held);
-    wait_state suspension;
     std::uint32_t seen = 0;
     // A renewal or an extend may be in flight.
     while (!begin_detach(*self, held, began, seen))
-        co_await self->async_wait(*held, suspension, seen);
+        co_await self->async_wait(*held, seen);
     exporting.start();
     const auto until = self->answer_deadline(lease_clock::now());
     while (await_result(*self, *held, exporting.outcome(), until, seen))
-        co_await self->async_wait(*held, suspension, seen);
+        co_await self->async_wait(*held, seen);
     const auto outcome = exporting.take_outcome();
     if (const auto lost = exporting.end_reason())
         throw_not_held(*self, *held, began, *lost);
@@ -349,8 +348,6 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
         on_exit.enter_slow_path();
         const auto policy = adoption_retry_policy(*self);
         retry_schedule schedule(policy, wanted->started);
-        wait_state suspension;
-        suspension.ends_when_closed = true;
         for (;;) {
             std::uint32_t seen = 0;
             if (wanted->current_phase() == phase::acquiring)
@@ -362,7 +359,7 @@ asio::awaitable<lock> adopt(std::shared_ptr<core> self, std::string ticket, acqu
             case adoption::call_again:
                 break;
             case adoption::must_wait:
-                co_await self->async_wait(*wanted, suspension, seen);
+                co_await self->async_wait(*wanted, seen, on_close::end_wait);
                 break;
             }
         }

@@ -64,29 +64,37 @@ std::optional<lost_reason> end_body(core& self, record& held)
     return lost == lost_reason::released ? std::nullopt : lost;
 }
 
+/// Cancels a body.
+struct body_signal
+{
+    asio::cancellation_signal signal;
+    /// The reasons for which the body was cancelled. A reason that applies to several locks, such as a shutdown,
+    /// cancels the body once.
+    unsigned cancelled_for = 0;
+
+    /// Emits all cancellation types, because a body may accept any of them. A body that has not begun yet accepts
+    /// `terminal` only.
+    void cancel() { signal.emit(asio::cancellation_type::all); }
+};
+
 /// Watches one lock of a body. Cancels the body once for each reason to stop: the stop margin, a shutdown, the end of
 /// the lease, and each cancellation of the caller. A body that continues after one of them is cancelled again by the
 /// next. Needs no coroutine to wait for the reasons: each wake-up posts the next check to the body's strand.
 ///
-/// Thread safety: `cancel` and `end` must be called on the caller's executor; `check` and `body_ended` on the body's
-/// strand. The caller's cancellation slot may outlive the body.
+/// Thread safety: `end` must be called on the caller's executor; `check` and `body_ended` on the body's strand.
 class body_watch final : public waiter
 {
 public:
     using ptr = boost::intrusive_ptr<body_watch>;
     using list = boost::container::small_vector<ptr, 1>;
 
-    /// \param first the watch of the body's first lock, through which this one cancels the body; null for the first
-    body_watch(std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand, ptr first = nullptr)
+    /// \param body cancels the body
+    body_watch(
+        std::shared_ptr<core> self, record::ptr held, asio::any_io_executor strand, std::shared_ptr<body_signal> body)
         : waiter(*self), core_(std::move(self)), held_(std::move(held)), strand_(std::move(strand)),
-          first_(std::move(first))
+          body_(std::move(body))
     {
     }
-
-    [[nodiscard]] asio::cancellation_slot slot() noexcept { return signal_.slot(); }
-    /// Emits all cancellation types, because a body may accept any of them. A body that has not begun yet accepts
-    /// `terminal` only.
-    void cancel() { (first_ ? first_->signal_ : signal_).emit(asio::cancellation_type::all); }
 
     /// Cancels the body for each new reason, and waits for the next change.
     void check()
@@ -94,53 +102,41 @@ public:
         unsigned reasons = 0;
         bool is_last = false;
         std::uint32_t seen = 0;
+        auto closing = on_close::keep_waiting;
         {
             const std::lock_guard guard(core_->mutex);
             reasons = find_reasons();
             is_last = core_->dead;
             // A shutdown ends the leases of held locks, which wakes their watches. If this lease has ended already, the
             // watch must be woken when the locker is closed to new acquires.
-            suspension_.ends_when_closed = held_->end_reason && !core_->closed_to_new;
+            if (held_->end_reason && !core_->closed_to_new)
+                closing = on_close::end_wait;
             seen = held_->version;
         }
-        // A reason that applies to several locks, such as a shutdown, cancels the body once.
-        unsigned& known = (first_ ? *first_ : *this).cancelled_for_;
         for (const unsigned each : {stop_margin, shutdown, loss, no_context}) {
-            if ((reasons & ~known & each) != 0 && !has_ended_) {
-                known |= each;
-                cancel();
+            if ((reasons & ~body_->cancelled_for & each) != 0 && !has_ended_) {
+                body_->cancelled_for |= each;
+                body_->cancel();
             }
         }
         if (has_ended_ || is_last)
             return;
         has_waited_ = true;
-        core_->suspend(ptr(this), strand_, *held_, suspension_, seen);
+        core_->suspend(ptr(this), *held_, seen, closing);
     }
     /// Called when the body has ended: no change wakes this object any more.
     void body_ended() noexcept
     {
         has_ended_ = true;
-        if (has_waited_) {
+        if (has_waited_)
             forget();
-            discard();
-        }
     }
-    /// Releases everything that must not outlive the context. The body has ended, or is being destroyed.
+    /// Called when the body has ended or is being destroyed.
     void end() noexcept
     {
         // If the body has ended, its strand may still read `has_ended_`, so it is not written again.
         if (!has_ended_)
             body_ended();
-        signal_.slot().clear();
-        first_ = nullptr;
-        strand_ = nullptr;
-        held_ = nullptr;
-        core_ = nullptr;
-    }
-
-    void discard() noexcept override
-    {
-        complete([] {});
     }
 
 private:
@@ -151,7 +147,6 @@ private:
             check();
     }
     void drop() noexcept override {}
-    void abandon() noexcept override { forget(); }
 
     /// Reasons to cancel the body, other than a cancellation of the caller.
     enum reason : unsigned
@@ -174,14 +169,10 @@ private:
                (lost ? loss : 0U) | (core_->dead ? no_context : 0U);
     }
 
-    std::shared_ptr<core> core_;
-    record::ptr held_;
-    asio::any_io_executor strand_;
-    ptr first_;
-    asio::cancellation_signal signal_;
-    wait_state suspension_;
-    /// The reasons for which the body was cancelled. Used only in the watch of the first lock.
-    unsigned cancelled_for_ = 0;
+    const std::shared_ptr<core> core_;
+    const record::ptr held_;
+    const asio::any_io_executor strand_;
+    const std::shared_ptr<body_signal> body_;
     bool has_waited_ = false;
     bool has_ended_ = false;
 };
@@ -223,31 +214,35 @@ asio::awaitable<std::exception_ptr> run_body(
     const std::shared_ptr<core>& self, const body_locks& locks, body_ref<Held> body, Held& held)
 {
     const asio::any_io_executor strand = strand_of(co_await asio::this_coro::executor);
+    const auto cancelled = std::make_shared<body_signal>();
     struct watch_guard
     {
-        body_watch::list watches;
+        body_signal& cancelled;
+        body_watch::list watches{};
         ~watch_guard()
         {
             for (const auto& each : watches)
                 each->end();
+            // A watch may outlive its context, but what co_spawn stores in the slot must not.
+            cancelled.signal.slot().clear();
         }
     };
-    watch_guard on_exit;
+    watch_guard on_exit{*cancelled};
     auto& watches = on_exit.watches;
     watches.reserve(locks.size());
     for (const auto& each : locks)
-        watches.emplace_back(new body_watch(self, each, strand, watches.empty() ? nullptr : watches.front()));
-    const auto& first = watches.front();
+        watches.emplace_back(new body_watch(self, each, strand, cancelled));
     // In a template, GCC 14 does not parse `(co_await cancellation_state).slot()`.
     const asio::cancellation_state callers_state = co_await asio::this_coro::cancellation_state;
+    // The caller's slot may outlive the body.
     if (auto callers_slot = callers_state.slot(); callers_slot.is_connected()) {
-        callers_slot.assign([first](asio::cancellation_type type) {
-            if (type != asio::cancellation_type::none)
-                first->cancel();
+        callers_slot.assign([weak = std::weak_ptr(cancelled)](asio::cancellation_type type) {
+            if (const auto body = weak.lock(); body && type != asio::cancellation_type::none)
+                body->cancel();
         });
     }
     auto result = co_await asio::co_spawn(strand, watch_body(watches, body, held),
-        asio::bind_cancellation_slot(first->slot(), asio::as_tuple(asio::deferred)));
+        asio::bind_cancellation_slot(cancelled->signal.slot(), asio::as_tuple(asio::deferred)));
     co_return std::get<0>(std::move(result));
 }
 
@@ -266,7 +261,6 @@ std::exception_ptr call_body(body_ref<Held> body, Held& held)
 /// Releases the locks. Ends early if the caller is cancelled; then the releases continue in the background.
 asio::awaitable<void> release_after_body(const std::shared_ptr<core>& self, const body_locks& locks)
 {
-    wait_state suspension;
     for (const auto& each : locks)
         static_cast<void>(begin_release(*self, *each));
     for (const auto& each : locks) {
@@ -274,7 +268,7 @@ asio::awaitable<void> release_after_body(const std::shared_ptr<core>& self, cons
         while (must_await_answer(*self, *each, seen)) {
             if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
                 co_return;
-            co_await self->async_wait(*each, suspension, seen, asio::as_tuple(asio::deferred));
+            co_await self->async_wait(*each, seen, on_close::keep_waiting, asio::as_tuple(asio::deferred));
         }
     }
 }

@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return ending_.empty(); }
     /// Notified when something has ended that a shutdown waits for, here or in another part of the core.
-    [[nodiscard]] plain_condition& drained() noexcept { return drained_; }
+    [[nodiscard]] condition& drained() noexcept { return drained_; }
 
 private:
     /// Whether another thread is releasing the claim inside a backend that answers at once.
@@ -65,7 +65,7 @@ private:
     record_list ending_;
     /// Keys of the claims that shutdowns have given up.
     std::vector<std::string> given_up_keys_;
-    plain_condition drained_;
+    condition drained_;
 };
 
 } // namespace colock::inline v0::detail

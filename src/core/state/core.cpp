@@ -22,8 +22,7 @@ std::shared_ptr<core> core::make(std::shared_ptr<adapter> backend, locker_option
     made->notifier.set_owner(made);
     if (const auto executor = made->executor()) {
         join_context(executor, made);
-        made->context_ = &context_of(executor);
-        made->registry_ = handler_registry::of(executor);
+        made->gate_ = context_gate::of(executor);
     } else {
         // The adapter's context has shut down.
         made->dead = true;
@@ -52,8 +51,7 @@ void core::context_shutdown() noexcept
         dead = true;
         closed_to_new = true;
         timer = timers.stop();
-        // No timer renews a lease any more, so the bodies have to stop. The coroutines of this context are gone. The
-        // coroutines of other contexts end by themselves.
+        // No timer renews a lease any more, so the bodies have to stop.
         for (record& held : leases.all()) {
             if (held.plan.body_runs())
                 leases.stop_body(held, lost_reason::shutting_down, actions);

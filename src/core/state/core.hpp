@@ -56,9 +56,6 @@ public:
 
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
     [[nodiscard]] std::string backend_name() const { return std::string(backend->name()); }
-    /// Whether the adapter's context has begun to shut down. The waiting handlers of the context are destroyed before
-    /// the core learns of the shutdown.
-    [[nodiscard]] bool is_context_shut_down() const { return dead || registry_->is_closed(); }
     /// The adapter's context is gone, so the backend will not answer any more.
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
 
@@ -80,52 +77,53 @@ public:
     void on_contact_regained() noexcept override;
     void context_shutdown() noexcept override;
 
-    /// Suspends until `source` changes. Completes at once if `source` has changed since `seen`. The caller's frame
-    /// keeps `source` and the core alive. The caller must check `dead` before: the shutdown of the adapter's context
-    /// resumes all waiters once, and no timer resumes them afterwards.
+    /// Suspends until `source` changes. Completes at once if `source` has changed since `seen`, or if the adapter's
+    /// context has shut down. The caller's frame keeps `source` and the core alive.
     template <class CompletionToken = asio::deferred_t>
-    [[nodiscard]] auto async_wait(
-        condition& source, wait_state& suspension, std::uint32_t seen, const CompletionToken& completion_token = {})
+    [[nodiscard]] auto async_wait(condition& source, std::uint32_t seen, on_close closing = on_close::keep_waiting,
+        const CompletionToken& completion_token = {})
     {
         return asio::async_initiate<const CompletionToken, void(error_code)>(
-            [](auto handler, core* self, condition* where, wait_state* state, std::uint32_t version) {
-                const asio::any_io_executor executor = asio::get_associated_executor(handler);
-                const auto slot = asio::get_associated_cancellation_slot(handler);
+            [](auto handler, core* self, condition* where, std::uint32_t version, on_close when) {
                 waiter::ptr waiting;
+                const auto slot = asio::get_associated_cancellation_slot(handler);
                 try {
-                    waiting.reset(new typed_waiter<decltype(handler)>(*self, std::move(handler)));
+                    waiting.reset(new handler_waiter<decltype(handler)>(*self, std::move(handler)));
                 } catch (const std::bad_alloc&) {
                     // The handler has not been moved yet. If the exception were rethrown, it would leave run(), and the
                     // coroutine would remain suspended.
+                    const auto executor = asio::get_associated_executor(handler);
                     asio::post(executor,
                         asio::append(std::move(handler), make_error_code(boost::system::errc::not_enough_memory)));
                     return;
                 }
-                state->wait = waiting;
                 self->assign_cancellation(slot, waiting);
-                self->suspend(waiting, executor, *where, *state, version);
+                self->suspend(waiting, *where, version, when);
             },
-            completion_token, this, &source, &suspension, seen);
+            completion_token, this, &source, seen, closing);
     }
 
-    /// Assigns to `slot`, which may be empty, a handler that cancels `target`: the waiter is resumed with
-    /// `operation_aborted`, now or when it is suspended next.
-    void assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& target);
     /// Suspends `target` until `source` changes, as `async_wait` does.
-    /// \param executor the executor of the waiter's handler
-    void suspend(const waiter::ptr& target, const asio::any_io_executor& executor, condition& source,
-        wait_state& suspension, std::uint32_t seen);
-    /// Ends a wait, if it has not ended yet, and destroys its handler without invoking it.
-    void discard(wait_state& suspension) noexcept;
-    /// Removes a waiter whose context shuts down: it is not resumed any more.
+    void suspend(const waiter::ptr& target, condition& source, std::uint32_t seen, on_close closing);
+    /// Removes a waiter from the lists: it is not resumed any more, unless it has been posted already.
     void forget(waiter& target) noexcept;
     /// Posts to the adapter's executor, unless its context has shut down.
     /// \returns whether the function was posted
     template <class Function>
     bool post_to_context(Function function)
     {
-        return registry_ && registry_->if_open([&] { asio::post(executor(), std::move(function)); });
+        const auto gate = gate_;
+        bool is_posted = false;
+        const auto post = [&] {
+            if (const auto to = executor()) {
+                asio::post(to, std::move(function));
+                is_posted = true;
+            }
+        };
+        return gate && gate->if_open(post) && is_posted;
     }
+    /// The gate of the adapter's context; null if the context had shut down before the locker was made.
+    [[nodiscard]] const std::shared_ptr<context_gate>& gate() const noexcept { return gate_; }
 
     /// Removes `wanted`, which has not been granted, from the list of single attempts. The mutex must be held.
     void remove_single_attempt(record& wanted);
@@ -149,19 +147,19 @@ public:
     /// Single attempts in flight. They are in no queue.
     record_list single_attempts;
     /// Condition of the groups that pause after a failed attempt.
-    plain_condition group_pause;
+    condition group_pause;
 
 private:
     /// Records how long the backend took to answer a create. Returns the current time. The mutex must be held.
     time_point note_answer_time(record& asked, create_status answer) noexcept;
     void on_timer();
     void on_timer_unused();
+    /// Assigns to `slot`, which may be empty, a handler that cancels `target`: the waiter is resumed with
+    /// `operation_aborted`.
+    void assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& target);
     void cancel_wait(waiter& target);
-    [[nodiscard]] std::shared_ptr<handler_registry> registry_of(const asio::any_io_executor& executor) const;
 
-    /// The adapter's context and its registry; null if the context had shut down before the locker was made.
-    const asio::execution_context* context_ = nullptr;
-    std::shared_ptr<handler_registry> registry_;
+    std::shared_ptr<context_gate> gate_;
 };
 
 } // namespace colock::inline v0::detail

@@ -67,7 +67,7 @@ void report_events(const std::shared_ptr<core>& self, core& of)
 {
     while (of.events.report_batch(*of.options.observer)) {
         // Without an event loop, nothing else would report the rest.
-        if (!self || of.is_context_shut_down())
+        if (!self || of.dead)
             continue;
         if (!of.events.begin_post())
             return;
@@ -93,7 +93,8 @@ void deferred_actions::run(shard& of)
     // A waiter that is resumed on another thread may release the last reference to the core. Only the events need the
     // core after that. Empty while the core is destroyed.
     std::shared_ptr<core> kept;
-    if (of.options.observer)
+    const bool has_observer = of.options.observer != nullptr;
+    if (has_observer)
         kept = self.weak_from_this().lock();
     for (const auto& each : requests) {
         of.start_request(
@@ -101,7 +102,7 @@ void deferred_actions::run(shard& of)
             [&](const failure_ptr& why) { fail(each, why); });
     }
     wakes.resume([&](waiter& late) { of.wake_later(late); });
-    if (of.options.observer)
+    if (has_observer)
         report_events(kept, self);
 }
 

@@ -31,8 +31,8 @@ void ensure_error(failure_ptr& why)
 }
 
 record::record(const std::shared_ptr<core>& owner, claim_request request)
-    : claim(std::move(request)), owner_core(owner.get()), weak_core(owner), answered_at_once(owner->can.immediate),
-      outcome_{}
+    : claim(std::move(request)), condition(false), owner_core(owner.get()), weak_core(owner),
+      answered_at_once(owner->can.immediate), outcome_{}
 {
 }
 

@@ -72,7 +72,7 @@ struct place_in_queue
 /// An `acquire_all` that does not hold all of its locks yet. The object lives in the frame of its coroutine.
 ///
 /// Thread safety: guarded by the shard's mutex.
-struct group_progress : plain_condition
+struct group_progress : condition
 {
     /// The claim that the coroutine waits for; null while it waits for the group itself.
     record* waits_for = nullptr;

@@ -108,7 +108,7 @@ struct shard
     waiter_list suspended_until_closed;
     waiter_list suspended;
     /// The condition of waiters that `wake_later` has suspended again.
-    plain_condition late_wakes;
+    condition late_wakes;
     timer_heap timers;
     key_queues queues;
     answer_times answers;

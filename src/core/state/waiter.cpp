@@ -4,6 +4,7 @@
 #include "core/state/core.hpp"
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 
 #include <mutex>
 #include <new>
@@ -19,7 +20,7 @@ public:
     continuation& operator=(continuation&&) = delete;
     ~continuation()
     {
-        // If the post fails, the mutex of a registry is held, so the handler must not be destroyed here.
+        // Without memory to post, the waiter keeps its handler.
         if (of_ && of_->is_posted_)
             of_->drop();
     }
@@ -36,16 +37,22 @@ private:
 
 void waiter::resume(error_code why)
 {
-    complete([&] {
-        is_posted_ = false;
-        asio::post(executor(), continuation(this, why));
-        is_posted_ = true;
-    });
+    asio::post(executor(), continuation(this, why));
+    is_posted_ = true;
 }
 
 void waiter::forget() noexcept
 {
     owner_.forget(*this);
+}
+
+void wake_list::add(waiter& next) noexcept
+{
+    // A closed gate means that all waiters of the context have been resumed before.
+    if (const auto& gate = next.owner_.gate(); !gate_ && gate && gate->enter())
+        gate_ = gate;
+    next.is_woken_by_cancellation = next.is_cancelled;
+    woken_.push_back(*next.remove().detach());
 }
 
 void shard::wake_later(waiter& suspended_again) noexcept
@@ -70,34 +77,21 @@ void core::assign_cancellation(asio::cancellation_slot slot, const waiter::ptr& 
     });
 }
 
-void core::suspend(const waiter::ptr& target, const asio::any_io_executor& executor, condition& source,
-    wait_state& suspension, std::uint32_t seen)
+void core::suspend(const waiter::ptr& target, condition& source, std::uint32_t seen, on_close closing)
 {
-    if (!target->enroll(registry_of(executor)))
-        return;
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
+        const bool is_due = dead || (closing == on_close::end_wait && closed_to_new);
         intrusive_ptr_add_ref(target.get());
         source.waiters.push_back(*target);
-        (suspension.ends_when_closed ? suspended_until_closed : suspended).push_back(*target);
-        const bool has_shut_down_since = dead && !std::exchange(suspension.saw_shutdown, true);
-        if (!target->is_cancelled && !has_shut_down_since && !(suspension.ends_when_closed && closed_to_new) &&
-            source.version == seen)
-        {
-            // After the guard is destroyed, another thread may resume the coroutine, whose frame keeps this core alive.
+        (closing == on_close::end_wait ? suspended_until_closed : suspended).push_back(*target);
+        // After the guard is destroyed, another thread may resume the coroutine, whose frame keeps this core alive.
+        if (!target->is_cancelled && !is_due && source.version == seen)
             return;
-        }
         actions.wakes.add(*target);
     }
     actions.run(*this);
-}
-
-std::shared_ptr<handler_registry> core::registry_of(const asio::any_io_executor& executor) const
-{
-    // The address of a destroyed context may be reused by another one.
-    auto& context = context_of(executor);
-    return !dead && &context == context_ ? registry_ : handler_registry::of(executor);
 }
 
 void core::cancel_wait(waiter& target)
@@ -110,14 +104,6 @@ void core::cancel_wait(waiter& target)
             actions.wakes.add(target);
     }
     actions.run(*this);
-}
-
-void core::discard(wait_state& suspension) noexcept
-{
-    if (const auto wait = std::exchange(suspension.wait, nullptr)) {
-        forget(*wait);
-        wait->discard();
-    }
 }
 
 void core::forget(waiter& target) noexcept

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/single_thread.hpp>
 #include <colock/error.hpp>
 
 #include "util/context_service.hpp"
@@ -11,14 +12,15 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/list_hook.hpp>
 #include <boost/intrusive/set.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -33,19 +35,22 @@ class core;
 struct suspended_tag;
 using auto_unlink = boost::intrusive::link_mode<boost::intrusive::auto_unlink>;
 
-/// Resumes a coroutine, or an operation of a completion handler, that is suspended until something changes. Does not
-/// live in the coroutine's frame, because the cancellation slot, or a thread that is about to resume the coroutine, may
-/// refer to the waiter after the frame is gone.
+/// Resumes a coroutine, or another handler, that is suspended until something changes. Does not live in the coroutine's
+/// frame, because the cancellation slot, or a thread that is about to resume the coroutine, may refer to the waiter
+/// after the frame is gone.
 ///
-/// The core's lists own a reference to each waiter in them. Thread safety: the shard's mutex guards the lists.
-class waiter : public pending_handler,
-               public boost::intrusive::list_base_hook<auto_unlink>,
+/// Reference-counted: the core's lists own a reference to each waiter in them. Thread safety: the shard's mutex guards
+/// the lists.
+class waiter : public boost::intrusive::list_base_hook<auto_unlink>,
                public boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>
 {
 public:
     using ptr = boost::intrusive_ptr<waiter>;
     using source_hook = boost::intrusive::list_base_hook<auto_unlink>;
     using suspended_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<suspended_tag>, auto_unlink>;
+
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
 
     /// Whether the waiter is suspended. The shard's mutex must be held.
     [[nodiscard]] bool is_waiting() const noexcept { return source_hook::is_linked(); }
@@ -57,25 +62,31 @@ public:
         return {this, false};
     }
 
-    /// Posts the continuation to the executor of its coroutine. Does nothing if the context of that executor has shut
-    /// down. The shard's mutex must not be held.
+    /// Posts the handler to its executor. The shard's mutex must not be held.
     /// \throws std::bad_alloc The waiter may then be resumed again.
     void resume(error_code why);
-    /// Destroys the continuation, unless it has been posted already.
-    virtual void discard() noexcept = 0;
 
     /// The wait was cancelled: it ends instead of being suspended again. Guarded by the shard's mutex.
     bool is_cancelled = false;
     /// Whether the waiter is resumed because of a cancellation. Belongs to the wake list that contains the waiter.
     bool is_woken_by_cancellation = false;
 
+    friend void intrusive_ptr_add_ref(const waiter* counted) noexcept { counted->references_.add(); }
+    friend void intrusive_ptr_release(const waiter* counted) noexcept
+    {
+        if (counted->references_.remove())
+            delete counted;
+    }
+
 protected:
     explicit waiter(core& owner) : owner_(owner) {}
+    virtual ~waiter() = default;
 
-    /// Removes the waiter from the core's lists.
+    /// Removes the waiter from the core's lists. It is not resumed any more, unless it has been posted already.
     void forget() noexcept;
 
 private:
+    friend class wake_list;
     /// The function object that is posted to invoke the handler. It is destroyed without being invoked if its context
     /// is destroyed, or if there is no memory to post it.
     class continuation;
@@ -86,29 +97,20 @@ private:
     /// Destroys the handler, which was posted to a context that is being destroyed.
     virtual void drop() noexcept = 0;
 
-    /// The coroutine's frame, or the operation, keeps the core alive.
+    /// The coroutine's frame keeps the core alive.
     core& owner_;
-    /// Whether the continuation has been posted. Guarded by the registry's mutex.
-    bool is_posted_ = false;
+    mutable reference_count references_;
+    /// Whether the continuation has been posted.
+    std::atomic<bool> is_posted_{false};
 };
 
 /// A waiter with its handler. The handler is not type-erased, and its executor is not copied, because there may be ten
 /// thousand waiters.
 template <class Handler>
-class typed_waiter final : public waiter
+class handler_waiter final : public waiter
 {
 public:
-    typed_waiter(core& owner, Handler&& handler) : waiter(owner), handler_(std::move(handler)) {}
-
-    void discard() noexcept override
-    {
-        // Destroyed without the registry's mutex, because the handler may own anything.
-        std::optional<Handler> discarded;
-        complete([&] {
-            discarded.emplace(std::move(*handler_));
-            handler_.reset();
-        });
-    }
+    handler_waiter(core& owner, Handler&& handler) : waiter(owner), handler_(std::move(handler)) {}
 
 private:
     [[nodiscard]] asio::any_io_executor executor() const override { return asio::get_associated_executor(*handler_); }
@@ -122,15 +124,15 @@ private:
         std::move(handler)(why);
     }
     void drop() noexcept override { handler_.reset(); }
-    void abandon() noexcept override
-    {
-        forget();
-        // Destroys the coroutine's frame, or posts its destruction to its context. This may destroy the last reference
-        // to the core.
-        handler_.reset();
-    }
 
     std::optional<Handler> handler_;
+};
+
+/// Whether a wait ends when its core accepts no new acquires.
+enum class on_close : bool
+{
+    keep_waiting,
+    end_wait,
 };
 
 /// Checks for a cancellation that arrived between two suspensions of a coroutine and was only recorded in `state`.
@@ -141,23 +143,12 @@ inline void throw_if_cancelled(const asio::cancellation_state& state)
         throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-/// How and where a coroutine is suspended.
-struct wait_state
-{
-    /// The wait ends when its core accepts no new acquires.
-    bool ends_when_closed = false;
-    /// A wait has ended because the context of the adapter has shut down. Each coroutine is resumed once after the
-    /// shutdown, because it may have checked the state just before.
-    bool saw_shutdown = false;
-    /// The latest wait, for core::discard.
-    waiter::ptr wait{};
-};
-
 /// All waiters that are suspended in one core, on whatever condition.
 using waiter_list = boost::intrusive::list<waiter, boost::intrusive::base_hook<waiter::suspended_hook>,
     boost::intrusive::constant_time_size<false>>;
 
-/// Waiters that were removed from the lists under the shard's mutex, and are resumed after the mutex is released.
+/// Waiters that were removed from the lists under the shard's mutex, and are resumed after the mutex is released. Keeps
+/// the core's context from being destroyed meanwhile.
 class wake_list
 {
 public:
@@ -168,16 +159,13 @@ public:
     {
         while (!woken_.empty())
             take_front();
+        leave();
     }
 
     /// Removes a waiter from the lists of the core, and adds it to this list. The mutex must be held.
-    void add(waiter& next) noexcept
-    {
-        next.is_woken_by_cancellation = next.is_cancelled;
-        woken_.push_back(*next.remove().detach());
-    }
-    /// Posts the continuation of each waiter to its executor.
-    /// \param failed called for each waiter whose continuation could not be posted, because there was no memory
+    void add(waiter& next) noexcept;
+    /// Posts the handler of each waiter to its executor.
+    /// \param failed called for each waiter whose handler could not be posted, because there was no memory
     template <class Failed>
     void resume(Failed failed)
     {
@@ -189,6 +177,7 @@ public:
                 failed(*next);
             }
         }
+        leave();
     }
     [[nodiscard]] bool empty() const noexcept { return woken_.empty(); }
 
@@ -199,9 +188,16 @@ private:
         woken_.pop_front();
         return {&next, false};
     }
+    void leave() noexcept
+    {
+        if (const auto entered = std::exchange(gate_, nullptr))
+            entered->leave();
+    }
 
     /// Owns a reference to each waiter. The hook is free, because a woken waiter is in no other list.
     waiter_list woken_;
+    /// The gate that was entered, if any.
+    std::shared_ptr<context_gate> gate_;
 };
 
 struct timer_tag;
@@ -216,6 +212,8 @@ class condition
 public:
     using time_point = lease_clock::time_point;
 
+    condition() = default;
+
     /// A version that never occurs. A coroutine that waits with it is resumed at once, by a post.
     static constexpr std::uint32_t outdated = 0xffffffff;
 
@@ -224,7 +222,7 @@ public:
         waiters;
     std::uint32_t version = 0;
     /// When the due time comes, the waiters are woken, and nothing else happens.
-    const bool only_wakes = false;
+    const bool only_wakes = true;
     /// Due time in the timer heap; max: not in the heap.
     time_point due = time_point::max();
 
@@ -239,15 +237,7 @@ public:
     friend bool operator<(const condition& left, const condition& right) noexcept { return left.due < right.due; }
 
 protected:
-    condition() = default;
     explicit condition(bool wakes_only) : only_wakes(wakes_only) {}
-    ~condition() = default;
-};
-
-/// A condition without any state of its own.
-struct plain_condition : condition
-{
-    plain_condition() : condition(true) {}
 };
 
 } // namespace colock::inline v0::detail
