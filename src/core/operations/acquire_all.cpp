@@ -4,6 +4,7 @@
 #include "core/operations/incomplete_group.hpp"
 #include "core/operations/operation_errors.hpp"
 #include "core/operations/operations.hpp"
+#include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
 #include "core/state/handles.hpp"
 #include "core/state/timer_guard.hpp"
@@ -74,19 +75,8 @@ bool must_yield(core& self, std::size_t grants)
 /// Waits until the time `until`. Ends early, with an exception, if the locker closes.
 asio::awaitable<void> pause(std::shared_ptr<core> self, const record& wanted, lease_clock::time_point until)
 {
-    const timer_guard on_exit{*self, self->group_pause};
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex);
-            if (self->closed_to_new || lease_clock::now() >= until)
-                break;
-            self->timers.schedule_wait(self->group_pause, std::min(self->group_pause.due, until));
-            seen = self->group_pause.version;
-        }
-        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-        co_await self->async_wait(self->group_pause, seen, on_close::end_wait);
-    }
+    co_await wait_until(
+        *self, self->group_pause, until, [&] { return self->closed_to_new.load(); }, on_close::end_wait);
     if (self->closed_to_new)
         throw_shutting_down(*self, wanted);
 }

@@ -4,8 +4,8 @@
 #include <colock/locker.hpp>
 
 #include "core/operations/operations.hpp"
+#include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
-#include "core/state/timer_guard.hpp"
 #include "util/jitter.hpp"
 #include "util/strand.hpp"
 
@@ -55,21 +55,10 @@ asio::awaitable<void> purge_all(std::shared_ptr<core> self, lock& purge_lock)
 asio::awaitable<bool> pause_for(std::shared_ptr<core> self, lease_clock::duration span)
 {
     condition timeout;
-    const timer_guard on_exit{*self, timeout};
-    const auto until = saturating_add(lease_clock::now(), span);
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex);
-            if (self->closed_to_new)
-                co_return false;
-            if (lease_clock::now() >= until)
-                co_return true;
-            self->timers.schedule_wait(timeout, until);
-            seen = timeout.version;
-        }
-        co_await self->async_wait(timeout, seen, on_close::end_wait);
-    }
+    co_await wait_until(
+        *self, timeout, saturating_add(lease_clock::now(), span), [&] { return self->closed_to_new.load(); },
+        on_close::end_wait);
+    co_return !self->closed_to_new;
 }
 
 /// Reports a recurring error to the observer only once.

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/operations/operation_errors.hpp"
+#include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
-#include "core/state/timer_guard.hpp"
 
 #include <functional>
 #include <memory>
@@ -46,23 +46,14 @@ template <class Outcome>
         }
         actions.run(*owner);
     });
-    const timer_guard on_exit{*self, *state};
-    const auto until = self->answer_deadline(began);
+    co_await wait_until(*self, *state, self->answer_deadline(began),
+        [&] { return state->outcome.has_value() || self->is_backend_gone(); });
     std::optional<Outcome> answer;
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex);
-            // An answer after the timeout is ignored.
-            state->closed = state->outcome || self->is_backend_gone() || lease_clock::now() >= until;
-            if (state->closed) {
-                answer = std::move(state->outcome);
-                break;
-            }
-            self->timers.schedule_wait(*state, until);
-            seen = state->version;
-        }
-        co_await self->async_wait(*state, seen);
+    {
+        const std::lock_guard guard(self->mutex);
+        // An answer after the timeout is ignored.
+        state->closed = true;
+        answer = std::move(state->outcome);
     }
     if (!answer)
         answer.emplace().error = unanswered(*self);

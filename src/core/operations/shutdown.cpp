@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/operations.hpp"
+#include "core/operations/wait_until.hpp"
 #include "core/state/core.hpp"
 #include "core/state/timer_guard.hpp"
 
@@ -47,18 +48,7 @@ asio::awaitable<void> close_backend(
         }
         actions.run(*owner);
     });
-    const timer_guard on_exit{*self, *state};
-    for (;;) {
-        std::uint32_t seen = 0;
-        {
-            const std::lock_guard guard(self->mutex);
-            if (state->over || self->dead || lease_clock::now() >= until)
-                co_return;
-            self->timers.schedule_wait(*state, until);
-            seen = state->version;
-        }
-        co_await self->async_wait(*state, seen);
-    }
+    co_await wait_until(*self, *state, until, [&] { return state->over || self->dead; });
 }
 
 /// Adds to `keys` the keys of acquires that may have left a grant or a place in the backend's queue: a request is

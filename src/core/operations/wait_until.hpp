@@ -1,0 +1,40 @@
+// Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#pragma once
+
+#include "core/state/core.hpp"
+#include "core/state/timer_guard.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+
+namespace colock::inline v0::detail {
+
+/// Waits until `is_over()` returns true, or until the time `until`. Ends with an exception if the coroutine was
+/// cancelled. The caller's frame keeps `self` and `source` alive.
+/// \param is_over called under the mutex, again after each change of `source`. Must return true if the core is dead,
+/// and
+///   with `on_close::end_wait` if it accepts no new acquires.
+template <class Predicate>
+[[nodiscard]] asio::awaitable<void> wait_until(core& self, condition& source, lease_clock::time_point until,
+    Predicate is_over, on_close closing = on_close::keep_waiting)
+{
+    const timer_guard on_exit{self, source};
+    for (;;) {
+        std::uint32_t seen = 0;
+        {
+            const std::lock_guard guard(self.mutex);
+            if (is_over() || lease_clock::now() >= until)
+                co_return;
+            self.timers.schedule_wait(source, std::min(source.due, until));
+            seen = source.version;
+        }
+        throw_if_cancelled(co_await asio::this_coro::cancellation_state);
+        co_await self.async_wait(source, seen, closing);
+    }
+}
+
+} // namespace colock::inline v0::detail
