@@ -13,10 +13,12 @@
 #include <boost/asio/use_future.hpp>
 
 #include <atomic>
+#include <exception>
 #include <future>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -251,6 +253,36 @@ BOOST_AUTO_TEST_CASE(futures)
     BOOST_TEST(lock.held());
     lock = colock::lock();
     pool.join();
+}
+
+BOOST_AUTO_TEST_CASE(context_of_callers_is_declared_before_the_context_of_the_locker)
+{
+    // The pool may also be destroyed before it runs the coroutine again.
+    std::atomic<int> other_ends{0};
+    const auto note = [&other_ends](const std::exception_ptr& failure, const colock::lock&) {
+        try {
+            if (failure)
+                std::rethrow_exception(failure);
+            ++other_ends;
+        } catch (const boost::system::system_error& why) {
+            if (why.code() != colock::errc::shutting_down)
+                ++other_ends;
+        }
+    };
+    {
+        //[ two_contexts
+        // If the pool were declared after the context of the locker, it would be destroyed first, while its coroutine
+        // waits. The locker would then resume a coroutine of a context that no longer exists.
+        asio::thread_pool pool;
+        asio::io_context io;
+        colock::locker locker(colock::memory::make_adapter(io.get_executor()));
+        //]
+        const auto held = run_coro(io, locker.acquire("report"));
+        asio::co_spawn(pool, locker.acquire("report"), note);
+        while (locker.stats().waiting == 0)
+            std::this_thread::yield();
+    }
+    BOOST_TEST(other_ends == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
