@@ -171,9 +171,6 @@ void client_base::context_shutdown() noexcept
         const std::lock_guard guard(mutex_);
         dead = std::move(runtime_);
     }
-    for (auto posting = posting_.load(std::memory_order_acquire); posting != 0;
-        posting = posting_.load(std::memory_order_acquire))
-        posting_.wait(posting, std::memory_order_acquire);
     drop_all();
     static_cast<void>(sources_.drop_all());
 }

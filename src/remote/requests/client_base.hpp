@@ -4,6 +4,7 @@
 #include "remote/policy/connection_plan.hpp"
 #include "remote/requests/event_reporter.hpp"
 #include "remote/requests/wait_sources.hpp"
+#include "util/context_service.hpp"
 
 #include <colock/clock.hpp>
 #include <colock/detail/single_thread.hpp>
@@ -83,17 +84,17 @@ public:
     template <class Part, class Function, class Initiate>
     void on_strand(Part& part, Function function, Initiate initiate)
     {
-        asio::any_io_executor strand;
-        {
-            const std::lock_guard guard(mutex_);
-            if (!runtime_)
-                return;
-            strand = runtime_->strand;
-            posting_.fetch_add(1, std::memory_order_relaxed);
-        }
-        auto kept = keep(part);
-        const posting_guard on_exit{posting_, strand};
-        initiate(strand, [kept, function = std::move(function)]() mutable { function(*kept); });
+        const auto gate = gate_;
+        gate->if_open([&] {
+            asio::any_io_executor strand;
+            {
+                const std::lock_guard guard(mutex_);
+                if (!runtime_)
+                    return;
+                strand = runtime_->strand;
+            }
+            initiate(strand, [kept = keep(part), function = std::move(function)]() mutable { function(*kept); });
+        });
     }
     template <class Part, class Function>
     void on_strand(Part& part, Function function)
@@ -139,7 +140,11 @@ protected:
     };
 
     client_base() = default;
-    void start(std::unique_ptr<runtime> made) noexcept { runtime_ = std::move(made); }
+    void start(std::unique_ptr<runtime> made)
+    {
+        gate_ = colock::detail::context_gate::of(made->strand);
+        runtime_ = std::move(made);
+    }
     /// Must be called in the destructor of the client, because the parts use members of the client.
     void stop() noexcept { runtime_.reset(); }
 
@@ -162,21 +167,6 @@ private:
     /// Called when the context has shut down. No completion is called.
     virtual void drop_all() noexcept = 0;
 
-    /// Exists while a thread uses the strand. The shutdown of the context waits until the thread has released the
-    /// strand.
-    struct posting_guard
-    {
-        std::atomic<unsigned>& count;
-        asio::any_io_executor& strand;
-
-        ~posting_guard()
-        {
-            strand = nullptr;
-            if (count.fetch_sub(1, std::memory_order_release) == 1)
-                count.notify_all();
-        }
-    };
-
     void listen_soon();
     /// Calls the completions of the closes in progress.
     void complete_closes() noexcept;
@@ -193,8 +183,8 @@ private:
     std::unique_ptr<runtime> runtime_;
     /// Whether a close may be in progress.
     std::atomic<bool> closes_{false};
-    /// Number of threads that are posting to the strand. Incremented while `mutex_` is locked.
-    std::atomic<unsigned> posting_{0};
+    /// The gate of the context. Threads that use the strand are inside.
+    std::shared_ptr<colock::detail::context_gate> gate_;
 };
 
 } // namespace colock::inline v0::remote
