@@ -128,10 +128,8 @@ public:
     {
         return detail::async_operation<bool>(
             executor(),
-            [record = record_, core = core_](const asio::any_io_executor& executor,
-                detail::operation_handler<bool> handler, const asio::any_io_executor& caller) {
-                start_is_locked(record, core, executor, std::move(handler), caller);
-            },
+            [record = record_, core = core_](
+                detail::operation_handler<bool> handler) { start_is_locked(record, core, std::move(handler)); },
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code)`
@@ -140,15 +138,12 @@ public:
     {
         return detail::async_operation<void>(
             executor(),
-            [record = record_, core = core_, ttl](const asio::any_io_executor& executor,
-                detail::operation_handler<void> handler, const asio::any_io_executor& caller) {
-                start_extend(record, core, ttl, executor, std::move(handler), caller);
-            },
+            [record = record_, core = core_, ttl](
+                detail::operation_handler<void> handler) { start_extend(record, core, ttl, std::move(handler)); },
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code)`. For an empty lock it completes on the handler's executor, with the same result as `release`.
-    /// If the handler has no executor, it is called before the function returns, because an empty lock has no executor
-    /// either.
+    /// The handler may be called before the function returns, because an empty lock has no executor.
     template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
     auto async_release(on_failure report, CompletionToken&& completion_token = CompletionToken())
     {
@@ -174,10 +169,8 @@ public:
     {
         return detail::async_operation<lost_reason>(
             executor(),
-            [record = record_, core = core_](const asio::any_io_executor& executor,
-                detail::operation_handler<lost_reason> handler, const asio::any_io_executor& caller) {
-                start_lost(record, core, executor, std::move(handler), caller);
-            },
+            [record = record_, core = core_](
+                detail::operation_handler<lost_reason> handler) { start_lost(record, core, std::move(handler)); },
             std::forward<CompletionToken>(completion_token));
     }
 
@@ -199,27 +192,23 @@ private:
         template <class Handler>
         void operator()(Handler&& handler)
         {
-            const auto caller = detail::executor_of(handler);
             start(detail::operation_handler<void>(
-                      detail::code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}),
-                caller);
+                detail::code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}));
         }
 
     private:
-        void start(detail::operation_handler<void> handler, const asio::any_io_executor& caller);
+        void start(detail::operation_handler<void> handler);
     };
 
     lock(claim_ptr&& record, core_ptr&& core) noexcept : record_(std::move(record)), core_(std::move(core)) {}
 
     /// \throws validation_error `invalid_options` if the lock is empty
     [[nodiscard]] asio::any_io_executor executor() const;
-    static void start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-        detail::operation_handler<bool> handler, const asio::any_io_executor& caller);
+    static void start_is_locked(const claim_ptr& record, const core_ptr& core, detail::operation_handler<bool> handler);
     static void start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
-        const asio::any_io_executor& executor, detail::operation_handler<void> handler,
-        const asio::any_io_executor& caller);
-    static void start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-        detail::operation_handler<lost_reason> handler, const asio::any_io_executor& caller);
+        detail::operation_handler<void> handler);
+    static void start_lost(
+        const claim_ptr& record, const core_ptr& core, detail::operation_handler<lost_reason> handler);
     static asio::awaitable<std::string> run_detach(claim_ptr record, core_ptr core);
 
     /// The dynamic type is always detail::record.

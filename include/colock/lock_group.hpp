@@ -156,9 +156,9 @@ public:
     {
         return detail::async_operation<void>(
             executor(),
-            [this, key = std::move(key), options = std::move(options)](const asio::any_io_executor& executor,
-                detail::operation_handler<void> handler, const asio::any_io_executor& caller) mutable {
-                start_acquire(std::move(key), std::move(options), executor, std::move(handler), caller);
+            [this, key = std::move(key), options = std::move(options)](
+                detail::operation_handler<void> handler) mutable {
+                start_acquire(std::move(key), std::move(options), std::move(handler));
             },
             std::forward<CompletionToken>(completion_token));
     }
@@ -189,10 +189,8 @@ public:
     {
         return detail::async_operation<lost_lock>(
             executor(),
-            [claims = claims(), core = core_](const asio::any_io_executor& executor,
-                detail::operation_handler<lost_lock> handler, const asio::any_io_executor& caller) {
-                start_lost(claims, core, executor, std::move(handler), caller);
-            },
+            [claims = claims(), core = core_](
+                detail::operation_handler<lost_lock> handler) { start_lost(claims, core, std::move(handler)); },
             std::forward<CompletionToken>(completion_token));
     }
 
@@ -205,11 +203,9 @@ private:
     [[nodiscard]] asio::any_io_executor executor() const;
     /// \throws validation_error `invalid_options` if the group has no locks
     [[nodiscard]] std::vector<claim_ptr> claims() const;
-    void start_acquire(std::string&& key, acquire_options&& options, const asio::any_io_executor& executor,
-        detail::operation_handler<void> handler, const asio::any_io_executor& caller);
-    static void start_lost(const std::vector<claim_ptr>& claims, const core_ptr& core,
-        const asio::any_io_executor& executor, detail::operation_handler<lost_lock> handler,
-        const asio::any_io_executor& caller);
+    void start_acquire(std::string&& key, acquire_options&& options, detail::operation_handler<void> handler);
+    static void start_lost(
+        const std::vector<claim_ptr>& claims, const core_ptr& core, detail::operation_handler<lost_lock> handler);
 
     core_ptr core_;
     std::string id_;

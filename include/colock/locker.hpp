@@ -39,8 +39,7 @@ namespace colock::inline v0 {
 /// executor, `lock::lost` returns `lost_reason::shutting_down`, and the body of a `with_lock` is cancelled. The handler
 /// of a waiting `async_` function is destroyed and not invoked.
 ///
-/// A plain function runs on its caller's executor. An `async_` function runs on a strand of the handler's associated
-/// executor, if that belongs to the adapter's context, else on a strand of the adapter's executor.
+/// A plain function runs on its caller's executor, an `async_` function on a strand of the adapter's executor.
 ///
 /// Immediate completion: applies to `async_acquire`, `async_try_acquire` and the `async_` functions of `lock`, except
 /// `async_detach`. If the result is available during the call, the completion uses the handler's associated immediate

@@ -14,8 +14,8 @@ namespace colock::inline v0 {
 /// Receives the events of locks and of connections. Derive from this class and override the functions of interest.
 ///
 /// The functions are called from any thread that uses the locker, never while a mutex of colock is held. An
-/// implementation must be thread-safe and fast, must not throw (the functions are noexcept), and must not block.
-/// Strings are valid only during the call. They never contain a token or a credential.
+/// implementation must be thread-safe and fast. It must not throw (the functions are noexcept), block, or destroy an
+/// execution context. Strings are valid only during the call. They never contain a token or a credential.
 ///
 /// A locker reports the events of its locks one at a time, in the order in which they happen. There is no order between
 /// the events of two lockers that share an observer. Requests to the backend are sent, and waiting callers are resumed,
@@ -80,8 +80,7 @@ public:
     }
     /// An acquire ended without a lock, after `waited`. An `acquire_all` reports this for each of its keys. `why`:
     /// - `errc::retry_exhausted`: the retry policy ended, or a `try_acquire` found the lock busy.
-    /// - `boost::asio::error::operation_aborted`: the acquire was cancelled, or destroyed with the execution context of
-    ///   its caller.
+    /// - `boost::asio::error::operation_aborted`: the acquire was cancelled, or its coroutine was destroyed.
     /// - `errc::shutting_down`: the locker was shut down, or the execution context of its adapter was destroyed.
     /// - any other code: the error of the acquire. For rejected input, `waited` is zero.
     virtual void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept

@@ -257,6 +257,7 @@ BOOST_AUTO_TEST_CASE(futures)
 
 BOOST_AUTO_TEST_CASE(context_of_callers_is_declared_before_the_context_of_the_locker)
 {
+    colock::lock held; // may outlive its context
     // The pool may also be destroyed before it runs the coroutine again.
     std::atomic<int> other_ends{0};
     const auto note = [&other_ends](const std::exception_ptr& failure, const colock::lock&) {
@@ -277,7 +278,7 @@ BOOST_AUTO_TEST_CASE(context_of_callers_is_declared_before_the_context_of_the_lo
         asio::io_context io;
         colock::locker locker(colock::memory::make_adapter(io.get_executor()));
         //]
-        const auto held = run_coro(io, locker.acquire("report"));
+        held = run_coro(io, locker.acquire("report"));
         asio::co_spawn(pool, locker.acquire("report"), note);
         while (locker.stats().waiting == 0)
             std::this_thread::yield();

@@ -121,14 +121,14 @@ BOOST_AUTO_TEST_CASE(observer_that_acquires_in_each_function_does_not_capture_a_
             int started = 0;
             counter->react = [&] {
                 // Without an end, so that a thread that reports until nothing is left would never return.
-                if (++started < 100'000)
+                if (++started < 200'000)
                     env.locker->async_acquire("k" + std::to_string(started), [](error_code, const lock&) {});
             };
             auto first = env.acquire("first");
             while (handlers < 1000 && env.io().poll_one() > 0)
                 ++handlers;
             BOOST_TEST(handlers == 1000);
-            BOOST_TEST(started < 100'000);
+            BOOST_TEST(started < 200'000);
             counter->react = nullptr;
             first = {};
             env.ready();

@@ -68,29 +68,15 @@ struct initiation_executor : asio::any_io_executor
     explicit initiation_executor(asio::any_io_executor of) noexcept : asio::any_io_executor(std::move(of)) {}
 };
 
-/// Returns the associated executor of `handler`. Empty if there is none, or if it does not convert to
-/// `any_io_executor`.
-template <class Handler>
-[[nodiscard]] asio::any_io_executor executor_of(const Handler& handler)
-{
-    using associated = asio::associated_executor_t<Handler, asio::any_io_executor>;
-    if constexpr (std::is_convertible_v<associated, asio::any_io_executor>)
-        return asio::get_associated_executor(handler, asio::any_io_executor());
-    else
-        return {};
-}
-
 /// Runs `coroutine` on a strand of `executor`, accepting every cancellation type, and invokes `handler` with its result
-/// on the handler's associated executor. `caller` is that executor, or empty if there is none. Defined and instantiated
-/// in src/core/api/async_functions.cpp for the result types of the library's operations.
+/// on the handler's associated executor. Defined and instantiated in src/core/api/async_functions.cpp for the result
+/// types of the library's operations.
 template <class T>
-COLOCK_EXPORT void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> coroutine,
-    operation_handler<T> handler, const asio::any_io_executor& caller);
+COLOCK_EXPORT void run_coroutine(
+    const asio::any_io_executor& executor, asio::awaitable<T> coroutine, operation_handler<T> handler);
 
-/// Invokes `handler` with `failure`, which may be null, on `caller`, its associated executor. If `caller` is empty or a
-/// system executor, the handler is invoked before the function returns.
-COLOCK_EXPORT void complete_operation(
-    const std::exception_ptr& failure, operation_handler<void> handler, const asio::any_io_executor& caller);
+/// Dispatches `handler` with `failure`, which may be null, to its associated executor, by default the system executor.
+COLOCK_EXPORT void complete_operation(const std::exception_ptr& failure, operation_handler<void> handler);
 
 template <class T, class Start>
 struct operation_initiation
@@ -104,13 +90,11 @@ struct operation_initiation
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        const auto caller = executor_of(handler);
-        std::move(start)(executor,
-            operation_handler<T>(code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}), caller);
+        std::move(start)(operation_handler<T>(code_completion<std::decay_t<Handler>>{std::forward<Handler>(handler)}));
     }
 };
 
-/// Implements an `async_` function. Calls `start` with `executor`, the handler, and the handler's associated executor.
+/// Implements an `async_` function. Calls `start` with the handler. `executor` is that of the locker.
 template <class T, class Start, class CompletionToken>
 auto async_operation(asio::any_io_executor executor, Start start, CompletionToken&& completion_token)
 {
@@ -122,9 +106,8 @@ auto async_operation(asio::any_io_executor executor, Start start, CompletionToke
 template <class T, class Function, class CompletionToken>
 auto async_coroutine(asio::any_io_executor executor, Function make_coroutine, CompletionToken&& completion_token)
 {
-    auto start = [make_coroutine = std::move(make_coroutine)](const asio::any_io_executor& where,
-                     operation_handler<T> handler, const asio::any_io_executor& caller) mutable {
-        run_coroutine<T>(where, std::move(make_coroutine)(), std::move(handler), caller);
+    auto start = [executor, make_coroutine = std::move(make_coroutine)](operation_handler<T> handler) mutable {
+        run_coroutine<T>(executor, std::move(make_coroutine)(), std::move(handler));
     };
     return async_operation<T>(std::move(executor), std::move(start), std::forward<CompletionToken>(completion_token));
 }

@@ -218,15 +218,13 @@ struct with_lock_initiation
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        const auto caller = executor_of(handler);
         auto slot = std::make_shared<slot_type>(std::move(body));
         auto coroutine = with_shared_body<Keys, Body>(std::move(core_), std::move(keys), std::move(options), slot);
         if constexpr (std::is_void_v<typename slot_type::result_type>) {
-            run_coroutine<void>(executor, std::move(coroutine), std::forward<Handler>(handler), caller);
+            run_coroutine<void>(executor, std::move(coroutine), std::forward<Handler>(handler));
         } else {
             run_coroutine<void>(executor, std::move(coroutine),
-                body_completion<std::decay_t<Handler>, slot_type>{std::forward<Handler>(handler), std::move(slot)},
-                caller);
+                body_completion<std::decay_t<Handler>, slot_type>{std::forward<Handler>(handler), std::move(slot)});
         }
     }
 };

@@ -23,11 +23,10 @@
 /// They are defined in src/core/operations.
 namespace colock::inline v0::detail::operations {
 
-COLOCK_EXPORT void start_acquire(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    const asio::any_io_executor& executor, operation_handler<lock> handler, const asio::any_io_executor& caller);
+COLOCK_EXPORT void start_acquire(
+    const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options, operation_handler<lock> handler);
 COLOCK_EXPORT void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    const asio::any_io_executor& executor, operation_handler<std::optional<lock>> handler,
-    const asio::any_io_executor& caller);
+    operation_handler<std::optional<lock>> handler);
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<lock_group> acquire_all(
     std::shared_ptr<core> self, group_members keys, acquire_options options);
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<lock> adopt(

@@ -32,38 +32,28 @@ error_code code_of(const std::exception_ptr& failure)
 }
 
 template <class T>
-void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> coroutine, operation_handler<T> handler,
-    const asio::any_io_executor& caller)
+void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> coroutine, operation_handler<T> handler)
 {
-    spawn_operation(
-        executor, executor ? context_gate::of(executor) : nullptr, std::move(coroutine), std::move(handler), caller);
+    const auto gate = executor ? context_gate::of(executor) : nullptr;
+    spawn_operation<T>(executor, gate, std::move(coroutine), {std::move(handler), gate});
 }
 
-void complete_operation(
-    const std::exception_ptr& failure, operation_handler<void> handler, const asio::any_io_executor& caller)
+void complete_operation(const std::exception_ptr& failure, operation_handler<void> handler)
 {
-    if (!caller)
-        return std::move(handler)(failure);
-    complete_at_once<void>(nullptr, std::move(handler), caller, failure, {});
+    complete_at_once<void>({}, std::move(handler), failure, {});
 }
 
-template void run_coroutine(
-    const asio::any_io_executor&, asio::awaitable<void>, operation_handler<void>, const asio::any_io_executor&);
-template void run_coroutine(
-    const asio::any_io_executor&, asio::awaitable<bool>, operation_handler<bool>, const asio::any_io_executor&);
-template void run_coroutine(
-    const asio::any_io_executor&, asio::awaitable<lock>, operation_handler<lock>, const asio::any_io_executor&);
-template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_group>, operation_handler<lock_group>,
-    const asio::any_io_executor&);
-template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_page>, operation_handler<lock_page>,
-    const asio::any_io_executor&);
-template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::string>, operation_handler<std::string>,
-    const asio::any_io_executor&);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<void>, operation_handler<void>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<bool>, operation_handler<bool>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock>, operation_handler<lock>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_group>, operation_handler<lock_group>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_page>, operation_handler<lock_page>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::string>, operation_handler<std::string>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,
-    operation_handler<std::vector<lock_status>>, const asio::any_io_executor&);
+    operation_handler<std::vector<lock_status>>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::vector<lock_report>>,
-    operation_handler<std::vector<lock_report>>, const asio::any_io_executor&);
-template void run_coroutine(const asio::any_io_executor&, asio::awaitable<shutdown_report>,
-    operation_handler<shutdown_report>, const asio::any_io_executor&);
+    operation_handler<std::vector<lock_report>>);
+template void run_coroutine(
+    const asio::any_io_executor&, asio::awaitable<shutdown_report>, operation_handler<shutdown_report>);
 
 } // namespace colock::inline v0::detail

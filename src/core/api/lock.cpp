@@ -141,22 +141,20 @@ asio::awaitable<lost_reason> lock::lost() const
 
 // The `async_` functions of an empty lock throw before they begin, because an empty lock has no executor.
 
-void lock::start_is_locked(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-    detail::operation_handler<bool> handler, const asio::any_io_executor& caller)
+void lock::start_is_locked(const claim_ptr& record, const core_ptr& core, detail::operation_handler<bool> handler)
 {
-    detail::operations::start_is_valid(executor, std::move(handler), caller, core, record_of(record));
+    detail::operations::start_is_valid(std::move(handler), core, record_of(record));
 }
 
 void lock::start_extend(const claim_ptr& record, const core_ptr& core, std::chrono::milliseconds ttl,
-    const asio::any_io_executor& executor, detail::operation_handler<void> handler, const asio::any_io_executor& caller)
+    detail::operation_handler<void> handler)
 {
-    detail::operations::start_extend(executor, std::move(handler), caller, core, record_of(record), ttl);
+    detail::operations::start_extend(std::move(handler), core, record_of(record), ttl);
 }
 
-void lock::start_lost(const claim_ptr& record, const core_ptr& core, const asio::any_io_executor& executor,
-    detail::operation_handler<lost_reason> handler, const asio::any_io_executor& caller)
+void lock::start_lost(const claim_ptr& record, const core_ptr& core, detail::operation_handler<lost_reason> handler)
 {
-    detail::operations::start_lost(executor, std::move(handler), caller, core, record_of(record));
+    detail::operations::start_lost(std::move(handler), core, record_of(record));
 }
 
 detail::initiation_executor lock::release_initiation::get_executor() const noexcept
@@ -164,11 +162,10 @@ detail::initiation_executor lock::release_initiation::get_executor() const noexc
     return detail::initiation_executor(core ? core->executor() : asio::any_io_executor(asio::system_executor()));
 }
 
-void lock::release_initiation::start(detail::operation_handler<void> handler, const asio::any_io_executor& caller)
+void lock::release_initiation::start(detail::operation_handler<void> handler)
 {
     if (record) {
-        detail::operations::start_release(
-            core->executor(), std::move(handler), caller, core, record_of(record), report);
+        detail::operations::start_release(std::move(handler), core, record_of(record), report);
         return;
     }
     std::exception_ptr failure;
@@ -178,7 +175,7 @@ void lock::release_initiation::start(detail::operation_handler<void> handler, co
     } catch (...) {
         failure = std::current_exception();
     }
-    detail::complete_operation(failure, std::move(handler), caller);
+    detail::complete_operation(failure, std::move(handler));
 }
 
 asio::awaitable<std::string> lock::run_detach(claim_ptr held, core_ptr core)

@@ -248,17 +248,16 @@ asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted)
     return await_operation<acquire_operation>(std::move(self), std::move(wanted));
 }
 
-void start_prepared_acquire(const asio::any_io_executor& executor, operation_handler<lock> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted)
+void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, record::ptr wanted)
 {
-    start_operation<acquire_operation>(executor, std::move(handler), caller, std::move(self), std::move(wanted));
+    start_operation<acquire_operation>(std::move(handler), std::move(self), std::move(wanted));
 }
 
-void start_acquire(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    const asio::any_io_executor& executor, operation_handler<lock> handler, const asio::any_io_executor& caller)
+void start_acquire(
+    const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options, operation_handler<lock> handler)
 {
     auto wanted = prepare(self, std::move(key), std::move(options), renewal::manual, true);
-    start_prepared_acquire(executor, std::move(handler), caller, self, std::move(wanted));
+    start_prepared_acquire(std::move(handler), self, std::move(wanted));
 }
 
 asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted)
@@ -267,11 +266,10 @@ asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, rec
 }
 
 void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    const asio::any_io_executor& executor, operation_handler<std::optional<lock>> handler,
-    const asio::any_io_executor& caller)
+    operation_handler<std::optional<lock>> handler)
 {
     auto wanted = prepare(self, std::move(key), std::move(options), renewal::manual, false);
-    start_operation<try_acquire_operation>(executor, std::move(handler), caller, self, std::move(wanted));
+    start_operation<try_acquire_operation>(std::move(handler), self, std::move(wanted));
 }
 
 } // namespace colock::inline v0::detail::operations

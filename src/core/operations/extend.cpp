@@ -157,10 +157,10 @@ asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::
     return await_operation<extend_operation>(std::move(self), std::move(held), ttl);
 }
 
-void start_extend(const asio::any_io_executor& executor, operation_handler<void> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
+void start_extend(
+    operation_handler<void> handler, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl)
 {
-    start_operation<extend_operation>(executor, std::move(handler), caller, std::move(self), std::move(held), ttl);
+    start_operation<extend_operation>(std::move(handler), std::move(self), std::move(held), ttl);
 }
 
 asio::awaitable<std::vector<error_code>> extend_each(

@@ -288,12 +288,11 @@ asio::awaitable<void> lock_group::acquire(std::string key, acquire_options optio
     locks_.push_back(co_await detail::operations::acquire(core_, std::move(wanted)));
 }
 
-void lock_group::start_acquire(std::string&& key, acquire_options&& options, const asio::any_io_executor& executor,
-    detail::operation_handler<void> handler, const asio::any_io_executor& caller)
+void lock_group::start_acquire(std::string&& key, acquire_options&& options, detail::operation_handler<void> handler)
 {
     auto wanted = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
     detail::operations::start_prepared_acquire(
-        executor, member_completion{std::move(handler), &locks_}, caller, core_, std::move(wanted));
+        member_completion{std::move(handler), &locks_}, core_, std::move(wanted));
 }
 
 namespace {
@@ -341,11 +340,10 @@ asio::awaitable<lost_lock> lock_group::lost() const
     return locks_.empty() ? refuse_to_wait_for_loss() : detail::operations::first_lost(core_, records_of(claims()));
 }
 
-void lock_group::start_lost(const std::vector<claim_ptr>& claims, const core_ptr& core,
-    const asio::any_io_executor& executor, detail::operation_handler<lost_lock> handler,
-    const asio::any_io_executor& caller)
+void lock_group::start_lost(
+    const std::vector<claim_ptr>& claims, const core_ptr& core, detail::operation_handler<lost_lock> handler)
 {
-    detail::operations::start_first_lost(executor, std::move(handler), caller, core, records_of(claims));
+    detail::operations::start_first_lost(std::move(handler), core, records_of(claims));
 }
 
 const lock& lock_group::at(std::string_view key) const

@@ -229,10 +229,9 @@ asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held)
     return await_operation<is_valid_operation>(std::move(self), std::move(held));
 }
 
-void start_is_valid(const asio::any_io_executor& executor, operation_handler<bool> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held)
+void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, record::ptr held)
 {
-    start_operation<is_valid_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
+    start_operation<is_valid_operation>(std::move(handler), std::move(self), std::move(held));
 }
 
 asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held)
@@ -240,10 +239,9 @@ asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held)
     return await_operation<lost_operation>(std::move(self), std::move(held));
 }
 
-void start_lost(const asio::any_io_executor& executor, operation_handler<lost_reason> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held)
+void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, record::ptr held)
 {
-    start_operation<lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
+    start_operation<lost_operation>(std::move(handler), std::move(self), std::move(held));
 }
 
 asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> held)
@@ -251,10 +249,9 @@ asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<re
     return await_operation<first_lost_operation>(std::move(self), std::move(held));
 }
 
-void start_first_lost(const asio::any_io_executor& executor, operation_handler<lost_lock> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, std::vector<record::ptr> held)
+void start_first_lost(operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<record::ptr> held)
 {
-    start_operation<first_lost_operation>(executor, std::move(handler), caller, std::move(self), std::move(held));
+    start_operation<first_lost_operation>(std::move(handler), std::move(self), std::move(held));
 }
 
 } // namespace colock::inline v0::detail::operations

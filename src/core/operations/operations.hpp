@@ -33,8 +33,7 @@ namespace colock::inline v0::detail::operations {
 
 // acquire.cpp
 [[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
-void start_prepared_acquire(const asio::any_io_executor& executor, operation_handler<lock> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr wanted);
+void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, record::ptr wanted);
 [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
 
 // group.cpp
@@ -46,8 +45,7 @@ void start_prepared_acquire(const asio::any_io_executor& executor, operation_han
 
 // release.cpp
 [[nodiscard]] asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_failure report);
-void start_release(const asio::any_io_executor& executor, operation_handler<void> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report);
+void start_release(operation_handler<void> handler, std::shared_ptr<core> self, record::ptr held, on_failure report);
 /// Releases several locks at once. Returns an error code for each: empty, or why the release failed. The caller keeps
 /// the handles, so that the core completes the releases if the coroutine ends early.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> release_each(
@@ -55,8 +53,8 @@ void start_release(const asio::any_io_executor& executor, operation_handler<void
 
 // extend.cpp
 [[nodiscard]] asio::awaitable<void> extend(std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
-void start_extend(const asio::any_io_executor& executor, operation_handler<void> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
+void start_extend(
+    operation_handler<void> handler, std::shared_ptr<core> self, record::ptr held, std::chrono::milliseconds ttl);
 /// Extends several locks at once, with results as in `release_each`.
 [[nodiscard]] asio::awaitable<std::vector<error_code>> extend_each(
     std::shared_ptr<core> self, std::vector<record::ptr> held, std::chrono::milliseconds ttl);
@@ -67,16 +65,13 @@ void check_extend(const core& self, const record& held, std::chrono::millisecond
 
 // held_queries.cpp
 [[nodiscard]] asio::awaitable<bool> is_valid(std::shared_ptr<core> self, record::ptr held);
-void start_is_valid(const asio::any_io_executor& executor, operation_handler<bool> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
+void start_is_valid(operation_handler<bool> handler, std::shared_ptr<core> self, record::ptr held);
 [[nodiscard]] asio::awaitable<lost_reason> lost(std::shared_ptr<core> self, record::ptr held);
-void start_lost(const asio::any_io_executor& executor, operation_handler<lost_reason> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held);
+void start_lost(operation_handler<lost_reason> handler, std::shared_ptr<core> self, record::ptr held);
 
 /// Waits until the first of these leases has ended. `held` is not empty.
 [[nodiscard]] asio::awaitable<lost_lock> first_lost(std::shared_ptr<core> self, std::vector<record::ptr> held);
-void start_first_lost(const asio::any_io_executor& executor, operation_handler<lost_lock> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, std::vector<record::ptr> held);
+void start_first_lost(operation_handler<lost_lock> handler, std::shared_ptr<core> self, std::vector<record::ptr> held);
 
 // admin.cpp
 /// \returns the cursor of the next step; empty after the last one

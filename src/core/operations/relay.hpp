@@ -20,6 +20,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution/bad_executor.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <exception>
 #include <memory>
@@ -63,26 +64,30 @@ public:
     /// All cancellation types mean the same to an operation, but a coroutine under co_spawn accepts `terminal` only.
     /// Therefore every type is forwarded as `terminal`. This is cheaper than an outer coroutine that changes the
     /// filter.
-    /// \param gate the gate of the coroutine's context
+    /// \param gate the gate of the coroutine's context; null if that context has shut down
     relayed(Handler wrapped, const std::shared_ptr<context_gate>& gate) : handler(std::move(wrapped))
     {
         auto outer = asio::get_associated_cancellation_slot(handler);
-        if (!outer.is_connected())
+        if (!gate || !outer.is_connected())
             return;
-        inner_ = std::make_shared<asio::cancellation_signal>();
+        inner_ = std::make_shared<inner_signal>();
         outer.assign([gate, weak = std::weak_ptr(inner_)](asio::cancellation_type type) {
             if (type == asio::cancellation_type::none)
                 return;
             gate->if_open([&] {
-                if (const auto inner = weak.lock())
-                    inner->emit(asio::cancellation_type::terminal);
+                if (const auto inner = weak.lock()) {
+                    inner->is_cancelled = true;
+                    inner->signal.emit(asio::cancellation_type::terminal);
+                }
             });
         });
     }
 
+    /// Whether the operation was cancelled. The signal does not reach a coroutine that has not been started yet.
+    [[nodiscard]] bool is_cancelled() const noexcept { return inner_ && inner_->is_cancelled; }
     [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept
     {
-        return inner_ ? inner_->slot() : cancellation_slot_type();
+        return inner_ ? inner_->signal.slot() : cancellation_slot_type();
     }
 
     template <class... Results>
@@ -94,7 +99,12 @@ public:
     Handler handler;
 
 private:
-    std::shared_ptr<asio::cancellation_signal> inner_;
+    struct inner_signal
+    {
+        asio::cancellation_signal signal;
+        bool is_cancelled = false;
+    };
+    std::shared_ptr<inner_signal> inner_;
 };
 
 template <class T>
@@ -113,24 +123,26 @@ void invoke(operation_handler<T> handler, std::exception_ptr failure, std::optio
 /// Completes an operation inside its initiating function, by the rules of Asio's own operations: the result is
 /// dispatched to the handler's immediate executor, which by default posts to the executor of the operation, and from
 /// there to the associated executor, if there is one.
-/// \param executor the executor of the locker's context; empty if that context has shut down. Then the result is posted
-///   to `caller`, and a handler without an executor is destroyed.
+/// \param executor the executor of the locker's context; empty if that context has shut down. Then the result is
+///   dispatched to the associated executor, by default the system executor.
 template <class T>
-void complete_at_once(const asio::any_io_executor& executor, operation_handler<T> handler,
-    const asio::any_io_executor& caller, std::exception_ptr failure, std::optional<stored_result<T>> result)
+void complete_at_once(const asio::any_io_executor& executor, operation_handler<T> handler, std::exception_ptr failure,
+    std::optional<stored_result<T>> result)
 {
-    const auto& fallback = executor ? executor : caller;
-    if (!fallback)
-        return;
     throw_bad_alloc_for_bad_executor([&] {
-        const asio::any_completion_executor here(fallback);
-        const asio::any_completion_executor immediate = asio::get_associated_immediate_executor(handler, fallback);
-        const auto associated = asio::get_associated_executor(handler, here);
-        asio::dispatch(immediate,
-            asio::bind_executor(associated != here ? associated : immediate,
-                [handler = std::move(handler), failure = std::move(failure), result = std::move(result)]() mutable {
-                    invoke<T>(std::move(handler), std::move(failure), std::move(result));
-                }));
+        using any_executor = asio::any_completion_executor;
+        const any_executor here = executor ? any_executor(executor) : any_executor(asio::system_executor());
+        const any_executor associated = asio::get_associated_executor(handler, here);
+        const any_executor first =
+            executor ? any_executor(asio::get_associated_immediate_executor(handler, executor)) : associated;
+        auto deliver = [handler = std::move(handler), failure = std::move(failure),
+                           result = std::move(result)]() mutable {
+            invoke<T>(std::move(handler), std::move(failure), std::move(result));
+        };
+        if (associated == here)
+            asio::dispatch(first, std::move(deliver));
+        else
+            asio::dispatch(first, asio::bind_executor(associated, std::move(deliver)));
     });
 }
 
@@ -138,22 +150,18 @@ void complete_at_once(const asio::any_io_executor& executor, operation_handler<T
 /// executor. If the context is destroyed before the coroutine ends, the handler is destroyed and not invoked.
 /// \param executor the executor of the locker's context; empty if that context has shut down
 /// \param gate the gate of that context
-/// \param caller the handler's associated executor; empty if it has none, or a type-erased one
+/// \param done calls the handler
 template <class T>
 void spawn_operation(const asio::any_io_executor& executor, const std::shared_ptr<context_gate>& gate,
-    asio::awaitable<T> coroutine, operation_handler<T> handler, const asio::any_io_executor& caller)
+    asio::awaitable<T> coroutine, relayed<operation_handler<T>> done)
 {
     const auto spawn = [&] {
-        const bool is_local = caller && &context_of(caller) == &context_of(executor);
-        throw_bad_alloc_for_bad_executor([&] {
-            asio::co_spawn(
-                strand_of(is_local ? caller : executor), std::move(coroutine), relayed(std::move(handler), gate));
-        });
+        throw_bad_alloc_for_bad_executor(
+            [&] { asio::co_spawn(new_strand(executor), std::move(coroutine), std::move(done)); });
     };
-    if (!executor || !gate || !gate->if_open(spawn)) {
+    if (!executor || !gate || !gate->if_open(spawn))
         complete_at_once<T>(
-            nullptr, std::move(handler), caller, std::make_exception_ptr(create_error(errc::shutting_down, {})), {});
-    }
+            {}, std::move(done.handler), std::make_exception_ptr(create_error(errc::shutting_down, {})), {});
 }
 
 } // namespace colock::inline v0::detail

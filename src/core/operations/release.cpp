@@ -125,10 +125,9 @@ asio::awaitable<void> release(std::shared_ptr<core> self, record::ptr held, on_f
     return await_operation<release_operation>(std::move(self), std::move(held), report);
 }
 
-void start_release(const asio::any_io_executor& executor, operation_handler<void> handler,
-    const asio::any_io_executor& caller, std::shared_ptr<core> self, record::ptr held, on_failure report)
+void start_release(operation_handler<void> handler, std::shared_ptr<core> self, record::ptr held, on_failure report)
 {
-    start_operation<release_operation>(executor, std::move(handler), caller, std::move(self), std::move(held), report);
+    start_operation<release_operation>(std::move(handler), std::move(self), std::move(held), report);
 }
 
 asio::awaitable<std::vector<error_code>> release_each(std::shared_ptr<core> self, std::vector<record::ptr> ending)

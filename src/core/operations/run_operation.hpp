@@ -9,7 +9,9 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <cstdint>
 #include <exception>
@@ -96,13 +98,13 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
 }
 
 /// Runs an operation, constructed from `owner` and `arguments`, and invokes `handler` with its result.
-/// \param executor the executor of the locker's context; empty if that context has shut down
-/// \param caller the handler's associated executor; empty if it has none, or a type-erased one
 template <class Operation, class... Arguments>
-void start_operation(const asio::any_io_executor& executor, operation_handler<typename Operation::result_type> handler,
-    const asio::any_io_executor& caller, const std::shared_ptr<core>& owner, Arguments&&... arguments)
+void start_operation(operation_handler<typename Operation::result_type> handler, const std::shared_ptr<core>& owner,
+    Arguments&&... arguments)
 {
     using result_type = typename Operation::result_type;
+    // Made first, because the operation may be cancelled while it begins.
+    relayed<operation_handler<result_type>> done(std::move(handler), owner->gate());
     auto running = std::make_unique<Operation>(owner, std::forward<Arguments>(arguments)...);
     std::exception_ptr failure;
     std::optional<stored_result<result_type>> result;
@@ -110,6 +112,8 @@ void start_operation(const asio::any_io_executor& executor, operation_handler<ty
     try {
         if (!running->begin())
             next = running->advance();
+        if (next && done.is_cancelled())
+            throw boost::system::system_error(asio::error::operation_aborted);
         if constexpr (std::is_void_v<result_type>) {
             if (!next)
                 running->result();
@@ -119,12 +123,13 @@ void start_operation(const asio::any_io_executor& executor, operation_handler<ty
     } catch (...) {
         failure = std::current_exception();
         notify_failure(*running, failure);
+        next.reset();
     }
     if (next)
         return spawn_operation<result_type>(
-            executor, owner->gate(), finish_operation(std::move(running), next), std::move(handler), caller);
+            owner->executor(), owner->gate(), finish_operation(std::move(running), next), std::move(done));
     running.reset();
-    complete_at_once<result_type>(executor, std::move(handler), caller, std::move(failure), std::move(result));
+    complete_at_once<result_type>(owner->executor(), std::move(done.handler), std::move(failure), std::move(result));
 }
 
 } // namespace colock::inline v0::detail

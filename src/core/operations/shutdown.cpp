@@ -128,9 +128,10 @@ asio::awaitable<shutdown_report> shutdown(std::shared_ptr<core> self, std::chron
                 !has_calls_in_flight && !is_notifying)
                 break;
             const auto ends_at = has_calls_in_flight ? std::max(until, calls_end_by) : until;
-            if (lease_clock::now() < ends_at && !self->dead) {
+            const bool is_in_time = lease_clock::now() < ends_at;
+            if (is_in_time && !self->dead) {
                 self->timers.schedule_wait(self->cleanup.drained(), std::min(self->cleanup.drained().due, ends_at));
-            } else if (!is_notifying && !(self->dead && has_calls_in_flight)) {
+            } else if (!is_notifying && !(is_in_time && has_calls_in_flight)) {
                 unfinished_calls = calls_in_flight(*self);
                 break;
             }

@@ -8,13 +8,15 @@
 #include "core/state/handles.hpp"
 #include "util/strand.hpp"
 
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/container/small_vector.hpp>
 
@@ -81,7 +83,7 @@ struct body_signal
 /// the lease, and each cancellation of the caller. A body that continues after one of them is cancelled again by the
 /// next. Needs no coroutine to wait for the reasons: each wake-up posts the next check to the body's strand.
 ///
-/// Thread safety: `end` must be called on the caller's executor; `check` and `body_ended` on the body's strand.
+/// Thread safety: `end` must be called on the caller's executor; the other functions on the body's strand.
 class body_watch final : public waiter
 {
 public:
@@ -121,32 +123,42 @@ public:
         }
         if (has_ended_ || is_last)
             return;
-        has_waited_ = true;
+        is_suspended_ = true;
         core_->suspend(ptr(this), *held_, seen, closing);
     }
-    /// Called when the body has ended: no change wakes this object any more.
-    void body_ended() noexcept
+    /// Called when the body has ended. Returns false if a wake-up is on its way to the strand. The caller must then
+    /// await it, because the strand may be gone once the call has returned.
+    [[nodiscard]] bool stop() noexcept
     {
         has_ended_ = true;
-        if (has_waited_)
-            forget();
+        return !is_suspended_ || forget();
+    }
+    [[nodiscard]] auto async_last_wake()
+    {
+        return asio::async_initiate<const asio::deferred_t, void()>(
+            [this](auto handler) { on_last_wake_ = std::move(handler); }, asio::deferred);
     }
     /// Called when the body has ended or is being destroyed.
     void end() noexcept
     {
-        // If the body has ended, its strand may still read `has_ended_`, so it is not written again.
-        if (!has_ended_)
-            body_ended();
+        if (!has_ended_ && is_suspended_)
+            static_cast<void>(forget());
+        strand_ = nullptr;
+        held_ = nullptr;
+        core_ = nullptr;
     }
 
 private:
     [[nodiscard]] asio::any_io_executor executor() const override { return strand_; }
     void invoke_handler(error_code /*why*/) override
     {
+        is_suspended_ = false;
         if (!has_ended_)
             check();
+        else if (on_last_wake_)
+            std::exchange(on_last_wake_, nullptr)();
     }
-    void drop() noexcept override {}
+    void drop() noexcept override { on_last_wake_ = nullptr; }
 
     /// Reasons to cancel the body, other than a cancellation of the caller.
     enum reason : unsigned
@@ -169,12 +181,14 @@ private:
                (lost ? loss : 0U) | (core_->dead ? no_context : 0U);
     }
 
-    const std::shared_ptr<core> core_;
-    const record::ptr held_;
-    const asio::any_io_executor strand_;
+    std::shared_ptr<core> core_;
+    record::ptr held_;
+    asio::any_io_executor strand_;
     const std::shared_ptr<body_signal> body_;
-    bool has_waited_ = false;
+    /// Whether a wake-up may come.
+    bool is_suspended_ = false;
     bool has_ended_ = false;
+    asio::any_completion_handler<void()> on_last_wake_;
 };
 
 /// Releases the locks when the frame is destroyed, even if the body has moved a handle away.
@@ -192,20 +206,22 @@ struct release_guard
 template <class Held>
 asio::awaitable<void> watch_body(body_watch::list watches, body_ref<Held> body, Held& held)
 {
-    struct end_guard
-    {
-        const body_watch::list& watches;
-        ~end_guard()
-        {
-            for (const auto& each : watches)
-                each->body_ended();
-        }
-    };
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-    const end_guard on_exit{watches};
     for (const auto& each : watches)
         each->check();
-    co_await body.run(body.object, held);
+    std::exception_ptr failure;
+    try {
+        co_await body.run(body.object, held);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    co_await asio::this_coro::throw_if_cancelled(false);
+    for (const auto& each : watches) {
+        if (!each->stop())
+            co_await each->async_last_wake();
+    }
+    if (failure)
+        std::rethrow_exception(std::move(failure));
 }
 
 /// Runs a coroutine as the body, on a strand on which it can be cancelled. Returns its exception.

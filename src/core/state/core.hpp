@@ -105,8 +105,6 @@ public:
 
     /// Suspends `target` until `source` changes, as `async_wait` does.
     void suspend(const waiter::ptr& target, condition& source, std::uint32_t seen, on_close closing);
-    /// Removes a waiter from the lists: it is not resumed any more, unless it has been posted already.
-    void forget(waiter& target) noexcept;
     /// Posts to the adapter's executor, unless its context has shut down.
     /// \returns whether the function was posted
     template <class Function>

@@ -41,9 +41,13 @@ void waiter::resume(error_code why)
     is_posted_ = true;
 }
 
-void waiter::forget() noexcept
+bool waiter::forget() noexcept
 {
-    owner_.forget(*this);
+    ptr forgotten;
+    const std::lock_guard guard(owner_.mutex);
+    if (is_waiting())
+        forgotten = remove();
+    return forgotten != nullptr;
 }
 
 void wake_list::add(waiter& next) noexcept
@@ -104,14 +108,6 @@ void core::cancel_wait(waiter& target)
             actions.wakes.add(target);
     }
     actions.run(*this);
-}
-
-void core::forget(waiter& target) noexcept
-{
-    waiter::ptr forgotten;
-    const std::lock_guard guard(mutex);
-    if (target.is_waiting())
-        forgotten = target.remove();
 }
 
 } // namespace colock::inline v0::detail

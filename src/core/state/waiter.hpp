@@ -82,8 +82,9 @@ protected:
     explicit waiter(core& owner) : owner_(owner) {}
     virtual ~waiter() = default;
 
-    /// Removes the waiter from the core's lists. It is not resumed any more, unless it has been posted already.
-    void forget() noexcept;
+    /// Removes the waiter from the core's lists, so that it is not resumed any more. Returns false if it is not in them,
+    /// because it is being resumed or was not suspended.
+    bool forget() noexcept;
 
 private:
     friend class wake_list;
