@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the command of README.md that makes the Conan package, which also runs the quick start with the package. Uses a
-# Conan home of its own, build/conan.
+# Runs the command of docs/installing.md that makes the Conan package, which also runs the quick start with the package.
+# Uses a Conan home of its own, build/conan.
 #
 #   packaging/conan/check.sh [OPTION=VALUE]...     options of the recipe, e.g. redis=OFF
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of build/packages with the commands of README.md, builds and runs the quick start with
-# CMake and with pkg-config, and removes the packages again.
+# Installs the Debian packages of build/packages with the commands of docs/installing.md, builds and runs the quick start
+# with CMake and with pkg-config, and removes the packages again.
 #
 #   scripts/debian_root.sh 13 packaging/debian/check.sh
 #

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Follows the section "Installation" of README.md as a new user would, in a bare Debian: installs the requirements,
-# builds colock from source, and builds and runs the quick start with CMake, with pkg-config and with FetchContent.
+# Follows docs/installing.md as a new user would, in a bare Debian: installs the requirements, builds colock from source,
+# and builds and runs the quick start with CMake, with pkg-config and with FetchContent.
 #
 #   scripts/debian_root.sh 12|13 packaging/readme/check.sh
 #
-# packaging/debian/check.sh and packaging/conan/check.sh follow the rest of the section. Needs root.
+# packaging/debian/check.sh and packaging/conan/check.sh follow the rest of the page. Needs root.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/usage.sh"
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -24,7 +24,7 @@ case $(. /etc/os-release && echo "$VERSION_ID") in
 13)
     #[ packages
     apt-get update
-    apt-get install -y g++ cmake make pkg-config git \
+    apt-get install -y g++ cmake make pkg-config \
         libboost-dev libboost-context-dev libssl-dev libzookeeper-st-dev libmongoc-dev
     #]
     ;;
@@ -52,13 +52,6 @@ echo "readme: pkg-config"
 "$checkout"/test/package/pkg_config.sh ~/.local memory "${CXX:-g++}"
 
 echo "readme: FetchContent"
-command -v git >/dev/null || apt-get install -y git
-mkdir origin
-tar -C "$checkout" --exclude=./build --exclude=./.git -c . | tar -C origin -x
-git -C origin init -q -b main
-git -C origin add .
-git -C origin -c user.name=user -c user.email=user@example.org commit -q -m "add the checkout"
-git config --global "url.file://$HOME/origin.insteadOf" https://example.org/colock.git
 cp colock/packaging/readme/fetched/CMakeLists.txt shop
 cmake -S shop -B shop-fetched
 cmake --build shop-fetched --parallel "$(nproc)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the installation commands of README.md in FOLDER, as if FOLDER were a user's home.
+# Runs the installation commands of README.md and docs/installing.md in FOLDER, as if FOLDER were a user's home.
 #
 #   test/package/install.sh static|shared FOLDER
 set -euo pipefail

@@ -33,7 +33,7 @@ if [ -f "$library/colock-connect.pc" ] && [ -f "$library/colock-redis.pc" ]; the
     fi
 fi
 
-# The command of README.md.
+# The command of docs/installing.md.
 cp "$source/../../examples/quickstart.cpp" "$scratch"
 cd "$scratch"
 # shellcheck disable=SC2046,SC2086
