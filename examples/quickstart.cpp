@@ -18,15 +18,17 @@ using namespace std::chrono_literals;
 
 asio::awaitable<void> checkout(colock::locker locker, int& cart)
 {
-    colock::lock lock = co_await locker.acquire("cart:7", {.ttl = 10s}); // suspends until the lock is granted
-    if (cart > 0) {
-        co_await asio::steady_timer(co_await asio::this_coro::executor, 50ms).async_wait(asio::deferred); // the payment
-        std::cout << "charged " << cart << ", fence " << lock.fence() << '\n';
-        cart = 0;
-    } else {
-        std::cout << "nothing to charge\n";
-    }
-    co_await lock.release(); // or destroy the lock: it is released in the background
+    // Waits for the lock, renews its lease while the body runs, and releases it afterwards.
+    co_await locker.with_lock("cart:7", [&cart](colock::lock& held) -> asio::awaitable<void> {
+        if (cart > 0) {
+            asio::steady_timer payment(co_await asio::this_coro::executor, 50ms);
+            co_await payment.async_wait(asio::deferred);
+            std::cout << "charged " << cart << ", fence " << held.fence() << '\n';
+            cart = 0;
+        } else {
+            std::cout << "nothing to charge\n";
+        }
+    });
 }
 
 int main()
