@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(handler_may_own_the_object_that_owns_the_context)
         watched = owned;
         owned->held = run_coro(owned->context, owned->by.acquire("k"));
         owned->context.restart();
-        // The handler is invoked, and is the last owner.
+        // The queued handler is the last owner.
         owned->by.async_acquire("k", asio::bind_executor(mine.get_executor(), [owned, live](error_code, lock) {}));
         owned->held = {};
         run_ready(owned->context);
@@ -142,6 +142,27 @@ BOOST_AUTO_TEST_CASE(signal_may_be_emitted_and_destroyed_after_the_context)
         signals[1].emit(asio::cancellation_type::total);
         run_ready(env.mine);
         BOOST_TEST(!env.is_invoked);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(result_that_is_on_its_way_is_delivered_after_the_context)
+{
+    for (const bool is_cancelled : {false, true}) {
+        waiting_handlers env;
+        asio::cancellation_signal cancel;
+        env.by->async_acquire("k",
+            asio::bind_cancellation_slot(cancel.slot(), asio::bind_executor(env.mine.get_executor(), env.handler())));
+        run_ready(*env.theirs);
+        if (is_cancelled)
+            cancel.emit(asio::cancellation_type::terminal);
+        else
+            env.held.reset();
+        run_ready(*env.theirs);
+        env.theirs.reset();
+        BOOST_TEST(!env.is_invoked);
+        run_ready(env.mine);
+        BOOST_TEST(env.is_invoked);
+        BOOST_TEST(env.live_handlers.use_count() == 1);
     }
 }
 
@@ -179,7 +200,7 @@ BOOST_AUTO_TEST_CASE(future_of_a_waiting_call_breaks_its_promise)
     BOOST_CHECK_EXCEPTION(lost.get(), std::future_error, is_broken);
 }
 
-BOOST_AUTO_TEST_CASE(parallel_group_across_two_contexts_is_destroyed_with_one_of_them)
+BOOST_AUTO_TEST_CASE(parallel_group_keeps_waiting_after_one_context_is_destroyed)
 {
     waiting_handlers env;
     asio::io_context other;

@@ -35,7 +35,8 @@ template <class T>
 void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> coroutine, operation_handler<T> handler)
 {
     const auto gate = executor ? context_gate::of(executor) : nullptr;
-    spawn_operation<T>(executor, gate, std::move(coroutine), {std::move(handler), gate});
+    cancellation_relay relay(asio::get_associated_cancellation_slot(handler), gate);
+    spawn_operation<T>(executor, gate, std::move(coroutine), std::move(handler), std::move(relay));
 }
 
 void complete_operation(const std::exception_ptr& failure, operation_handler<void> handler)

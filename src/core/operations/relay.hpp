@@ -2,7 +2,6 @@
 #pragma once
 
 #include <colock/detail/async_functions.hpp>
-#include <colock/detail/wrapped_handler.hpp>
 #include <colock/error.hpp>
 
 #include "util/context_service.hpp"
@@ -10,16 +9,18 @@
 
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associated_immediate_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution/bad_executor.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/prefer.hpp>
 #include <boost/asio/system_executor.hpp>
 
 #include <exception>
@@ -48,63 +49,51 @@ void throw_bad_alloc_for_bad_executor(Use use)
     }
 }
 
-/// The completion handler of the coroutine of an `async_` function. Calls the caller's handler, on that handler's
-/// executor and with its allocator.
+/// Forwards a cancellation from the caller's slot to the coroutine of an `async_` function.
 ///
-/// The cancellation slot is not the caller's. The function that co_spawn stores in a slot refers to the coroutine's
-/// strand. A strand must not outlive its context, but the caller's signal may. Therefore the slot belongs to a signal
-/// of this object, and the caller's slot holds a weak reference to that signal.
-template <class Handler>
-class relayed
+/// The coroutine does not use the caller's slot. The function that co_spawn stores in a slot refers to the coroutine's
+/// strand. A strand must not outlive its context, but the caller's signal may. Therefore co_spawn gets the slot of a
+/// signal of this object, and the caller's slot holds a weak reference to that signal.
+class cancellation_relay
 {
 public:
-    using cancellation_slot_type = asio::cancellation_slot;
-    using wrapped_handler_type = wrapped_handler<Handler>;
-
     /// All cancellation types mean the same to an operation, but a coroutine under co_spawn accepts `terminal` only.
     /// Therefore every type is forwarded as `terminal`. This is cheaper than an outer coroutine that changes the
     /// filter.
     /// \param gate the gate of the coroutine's context; null if that context has shut down
-    relayed(Handler wrapped, const std::shared_ptr<context_gate>& gate) : handler(std::move(wrapped))
+    cancellation_relay(asio::cancellation_slot callers, const std::shared_ptr<context_gate>& gate)
     {
-        auto outer = asio::get_associated_cancellation_slot(handler);
-        if (!gate || !outer.is_connected())
+        if (!gate || !callers.is_connected())
             return;
-        inner_ = std::make_shared<inner_signal>();
-        outer.assign([gate, weak = std::weak_ptr(inner_)](asio::cancellation_type type) {
+        target_ = std::make_shared<target>();
+        callers.assign([gate, weak = std::weak_ptr(target_)](asio::cancellation_type type) {
             if (type == asio::cancellation_type::none)
                 return;
             gate->if_open([&] {
-                if (const auto inner = weak.lock()) {
-                    inner->is_cancelled = true;
-                    inner->signal.emit(asio::cancellation_type::terminal);
+                if (const auto relayed_to = weak.lock()) {
+                    relayed_to->is_cancelled = true;
+                    relayed_to->signal.emit(asio::cancellation_type::terminal);
                 }
             });
         });
     }
 
     /// Whether the operation was cancelled. The signal does not reach a coroutine that has not been started yet.
-    [[nodiscard]] bool is_cancelled() const noexcept { return inner_ && inner_->is_cancelled; }
-    [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept
+    [[nodiscard]] bool is_cancelled() const noexcept { return target_ && target_->is_cancelled; }
+    [[nodiscard]] asio::cancellation_slot slot() const noexcept
     {
-        return inner_ ? inner_->signal.slot() : cancellation_slot_type();
+        return target_ ? target_->signal.slot() : asio::cancellation_slot();
     }
-
-    template <class... Results>
-    void operator()(Results... results)
-    {
-        std::move(handler)(std::move(results)...);
-    }
-
-    Handler handler;
+    /// Must be called on the coroutine's strand after the coroutine has ended.
+    void disconnect() noexcept { target_.reset(); }
 
 private:
-    struct inner_signal
+    struct target
     {
         asio::cancellation_signal signal;
         bool is_cancelled = false;
     };
-    std::shared_ptr<inner_signal> inner_;
+    std::shared_ptr<target> target_;
 };
 
 template <class T>
@@ -150,18 +139,32 @@ void complete_at_once(const asio::any_io_executor& executor, operation_handler<T
 /// executor. If the context is destroyed before the coroutine ends, the handler is destroyed and not invoked.
 /// \param executor the executor of the locker's context; empty if that context has shut down
 /// \param gate the gate of that context
-/// \param done calls the handler
 template <class T>
 void spawn_operation(const asio::any_io_executor& executor, const std::shared_ptr<context_gate>& gate,
-    asio::awaitable<T> coroutine, relayed<operation_handler<T>> done)
+    asio::awaitable<T> coroutine, operation_handler<T> handler, cancellation_relay relay)
 {
     const auto spawn = [&] {
-        throw_bad_alloc_for_bad_executor(
-            [&] { asio::co_spawn(new_strand(executor), std::move(coroutine), std::move(done)); });
+        throw_bad_alloc_for_bad_executor([&] {
+            const auto strand = new_strand(executor);
+            const auto slot = relay.slot();
+            // Keeps the context of that executor from running out of work.
+            auto work = asio::prefer(asio::get_associated_executor(handler, asio::any_completion_executor(executor)),
+                asio::execution::outstanding_work.tracked);
+            auto complete = [handler = std::move(handler), relay = std::move(relay), work = std::move(work)](
+                                std::exception_ptr failure, auto... result) mutable {
+                // The handler may wait on its executor until the context is gone.
+                relay.disconnect();
+                asio::dispatch(work, [handler = std::move(handler), failure = std::move(failure),
+                                         ... result = std::move(result)]() mutable {
+                    std::move(handler)(std::move(failure), std::move(result)...);
+                });
+            };
+            asio::co_spawn(strand, std::move(coroutine),
+                asio::bind_cancellation_slot(slot, asio::bind_executor(strand, std::move(complete))));
+        });
     };
     if (!executor || !gate || !gate->if_open(spawn))
-        complete_at_once<T>(
-            {}, std::move(done.handler), std::make_exception_ptr(create_error(errc::shutting_down, {})), {});
+        complete_at_once<T>({}, std::move(handler), std::make_exception_ptr(create_error(errc::shutting_down, {})), {});
 }
 
 } // namespace colock::inline v0::detail

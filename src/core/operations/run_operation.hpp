@@ -8,6 +8,7 @@
 #include "core/state/waiter.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -103,8 +104,8 @@ void start_operation(operation_handler<typename Operation::result_type> handler,
     Arguments&&... arguments)
 {
     using result_type = typename Operation::result_type;
-    // Made first, because the operation may be cancelled while it begins.
-    relayed<operation_handler<result_type>> done(std::move(handler), owner->gate());
+    // The operation may be cancelled while it begins.
+    cancellation_relay relay(asio::get_associated_cancellation_slot(handler), owner->gate());
     auto running = std::make_unique<Operation>(owner, std::forward<Arguments>(arguments)...);
     std::exception_ptr failure;
     std::optional<stored_result<result_type>> result;
@@ -112,7 +113,7 @@ void start_operation(operation_handler<typename Operation::result_type> handler,
     try {
         if (!running->begin())
             next = running->advance();
-        if (next && done.is_cancelled())
+        if (next && relay.is_cancelled())
             throw boost::system::system_error(asio::error::operation_aborted);
         if constexpr (std::is_void_v<result_type>) {
             if (!next)
@@ -126,10 +127,10 @@ void start_operation(operation_handler<typename Operation::result_type> handler,
         next.reset();
     }
     if (next)
-        return spawn_operation<result_type>(
-            owner->executor(), owner->gate(), finish_operation(std::move(running), next), std::move(done));
+        return spawn_operation<result_type>(owner->executor(), owner->gate(),
+            finish_operation(std::move(running), next), std::move(handler), std::move(relay));
     running.reset();
-    complete_at_once<result_type>(owner->executor(), std::move(done.handler), std::move(failure), std::move(result));
+    complete_at_once<result_type>(owner->executor(), std::move(handler), std::move(failure), std::move(result));
 }
 
 } // namespace colock::inline v0::detail
