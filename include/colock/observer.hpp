@@ -80,7 +80,7 @@ public:
     }
     /// An acquire ended without a lock, after `waited`. An `acquire_all` reports this for each of its keys. `why`:
     /// - `errc::retry_exhausted`: the retry policy ended, or a `try_acquire` found the lock busy.
-    /// - `boost::asio::error::operation_aborted`: the acquire was cancelled, or its coroutine was destroyed.
+    /// - `boost::asio::error::operation_aborted`: the acquire was cancelled.
     /// - `errc::shutting_down`: the locker was shut down, or the execution context of its adapter was destroyed.
     /// - any other code: the error of the acquire. For rejected input, `waited` is zero.
     virtual void not_granted(std::string_view key, const error_code& why, std::chrono::nanoseconds waited) noexcept

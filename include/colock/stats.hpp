@@ -37,7 +37,7 @@ struct locker_stats
     /// Acquires whose retry policy ended, or a `try_acquire` that found the lock busy. This and the next three counters
     /// count the calls of observer::not_granted by their reason: once for each key of an `acquire_all`.
     std::uint64_t exhausted = 0;
-    /// Acquires that were cancelled by the caller, or whose coroutine was destroyed.
+    /// Acquires that were cancelled by the caller.
     std::uint64_t cancelled = 0;
     /// Acquires that ended because the locker was shut down, or the adapter's context was destroyed.
     std::uint64_t shut_down = 0;

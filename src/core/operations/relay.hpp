@@ -2,9 +2,9 @@
 #pragma once
 
 #include <colock/detail/async_functions.hpp>
+#include <colock/detail/context_gate.hpp>
 #include <colock/error.hpp>
 
-#include "util/context_service.hpp"
 #include "util/strand.hpp"
 
 #include <boost/asio/any_completion_executor.hpp>
@@ -113,7 +113,8 @@ void invoke(operation_handler<T> handler, std::exception_ptr failure, std::optio
 /// dispatched to the handler's immediate executor, which by default posts to the executor of the operation, and from
 /// there to the associated executor, if there is one.
 /// \param executor the executor of the locker's context; empty if that context has shut down. Then the result is
-///   dispatched to the associated executor, by default the system executor.
+///   dispatched to the associated executor, by default the system executor. A post could start the threads of
+///   `asio::system_context`.
 template <class T>
 void complete_at_once(const asio::any_io_executor& executor, operation_handler<T> handler, std::exception_ptr failure,
     std::optional<stored_result<T>> result)

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <colock/clock.hpp>
+#include <colock/detail/context_gate.hpp>
 #include <colock/detail/single_thread.hpp>
 #include <colock/error.hpp>
-
-#include "util/context_service.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -82,8 +81,8 @@ protected:
     explicit waiter(core& owner) : owner_(owner) {}
     virtual ~waiter() = default;
 
-    /// Removes the waiter from the core's lists, so that it is not resumed any more. Returns false if it is not in them,
-    /// because it is being resumed or was not suspended.
+    /// Removes the waiter from the core's lists, so that it is not resumed any more. Returns false if it is not in
+    /// them, because it is being resumed or was not suspended.
     bool forget() noexcept;
 
 private:

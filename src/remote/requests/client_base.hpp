@@ -4,9 +4,9 @@
 #include "remote/policy/connection_plan.hpp"
 #include "remote/requests/event_reporter.hpp"
 #include "remote/requests/wait_sources.hpp"
-#include "util/context_service.hpp"
 
 #include <colock/clock.hpp>
+#include <colock/detail/context_gate.hpp>
 #include <colock/detail/single_thread.hpp>
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/context_member.hpp>
