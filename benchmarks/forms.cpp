@@ -61,7 +61,7 @@ std::vector<form> forms_of(const colock::locker& by)
             }},
         {"acquire with total_time, release",
             [&by](const std::string& key) -> asio::awaitable<void> {
-                auto held = co_await by.acquire(key, {.retry = colock::retry_policy::forever().total_time(30s)});
+                auto held = co_await by.acquire(key, {.retry = colock::within(30s)});
                 co_await held.release();
             }},
         {"async_acquire, async_release",

@@ -34,7 +34,7 @@ asio::awaitable<void> with_deadline(colock::locker& locker)
 asio::awaitable<void> with_policy(colock::locker& locker)
 {
     try {
-        const auto policy = colock::retry_policy::forever().total_time(50ms);
+        const auto policy = colock::within(50ms);
         colock::lock lock = co_await locker.acquire("printer", {.retry = policy});
         std::cout << "policy: granted\n";
     } catch (const colock::retry_error& failure) {

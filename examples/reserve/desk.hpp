@@ -66,7 +66,7 @@ private:
     {
         // The wait ends at the limit in all cases. With a deadline of the retry policy, the error says whether the lock
         // is busy or the backend does not answer. A deadline of Asio would only report a cancellation.
-        const auto patience = colock::retry_policy::forever().total_time(limit_);
+        const auto patience = colock::within(limit_);
         auto [failed, lock] = co_await locker_.async_acquire(
             "seat:" + seat, {.retry = patience, .renewal = colock::renewal::automatic}, asio::as_tuple(asio::deferred));
         if (failed == colock::errc::retry_exhausted)

@@ -67,8 +67,7 @@ try {
     asio::io_context io{1};
     hall seats(capacity, 12);
     const auto adapter = colock::make_adapter(io.get_executor(), backend, tools::built_backends());
-    const colock::locker locker(
-        adapter, {.ttl = 5s, .retry = colock::retry_policy::forever().total_time(opening_time / 2)});
+    const colock::locker locker(adapter, {.ttl = 5s, .retry = colock::within(opening_time / 2)});
     ticket_office office(locker, seats, !unlocked);
     std::cout << "ticket office: " << grouped(capacity) << " seats in " << seats.blocks() << " blocks, " << clients
               << " clients, " << (unlocked ? "no lock" : adapter->name()) << '\n';

@@ -103,7 +103,7 @@ public:
     /// Acquires one more lock. On failure the group is unchanged.
     ///
     /// The lock is acquired outside the canonical order of locker::acquire_all, so it can deadlock with acquire_all.
-    /// Two groups that grow in different orders can deadlock with each other. Give the retry policy a `total_time`.
+    /// Two groups that grow in different orders can deadlock with each other. Limit the wait: `{.retry = within(5s)}`.
     /// \throws validation_error `invalid_options` if the handle already contains the key. Otherwise, the exceptions of
     ///     locker::acquire.
     [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});

@@ -98,7 +98,7 @@ public:
     /// and among all lockers with `capabilities::fifo`.
     ///
     /// Deadlocks: a caller that nests locks itself (it holds "b" and acquires "a") can deadlock with acquire_all, and
-    /// so can lock_group::acquire. Give both retry policies a `total_time`, which ends the deadlock on both sides.
+    /// so can lock_group::acquire. Limit the wait of both by `within`, which ends the deadlock on both sides.
     ///
     /// Leases: until the group is complete, its leases are renewed, whatever `renewal` says. When the last lock is
     /// granted, each lease with less than two thirds of its ttl left is extended. A manual lease is not renewed after

@@ -158,4 +158,13 @@ private:
     std::shared_ptr<const retry_function> function_;
 };
 
+/// Waits for at most `limit`: equal to `retry_policy::forever().total_time(limit)`. A limit of zero or less is one
+/// attempt: equal to `retry_policy::never()`.
+template <class Rep, class Period>
+[[nodiscard]] retry_policy within(std::chrono::duration<Rep, Period> limit)
+{
+    const auto total = saturating_cast(limit);
+    return total > total.zero() ? retry_policy::forever().total_time(total) : retry_policy::never();
+}
+
 } // namespace colock::inline v0

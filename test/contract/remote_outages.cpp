@@ -97,9 +97,7 @@ COLOCK_REMOTE_CASE(unreachable_server_is_never_reported_as_busy)
     auto first = env.start(locks.acquire("k"));
     env.until([&] { return recorder->count("unreachable") > 0; });
     BOOST_TEST(recorder->count("waiting") == 0U);
-    for (const auto& policy :
-        {retry_policy::forever().total_time(env.short_ttl() / 3), retry_policy::fixed(env.short_ttl() / 15).times(2)})
-    {
+    for (const auto& policy : {within(env.short_ttl() / 3), retry_policy::fixed(env.short_ttl() / 15).times(2)}) {
         // The acquire of "k" waits behind `first`, and sends no request.
         for (const char* const key : {"other", "k"}) {
             const auto failed = env.failure_of(locks.acquire(key, {.retry = policy}));
@@ -117,7 +115,7 @@ COLOCK_REMOTE_CASE(server_that_never_completes_a_connection_is_unavailable)
 {
     env.link().silence(true);
     const auto locks = env.make_linked_locker();
-    const auto policy = retry_policy::forever().total_time(env.short_ttl() / 5);
+    const auto policy = within(env.short_ttl() / 5);
     auto first = env.start(locks.acquire("k", {.retry = policy}));
     auto next = env.start(locks.acquire("k", {.retry = policy}));
     auto shared = env.start(locks.acquire("other", {.retry = policy}));

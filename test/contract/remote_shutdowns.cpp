@@ -112,8 +112,7 @@ COLOCK_REMOTE_CASE(failed_acquire_leaves_no_work_in_the_context)
             fault.set(env.link(), true);
             // An attempt may be in flight for much longer than its caller waits for it.
             const auto locks = env.make_linked_locker();
-            const auto failed =
-                env.failure_of(locks.acquire("k", {.retry = retry_policy::forever().total_time(env.short_ttl() / 5)}));
+            const auto failed = env.failure_of(locks.acquire("k", {.retry = within(env.short_ttl() / 5)}));
             BOOST_TEST((failed.code() == errc::unavailable || failed.code() == errc::outcome_unknown), failed.what());
             const auto begin = lease_clock::now();
             env.until([&] { return env.out_of_work(); });

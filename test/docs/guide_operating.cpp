@@ -30,8 +30,7 @@ namespace {
 asio::awaitable<bool> rebuild_index(colock::locker locker)
 {
     try {
-        colock::lock lock =
-            co_await locker.acquire("index", {.retry = colock::retry_policy::forever().total_time(10s)});
+        colock::lock lock = co_await locker.acquire("index", {.retry = colock::within(10s)});
         co_await write_index(lock.fence());
         co_return true;
     } catch (const colock::retry_error&) {

@@ -59,7 +59,7 @@ asio::awaitable<answer> sell(std::string seat, std::uint64_t)
 asio::awaitable<answer> answer_reservation(colock::locker locker, std::string seat)
 {
     try {
-        co_return co_await locker.with_lock("seat:" + seat, {.retry = colock::retry_policy::forever().total_time(1s)},
+        co_return co_await locker.with_lock("seat:" + seat, {.retry = colock::within(1s)},
             [&](colock::lock& held) { return sell(seat, held.fence()); });
     } catch (const colock::retry_error& busy) {
         // A reservation takes less than 10 s, even if the ttl of its lock is longer.
@@ -134,7 +134,7 @@ struct provider
 asio::awaitable<int> ask(colock::locker locker, provider& from, int order)
 {
     co_return co_await locker.with_lock("provider",
-        {.mode = colock::lock_mode::shared, .max_holders = 3, .retry = colock::retry_policy::forever().total_time(5s)},
+        {.mode = colock::lock_mode::shared, .max_holders = 3, .retry = colock::within(5s)},
         [&from, order] { return from.ask(order); });
 }
 //]

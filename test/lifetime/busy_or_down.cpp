@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(unanswered_attempt_is_counted_and_reported_with_the_known_c
     for (const bool known : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
         env.script->always(operation::create, step::hold());
-        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        auto acquiring = env.start(env.locker->acquire("k", {.retry = within(3s)}));
         env.ready();
         if (known)
             env.script->notify_unreachable(no_connection(), "here:1");
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(loss_and_return_of_a_connection_change_the_reported_error)
     virtual_fixture env(backend_kind::scripted);
     env.script->always(operation::create, step::hold());
     const auto end_of_one = [&] {
-        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        auto acquiring = env.start(env.locker->acquire("k", {.retry = within(3s)}));
         env.advance(4s);
         auto result = result_of(env, acquiring);
         while (env.script->discard())
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
     env.script->attach(listener);
     env.script->always(operation::create, step::hold());
     const auto end_of_one = [&] {
-        auto acquiring = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(3s)}));
+        auto acquiring = env.start(env.locker->acquire("k", {.retry = within(3s)}));
         env.advance(4s);
         auto result = result_of(env, acquiring);
         while (env.script->discard())
@@ -279,8 +279,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
                 auto head = env.start(env.locker->acquire("k", {.retry = retry_policy::fixed(24h)}));
                 env.ready();
                 auto behind_it = env.start(env.locker->acquire(
-                    "k", {.retry = how == end::by_time ? retry_policy::forever().total_time(50s)
-                                                       : retry_policy::fixed(15s).jitter(0).times(3)}));
+                    "k", {.retry = how == end::by_time ? within(50s) : retry_policy::fixed(15s).jitter(0).times(3)}));
                 env.ready();
                 if (each.connection_failure)
                     env.script->notify_unreachable(each.connection_failure, "here:1");

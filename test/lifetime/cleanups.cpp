@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_deadline_and_a_grant_in_the_same_instant_have_one_result)
     for (const bool deliver_first : {true, false}) {
         cancellable_acquire env;
         env.script->next(operation::create, step::hold());
-        env.begin({.ttl = 1h, .retry = retry_policy::forever().total_time(1min)});
+        env.begin({.ttl = 1h, .retry = within(1min)});
         if (deliver_first)
             env.script->deliver();
         env.clock.skip(1min);

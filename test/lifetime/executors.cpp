@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(no_timer_stays_armed)
         BOOST_TEST(env.run(held.is_locked()));
         BOOST_TEST(env.idle());
         // An acquire that has ended by its policy, by cancellation or by a grant keeps nothing running, either.
-        auto timed = env.start(env.locker->acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
+        auto timed = env.start(env.locker->acquire("k", {.retry = within(1s)}));
         env.advance_by_steps(3s, 500ms);
         BOOST_TEST(timed.done());
         BOOST_TEST(env.idle());

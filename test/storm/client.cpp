@@ -112,7 +112,7 @@ private:
             options.mode = colock::lock_mode::shared;
         if (draw_.once_in(2))
             options.renewal = colock::renewal::manual;
-        options.retry = draw_.once_in(2) ? colock::retry_policy::forever().total_time(200ms + draw_.time_below(8s))
+        options.retry = draw_.once_in(2) ? colock::within(200ms + draw_.time_below(8s))
                                          : colock::retry_policy::fixed(50ms).times(40).jitter(0.3);
         switch (draw_.below(6)) {
         case 0:

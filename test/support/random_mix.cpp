@@ -203,7 +203,7 @@ acquire_options random_mix::draw_options(random_source& draw, const std::vector<
         options.retry = retry_policy::fixed(1ms).times(3);
         break;
     case 2:
-        options.retry = retry_policy::forever().total_time(1ms + draw.time_below(5ms));
+        options.retry = within(1ms + draw.time_below(5ms));
         break;
     default:
         break;

@@ -111,8 +111,7 @@ BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)
     BOOST_TEST(log->times("waiting") == 0u);
     for (const auto limit : {100ms, 2000ms}) {
         try {
-            static_cast<void>(
-                run_coro(io, locks.acquire("other", {.retry = retry_policy::forever().total_time(limit)})));
+            static_cast<void>(run_coro(io, locks.acquire("other", {.retry = within(limit)})));
             BOOST_ERROR("acquire did not fail");
         } catch (const create_error& failed) {
             BOOST_TEST((failed.code() == errc::unavailable), failed.what());
@@ -129,7 +128,7 @@ void check_refusal(redis_server& server, std::string_view cause, std::string_vie
     observed_locker env(server.url());
     auto waiting = start(env.io, env.locks->acquire("k"));
     run_until(env.io, [&] { return env.log->times("unreachable") == 1; });
-    auto failed = env.failure_of(env.locks->acquire("other", {.retry = retry_policy::forever().total_time(200ms)}));
+    auto failed = env.failure_of(env.locks->acquire("other", {.retry = within(200ms)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     BOOST_TEST(!waiting.done());
     BOOST_TEST(failed.cause().message().find(cause) != std::string::npos, failed.what());
@@ -190,7 +189,7 @@ BOOST_AUTO_TEST_CASE(unanswered_connection_does_not_keep_the_context_running)
     server.pause();
     // The kernel accepts the connection, but the paused server never answers the greeting.
     observed_locker env(server.url(), 30s);
-    const auto failed = env.failure_of(env.locks->acquire("k", {.retry = retry_policy::forever().total_time(200ms)}));
+    const auto failed = env.failure_of(env.locks->acquire("k", {.retry = within(200ms)}));
     BOOST_TEST((failed.code() == errc::unavailable), failed.what());
     // No operation needs the connection any more, so the attempt to connect ends long before the operation timeout.
     BOOST_TEST((time_to_end(env.io) < 8s));

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(context_runs_out_of_work_after_a_waiter_was_dropped)
         const auto holder = add_with_short_timeouts();
         const auto held = run(holder.acquire("k"));
         const auto ours = add_with_short_timeouts();
-        const auto waiting = start(io, ours.acquire("k", {.retry = retry_policy::forever().total_time(1s)}));
+        const auto waiting = start(io, ours.acquire("k", {.retry = within(1s)}));
         until([&] { return nodes().size() == 2; });
         server->kill();
         until([&] { return waiting.done(); });

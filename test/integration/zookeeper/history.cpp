@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(abandoned_acquire_is_settled_unproven_after_the_history_is_
     auto& one = add_linked(session_timeout);
     make_transactions(one);
     link.cut_at_bytes("/unknown/", loss::delayed_reply);
-    auto acquiring = start(io, one.acquire("unknown", {.retry = retry_policy::forever().total_time(1s)}));
+    auto acquiring = start(io, one.acquire("unknown", {.retry = within(1s)}));
     until([&] { return link.cuts() == 1; });
     link.refuse(true);
     BOOST_CHECK_THROW(static_cast<void>(acquiring.get(io)), error);

@@ -59,10 +59,9 @@ std::vector<duration_row> public_durations()
             [](virtual_fixture& env, milliseconds span) {
                 acquire_with(env, {.retry = retry_policy::exponential(span, 2.0, span)});
             }},
-        {"total_time",
-            [](virtual_fixture& env, milliseconds span) {
-                acquire_with(env, {.retry = retry_policy::forever().total_time(span)});
-            }},
+        {"total_time", [](virtual_fixture& env,
+                           milliseconds span) { acquire_with(env, {.retry = retry_policy().total_time(span)}); }},
+        {"within", [](virtual_fixture& env, milliseconds span) { acquire_with(env, {.retry = within(span)}); }},
         {"custom",
             [](virtual_fixture& env, milliseconds span) {
                 acquire_with(env, {.retry = retry_policy::custom([span](const retry_attempt&) { return span; })});

@@ -81,6 +81,26 @@ BOOST_AUTO_TEST_CASE(total_time_is_one_absolute_deadline)
     BOOST_TEST((retry_schedule(unlimited, begin_time).deadline() == time_point::max()));
 }
 
+BOOST_AUTO_TEST_CASE(within_is_a_total_time)
+{
+    const auto policy = within(5s);
+    BOOST_TEST((policy.max_time() == 5s));
+    BOOST_TEST(!policy.max_retries());
+    BOOST_TEST((delays(policy, 2) == delays(retry_policy::forever(), 2)));
+    BOOST_TEST(policy.jitter() == retry_policy::forever().jitter());
+    BOOST_TEST((within(std::chrono::duration<double>(0.5)).max_time() == 500ms));
+    BOOST_TEST((within(std::chrono::hours::max()).max_time() == duration::max()));
+}
+
+BOOST_AUTO_TEST_CASE(within_no_time_is_a_single_attempt)
+{
+    for (const auto& policy : {within(0s), within(-1h), within(std::chrono::duration<double>(1e-12))}) {
+        BOOST_TEST(policy.problem().empty(), policy.problem());
+        BOOST_TEST((policy.max_retries() == 0U));
+        BOOST_TEST(!policy.max_time());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(jitter_spreads_evenly_over_its_range_and_no_further)
 {
     const auto policy = retry_policy::fixed(1000ms).jitter(0.5);
