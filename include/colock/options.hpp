@@ -47,8 +47,9 @@ struct acquire_options
     /// holders exist. 0: no limit. The limit belongs to this acquire and is not stored in the backend. An acquire may
     /// overtake waiters whose limits are reached.
     std::size_t max_holders = 0;
-    /// Default: the retry policy of the locker.
-    std::optional<retry_policy> retry{};
+    /// How long and how often to try again. Default: the retry policy of the locker, of which `retry.total_time(5s)`
+    /// overrides a single limit. `within(5s)` waits for at most 5 s, whatever the policy of the locker is.
+    retry_policy retry{};
     /// Default: automatic for `with_lock`, manual otherwise. A lock with ttl 0 is never renewed.
     std::optional<colock::renewal> renewal{};
     /// Name of the requester, for people and tools. Default: that of the locker. At most 256 bytes, no NUL.

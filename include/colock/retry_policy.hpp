@@ -61,6 +61,10 @@ using retry_function = std::function<retry_decision(const retry_attempt&)>;
 /// contradictory policy is reported as `errc::invalid_retry` when it is used. Durations may have any resolution. A
 /// duration beyond the range of lease_clock (292 years) is clamped.
 ///
+/// A default-made policy sets nothing. In acquire_options, it means the policy of the locker, and `jitter`, `times` and
+/// `total_time` override only that property of it. Everywhere else, it means forever(). A policy of a factory sets
+/// everything, so nothing of the locker's policy applies.
+///
 /// If the backend has events (`capabilities::events`), the delay is only a safety interval: a release wakes the next
 /// waiter at once. An attempt after such a wake-up is not counted unless it fails with an error.
 ///
@@ -76,6 +80,8 @@ using retry_function = std::function<retry_decision(const retry_attempt&)>;
 class COLOCK_EXPORT retry_policy
 {
 public:
+    /// Makes a policy that sets nothing.
+    retry_policy() = default;
     /// The same delay after each attempt. Range: zero or more. Jitter 0.2 unless set otherwise.
     template <class Rep, class Period>
     [[nodiscard]] static retry_policy fixed(std::chrono::duration<Rep, Period> delay)
@@ -125,6 +131,11 @@ public:
         return std::move(total_time(limit));
     }
 
+    /// Returns this policy. If it was not made by a factory, what is not set is taken from `defaults`.
+    [[nodiscard]] retry_policy with_defaults(const retry_policy& defaults) const;
+    /// Returns whether nothing is set, as in a default-made policy.
+    [[nodiscard]] bool empty() const noexcept { return !has_delays_ && !jitter_ && !times_ && !total_; }
+
     /// Returns a description of the contradiction in this policy, or an empty string if the policy is valid.
     [[nodiscard]] std::string problem() const;
 
@@ -139,10 +150,12 @@ public:
     /// Returns the delay after the attempt that has just failed, without jitter, or an empty optional to end the
     /// acquire. Considers the number of attempts and the custom function. The caller must check the total time.
     [[nodiscard]] std::optional<lease_clock::duration> delay_after(const retry_attempt& attempt) const;
-    /// Returns the fraction that was set by `jitter(fraction)` or by the factory.
-    [[nodiscard]] double jitter() const noexcept { return jitter_; }
+    /// Returns the fraction that was set by `jitter(fraction)` or by the factory; 0.2 if there is none.
+    [[nodiscard]] double jitter() const noexcept { return jitter_.value_or(default_jitter); }
 
 private:
+    static constexpr double default_jitter = 0.2;
+
     static retry_policy make_fixed(lease_clock::duration delay);
     static retry_policy make_linear(lease_clock::duration first, lease_clock::duration step);
     static retry_policy make_exponential(lease_clock::duration first, double factor, lease_clock::duration cap);
@@ -151,7 +164,9 @@ private:
     lease_clock::duration step_{0};
     lease_clock::duration cap_{lease_clock::duration::max()};
     double factor_ = 1.0;
-    double jitter_ = 0.0;
+    std::optional<double> jitter_;
+    /// Whether a factory has made this policy.
+    bool has_delays_ = false;
     bool is_custom_ = false;
     std::optional<std::size_t> times_;
     std::optional<lease_clock::duration> total_;

@@ -184,6 +184,38 @@ COLOCK_CONTRACT_CASE(locker, a_policy_that_ends_reports_it)
     run_coro(env.io(), lock.release(on_failure::raise));
 }
 
+COLOCK_CONTRACT_CASE(locker, acquire_overrides_one_limit_of_the_lockers_policy)
+{
+    const auto mine = env.make_locker();
+    auto lock = run_coro(env.io(), mine.acquire("k"));
+    {
+        const auto patient = env.make_other_locker({.retry = retry_policy::fixed(1h).total_time(2h)});
+        acquire_options options;
+        options.retry.times(0);
+        BOOST_TEST((failure_of<retry_error>(env, patient.acquire("k", options)) == errc::retry_exhausted));
+        BOOST_TEST((failure_of<retry_error>(env, patient.acquire_all({"k"}, options)) == errc::retry_exhausted));
+        BOOST_TEST((failure_of<retry_error>(env, patient.with_lock("k", options, [] {})) == errc::retry_exhausted));
+        options.retry.total_time(-1s);
+        BOOST_TEST((failure_of<validation_error>(env, patient.acquire("k", options)) == errc::invalid_retry));
+        BOOST_TEST((failure_of<validation_error>(env, patient.acquire_all({"k"}, options)) == errc::invalid_retry));
+    }
+    {
+        // The number of retries is still that of the locker.
+        const auto impatient = env.make_other_locker({.retry = retry_policy::never()});
+        acquire_options options;
+        options.retry.total_time(1h);
+        BOOST_TEST((failure_of<retry_error>(env, impatient.acquire("k", options)) == errc::retry_exhausted));
+        auto waiting = testing::start(env.io(), impatient.acquire("k", {.retry = within(1h)}));
+        testing::run_until(env.io(), [&] { return impatient.stats().waiting == 1; });
+        run_coro(env.io(), lock.release(on_failure::raise));
+        run_coro(env.io(), waiting.get(env.io()).release(on_failure::raise));
+    }
+    const auto custom = env.make_locker({.retry = retry_policy::custom([](const retry_attempt&) { return 1s; })});
+    acquire_options options;
+    options.retry.jitter(0.1);
+    BOOST_TEST((failure_of<validation_error>(env, custom.acquire("k", options)) == errc::invalid_retry));
+}
+
 COLOCK_CONTRACT_CASE(locker, a_waiter_outlives_the_holders_expiry)
 {
     const auto mine = env.make_locker(), other = env.make_other_locker();

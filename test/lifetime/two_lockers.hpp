@@ -30,7 +30,7 @@ struct two_lockers : virtual_fixture
 
     [[nodiscard]] running<lock> wait_for(std::string key, acquire_options options = {})
     {
-        if (!options.retry)
+        if (options.retry.empty())
             options.retry = rarely;
         auto waiting = start(locker->acquire(std::move(key), std::move(options)));
         ready();
@@ -39,7 +39,7 @@ struct two_lockers : virtual_fixture
     /// Starts a waiter that is cancelled by the returned signal.
     asio::cancellation_signal& add_waiter(std::string key, acquire_options options = {})
     {
-        if (!options.retry)
+        if (options.retry.empty())
             options.retry = rarely;
         auto& cancel = signals.emplace_back();
         locker->async_acquire(

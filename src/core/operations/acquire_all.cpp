@@ -93,7 +93,7 @@ class group_acquire
 public:
     group_acquire(std::shared_ptr<core> owner, std::vector<group_member> members, const acquire_options& options)
         : core_(std::move(owner)), members_(std::move(members)), options_(options),
-          policy_(options.retry.value_or(core_->options.retry)),
+          policy_(options.retry.with_defaults(core_->options.retry)),
           can_ask_in_one_step_(core_->can.several && members_.size() > 1 && members_.size() <= max_keys_per_step &&
                                std::ranges::all_of(members_, &is_exclusive)),
           schedule_(policy_, lease_clock::now())

@@ -12,6 +12,8 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     renewal default_renewal, bool queues, std::string_view group)
 {
     const auto ttl = options.ttl.value_or(self->options.ttl);
+    if (!options.retry.empty())
+        options.retry = options.retry.with_defaults(self->options.retry);
     const auto max_hold = options.max_hold ? options.max_hold : self->options.max_hold;
     auto refused = check_acquire_options(key, options, self->options.ttl, *self->backend, self->limits, self->can);
     if (!refused && self->margins.any())
@@ -36,8 +38,8 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
                                           .queues = queues,
                                           .owner = std::move(owner)}));
     made->refused = std::move(refused);
-    if (options.retry)
-        made->own_policy = std::make_unique<const retry_policy>(std::move(*options.retry));
+    if (!options.retry.empty())
+        made->own_policy = std::make_unique<const retry_policy>(std::move(options.retry));
     made->plan.set_options(
         options.renewal.value_or(default_renewal) == renewal::automatic && ttl > 0ms, max_hold.value_or(0ms));
     return made;

@@ -236,7 +236,7 @@ record::ptr prepare_adoption(const std::shared_ptr<core>& self, ticket_content&&
     options.mode = content.mode;
     options.max_holders = content.max_holders;
     options.ttl = options.ttl.value_or(content.ttl);
-    options.retry.reset();
+    options.retry = {};
     auto wanted = prepare(self, std::move(content.key), std::move(options), renewal::manual, false, content.group);
     return wanted;
 }

@@ -7,15 +7,10 @@
 
 namespace colock::inline v0 {
 
-namespace {
-
-constexpr double default_jitter = 0.2;
-
-} // namespace
-
 retry_policy retry_policy::make_fixed(lease_clock::duration delay)
 {
     retry_policy policy;
+    policy.has_delays_ = true;
     policy.first_ = delay;
     policy.jitter_ = default_jitter;
     return policy;
@@ -24,24 +19,30 @@ retry_policy retry_policy::make_fixed(lease_clock::duration delay)
 retry_policy retry_policy::make_linear(lease_clock::duration first, lease_clock::duration step)
 {
     retry_policy policy;
+    policy.has_delays_ = true;
     policy.first_ = first;
     policy.step_ = step;
+    policy.jitter_ = 0.0;
     return policy;
 }
 
 retry_policy retry_policy::make_exponential(lease_clock::duration first, double factor, lease_clock::duration cap)
 {
     retry_policy policy;
+    policy.has_delays_ = true;
     policy.first_ = first;
     policy.factor_ = factor;
     policy.cap_ = cap;
+    policy.jitter_ = 0.0;
     return policy;
 }
 
 retry_policy retry_policy::custom(retry_function function)
 {
     retry_policy policy;
+    policy.has_delays_ = true;
     policy.is_custom_ = true;
+    policy.jitter_ = 0.0;
     if (function)
         policy.function_ = std::make_shared<const retry_function>(std::move(function));
     return policy;
@@ -79,6 +80,20 @@ retry_policy&& retry_policy::times(std::size_t n) &&
     return std::move(times(n));
 }
 
+retry_policy retry_policy::with_defaults(const retry_policy& defaults) const
+{
+    if (has_delays_)
+        return *this;
+    retry_policy result = defaults;
+    if (jitter_)
+        result.jitter_ = jitter_;
+    if (times_)
+        result.times_ = times_;
+    if (total_)
+        result.total_ = total_;
+    return result;
+}
+
 std::string retry_policy::problem() const
 {
     using namespace std::chrono;
@@ -95,9 +110,9 @@ std::string retry_policy::problem() const
         return "the factor is " + std::to_string(factor_) + "; give at least 1";
     if (cap_ < first_)
         return "the cap of " + in_ms(cap_) + " is below the first delay of " + in_ms(first_) + "; raise the cap";
-    if (!(jitter_ >= 0.0 && jitter_ <= 1.0))
-        return "the jitter is " + std::to_string(jitter_) + "; give a fraction from 0 to 1";
-    if (is_custom_ && jitter_ > 0.0)
+    if (!(jitter() >= 0.0 && jitter() <= 1.0))
+        return "the jitter is " + std::to_string(jitter()) + "; give a fraction from 0 to 1";
+    if (is_custom_ && jitter() > 0.0)
         return "a custom function's delays are taken as they are; add the jitter inside the function";
     if (total_ && *total_ <= total_->zero())
         return "the total time is " + in_ms(*total_) + "; give more than zero, or use never() for a single attempt";

@@ -188,8 +188,8 @@ std::unique_ptr<const failure> check_acquire_options(std::string_view key, const
         refused = check_label("comment", options.comment);
     if (!refused && !options.host.empty())
         refused = check_label("host", options.host);
-    if (!refused && options.retry)
-        refused = check_retry(*options.retry);
+    if (!refused && !options.retry.empty())
+        refused = check_retry(options.retry);
     if (!refused && options.max_hold)
         refused = check_max_hold(*options.max_hold, options.ttl.value_or(default_ttl), limits);
     return refused;

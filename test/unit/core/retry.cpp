@@ -101,6 +101,52 @@ BOOST_AUTO_TEST_CASE(within_no_time_is_a_single_attempt)
     }
 }
 
+BOOST_AUTO_TEST_CASE(default_made_policy_sets_nothing)
+{
+    const retry_policy policy;
+    BOOST_TEST(policy.empty());
+    BOOST_TEST(!policy.finite());
+    BOOST_TEST(policy.problem().empty(), policy.problem());
+    BOOST_TEST((delays(policy, 2) == delays(retry_policy::forever(), 2)));
+    BOOST_TEST(policy.jitter() == retry_policy::forever().jitter());
+    BOOST_TEST(!retry_policy().jitter(0.2).empty());
+    BOOST_TEST(!retry_policy().times(0).empty());
+    BOOST_TEST(!retry_policy().total_time(1s).empty());
+    for (const auto& made : {retry_policy::forever(), retry_policy::never(), retry_policy::linear(0s, 0s),
+             retry_policy::exponential(0s, 1.0, 0s), retry_policy::custom(nullptr)})
+        BOOST_TEST(!made.empty());
+}
+
+BOOST_AUTO_TEST_CASE(unset_properties_are_those_of_the_defaults)
+{
+    const auto defaults = retry_policy::linear(1s, 2s).jitter(0.5).times(7).total_time(1min);
+    const auto check = [&](const retry_policy& policy, double jitter, std::size_t times, duration total) {
+        const auto combined = policy.with_defaults(defaults);
+        BOOST_TEST((delays(combined, 3) == delays(defaults, 3)));
+        BOOST_TEST(combined.jitter() == jitter);
+        BOOST_TEST((combined.max_retries() == times));
+        BOOST_TEST((combined.max_time() == total));
+    };
+    check({}, 0.5, 7, 1min);
+    check(retry_policy().jitter(0.0), 0.0, 7, 1min);
+    check(retry_policy().times(9), 0.5, 9, 1min);
+    check(retry_policy().total_time(5s), 0.5, 7, 5s);
+    check(retry_policy().jitter(0.1).times(9).total_time(5s), 0.1, 9, 5s);
+    BOOST_TEST(!retry_policy().with_defaults({}).finite());
+}
+
+BOOST_AUTO_TEST_CASE(policy_of_a_factory_has_no_defaults)
+{
+    const auto defaults = retry_policy::linear(1s, 2s).jitter(0.5).times(7).total_time(1min);
+    for (const auto& made : {retry_policy::fixed(4s), retry_policy::exponential(4s, 1.0, 4s), within(0s)}) {
+        const auto combined = made.with_defaults(defaults);
+        BOOST_TEST((delays(combined, 9) == delays(made, 9)));
+        BOOST_TEST(combined.jitter() == made.jitter());
+        BOOST_TEST((combined.max_retries() == made.max_retries()));
+        BOOST_TEST(!combined.max_time());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(jitter_spreads_evenly_over_its_range_and_no_further)
 {
     const auto policy = retry_policy::fixed(1000ms).jitter(0.5);
