@@ -7,12 +7,10 @@
 
 #include "../../tools/arguments.hpp"
 #include "../../tools/built_backends.hpp"
+#include "election.hpp"
 
-#include <colock/error.hpp>
 #include <colock/locker.hpp>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
@@ -43,26 +41,6 @@ asio::awaitable<void> lead(const colock::lock& held, std::chrono::milliseconds s
     }
 }
 
-//[ election
-// Runs until it is cancelled. Another process may lead after this coroutine has ended. The leader works in steps, one
-// for each `step_interval`.
-asio::awaitable<void> stand_for_election(
-    colock::locker locker, std::string office, std::chrono::milliseconds step_interval)
-{
-    asio::steady_timer pause(co_await asio::this_coro::executor);
-    for (;;) {
-        try {
-            co_await locker.with_lock(office, [&](colock::lock& held) { return lead(held, step_interval); });
-        } catch (const colock::error& failure) {
-            std::cout << "does not lead: " << failure.what() << std::endl;
-        }
-        // The lock was lost, or the backend is unavailable. The delay avoids a busy loop.
-        pause.expires_after(200ms);
-        co_await pause.async_wait(asio::deferred);
-    }
-}
-//]
-
 } // namespace
 
 int main(int count, char** words)
@@ -82,16 +60,20 @@ try {
     asio::io_context io{1};
     const colock::locker locker(colock::make_adapter(io.get_executor(), backend, tools::built_backends()),
         {.ttl = std::chrono::milliseconds(ttl)});
-    asio::cancellation_signal stop;
+    const std::chrono::milliseconds interval(step_interval);
+    asio::co_spawn(io,
+        stand_for_election(locker, office, [&](const colock::lock& held) { return lead(held, interval); }),
+        [](std::exception_ptr failure) {
+            if (failure)
+                std::rethrow_exception(failure);
+        });
     asio::signal_set signals(io, SIGINT, SIGTERM);
-    signals.async_wait([&](auto...) { stop.emit(asio::cancellation_type::terminal); });
-    asio::co_spawn(io, stand_for_election(locker, office, std::chrono::milliseconds(step_interval)),
-        asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr) {
-            // The shutdown ends the session, so that other processes do not have to wait for its expiry.
-            asio::co_spawn(io, locker.shutdown(), [](std::exception_ptr, const colock::shutdown_report& report) {
-                std::cout << (report.clean() ? "gone\n" : "gone, in doubt\n") << std::flush;
-            });
-        }));
+    signals.async_wait([&](auto...) {
+        // Ends the election, and the session of the locker, so that other processes do not have to wait for its expiry.
+        asio::co_spawn(io, locker.shutdown(), [](std::exception_ptr, const colock::shutdown_report& report) {
+            std::cout << (report.clean() ? "gone\n" : "gone, in doubt\n") << std::flush;
+        });
+    });
     io.run();
 } catch (const std::exception& failure) {
     std::cerr << "error: " << failure.what() << '\n';

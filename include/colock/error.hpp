@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -187,6 +188,14 @@ class COLOCK_EXPORT validation_error : public error
 public:
     using error::error;
 };
+
+/// Returns whether the operation ended because its locker shuts down, or its execution context has been destroyed: the
+/// code is `errc::shutting_down`, or the error is a lost_error whose reason is `lost_reason::shutting_down`. A loop
+/// that repeats a failed operation ends then, because no later operation of this locker can succeed.
+COLOCK_EXPORT [[nodiscard]] bool is_shutting_down(const error& failure) noexcept;
+/// The same for the exception of an `async_` function. Returns false if `failure` is null. A `system_error` with the
+/// code `errc::shutting_down`, which `asio::use_awaitable` and `asio::use_future` throw, counts, too.
+COLOCK_EXPORT [[nodiscard]] bool is_shutting_down(const std::exception_ptr& failure) noexcept;
 
 } // namespace colock::inline v0
 

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "../../examples/leader_work/election.hpp"
 #include "guide.hpp"
 #include "support/scripted_adapter.hpp"
 
@@ -313,6 +314,33 @@ BOOST_AUTO_TEST_CASE(signal_reports_work_that_does_not_end)
     BOOST_TEST(stopped.get(io) == 1);
     virtual_clock::advance(io, 1h);
     BOOST_TEST(work.done());
+}
+
+BOOST_AUTO_TEST_CASE(signal_ends_the_election_of_the_leader_and_of_a_candidate)
+{
+    const auto lead = [](colock::lock&) -> asio::awaitable<void> {
+        colock::lease_timer work(co_await asio::this_coro::executor, 1h);
+        co_await work.async_wait(asio::deferred);
+    };
+    const auto store = colock::memory::make_adapter(io.get_executor());
+    colock::locker first(store);
+    colock::locker second(store);
+    auto leader_stopped = colock::testing::start(io, stop_on_signal(first));
+    auto candidate_stopped = colock::testing::start(io, stop_on_signal(second));
+    auto leader = colock::testing::start(io, stand_for_election(first, "leader", lead));
+    colock::testing::run_ready(io);
+    auto candidate = colock::testing::start(io, stand_for_election(second, "leader", lead));
+    colock::testing::run_ready(io);
+    BOOST_TEST(first.stats().held == 1U);
+    BOOST_TEST(second.stats().waiting == 1U);
+    BOOST_TEST(!leader.done());
+    BOOST_TEST(!candidate.done());
+    std::raise(SIGTERM);
+    BOOST_TEST(leader_stopped.get(io) == 0);
+    BOOST_TEST(candidate_stopped.get(io) == 0);
+    colock::testing::run_ready(io);
+    BOOST_TEST(leader.done());
+    BOOST_TEST(candidate.done());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

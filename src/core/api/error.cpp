@@ -131,4 +131,27 @@ const error_context& error::context() const noexcept
     return description_->context;
 }
 
+bool is_shutting_down(const error& failure) noexcept
+{
+    if (failure.code() == errc::shutting_down)
+        return true;
+    const auto* lost = dynamic_cast<const lost_error*>(&failure);
+    return lost && lost->reason() == lost_reason::shutting_down;
+}
+
+bool is_shutting_down(const std::exception_ptr& failure) noexcept
+{
+    if (!failure)
+        return false;
+    try {
+        std::rethrow_exception(failure);
+    } catch (const error& found) {
+        return is_shutting_down(found);
+    } catch (const boost::system::system_error& found) {
+        return found.code() == errc::shutting_down;
+    } catch (...) {
+        return false;
+    }
+}
+
 } // namespace colock::inline v0

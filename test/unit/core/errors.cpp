@@ -15,10 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <exception>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 using namespace colock;
 using namespace colock::testing;
@@ -197,6 +200,48 @@ void check_family()
     static_assert((std::is_base_of_v<boost::system::system_error, Exceptions> && ...));
     static_assert((std::is_nothrow_copy_constructible_v<Exceptions> && ...));
     static_assert((std::is_nothrow_copy_assignable_v<Exceptions> && ...));
+}
+
+BOOST_AUTO_TEST_CASE(code_of_another_category_is_named_by_its_number)
+{
+    const third_party_category third_party;
+    const std::string what = error(error_code(1, third_party), {.key = "k"}).what();
+    BOOST_TEST(what.ends_with("three\n\xfflines [talkative:1]"), what);
+}
+
+BOOST_AUTO_TEST_CASE(a_shutdown_is_recognized_in_every_form)
+{
+    struct row
+    {
+        const char* what;
+        std::exception_ptr failure;
+        bool expected;
+    };
+    using boost::system::system_error;
+    const row rows[] = {
+        {"acquire during a shutdown", std::make_exception_ptr(create_error(errc::shutting_down, {})), true},
+        {"extend during a shutdown", std::make_exception_ptr(extend_error(errc::shutting_down, {})), true},
+        {"body cancelled by a shutdown",
+            std::make_exception_ptr(lost_error(errc::lost, {.reason = lost_reason::shutting_down})), true},
+        {"code only", std::make_exception_ptr(system_error(errc::shutting_down)), true},
+        {"lost by expiry", std::make_exception_ptr(lost_error(errc::lost, {.reason = lost_reason::expired})), false},
+        {"another error", std::make_exception_ptr(create_error(errc::unavailable, {})), false},
+        {"another code", std::make_exception_ptr(system_error(errc::lost)), false},
+        {"code of another category with the same number",
+            std::make_exception_ptr(
+                system_error(error_code(static_cast<int>(errc::shutting_down), boost::system::generic_category()))),
+            false},
+        {"foreign exception", std::make_exception_ptr(std::runtime_error("no")), false},
+        {"no exception object", std::make_exception_ptr(7), false},
+        {"success", nullptr, false},
+    };
+    for (const auto& row : rows)
+        BOOST_TEST(is_shutting_down(row.failure) == row.expected, row.what);
+    static_assert(noexcept(is_shutting_down(std::exception_ptr())));
+    static_assert(noexcept(is_shutting_down(std::declval<const error&>())));
+    BOOST_TEST(is_shutting_down(lost_error(errc::lost, {.reason = lost_reason::shutting_down})));
+    BOOST_TEST(is_shutting_down(error(errc::shutting_down, {})));
+    BOOST_TEST(!is_shutting_down(error(errc::lost, {})));
 }
 
 BOOST_AUTO_TEST_CASE(copies_do_not_throw_and_are_equal)
