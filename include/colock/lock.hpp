@@ -72,6 +72,9 @@ public:
     /// Returns the local deadline of the lease. It is earlier than the expiry in the backend. `time_point::max()` for a
     /// lock without ttl.
     [[nodiscard]] lease_clock::time_point expires_at() const noexcept;
+    /// Returns the time until the local deadline of the lease. `std::chrono::nanoseconds::max()` for a lock without
+    /// ttl. Zero if `held()` is false: the lock is empty, released or lost, or its local deadline has passed.
+    [[nodiscard]] std::chrono::nanoseconds valid_for() const noexcept;
     /// Returns whether the lock is held as far as this process knows: it is not released, not known to be lost, and its
     /// local deadline has not passed. Performs no I/O.
     ///

@@ -7,6 +7,8 @@
 
 #include <boost/asio/system_executor.hpp>
 
+#include <chrono>
+
 namespace colock::inline v0 {
 
 using detail::record;
@@ -71,10 +73,20 @@ lease_clock::time_point lock::expires_at() const noexcept
     return record_ ? record_->lease().valid_until() : lease_clock::time_point{};
 }
 
+std::chrono::nanoseconds lock::valid_for() const noexcept
+{
+    const auto now = lease_clock::now();
+    if (!record_ || record::of(record_).current_phase() != detail::phase::held || record_->lease().has_ended(now))
+        return {};
+    const auto end = record_->lease().valid_until();
+    if (end == lease_clock::time_point::max())
+        return std::chrono::nanoseconds::max();
+    return end > now ? end - now : std::chrono::nanoseconds(0); // the session may just have ended
+}
+
 bool lock::held() const noexcept
 {
-    return record_ && record::of(record_).current_phase() == detail::phase::held &&
-           !record_->lease().has_ended(lease_clock::now());
+    return valid_for() > std::chrono::nanoseconds(0);
 }
 
 asio::any_io_executor lock::executor() const

@@ -45,7 +45,7 @@ asio::awaitable<void> purge_all(std::shared_ptr<core> self, lock& purge_lock)
 {
     std::string cursor;
     do {
-        if (purge_lock.expires_at() - lease_clock::now() < purge_lock_ttl(*self) / 2)
+        if (purge_lock.valid_for() < purge_lock_ttl(*self) / 2)
             co_await purge_lock.extend(purge_lock_ttl(*self));
         cursor = co_await operations::purge_step(self, self->options.purge->limit, std::move(cursor));
     } while (!cursor.empty() && purge_lock.held() && !self->closed_to_new);

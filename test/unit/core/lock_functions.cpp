@@ -28,6 +28,7 @@ BOOST_AUTO_TEST_CASE(an_empty_lock_is_defined)
         BOOST_TEST(empty->fence() == 0U);
         BOOST_TEST(empty->ttl() == 0ms);
         BOOST_TEST(!empty->held());
+        BOOST_TEST((empty->valid_for() == 0ns));
         BOOST_CHECK_NO_THROW(env.run(empty->release()));
         COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty->release(on_failure::raise)));
         COLOCK_THROWS(validation_error, errc::invalid_options, env.run(empty->extend(1s)));
@@ -179,6 +180,48 @@ BOOST_AUTO_TEST_CASE(held_compares_clocks_without_a_timer)
     BOOST_TEST(env.stored().size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(valid_for_counts_down_to_the_local_deadline)
+{
+    virtual_fixture env;
+    auto held = env.acquire("k", {.ttl = 10s});
+    const auto check_remaining = [](const lock& subject) {
+        const auto before = lease_clock::now();
+        const auto remaining = subject.valid_for();
+        BOOST_TEST((remaining <= subject.expires_at() - before));
+        BOOST_TEST((remaining >= subject.expires_at() - lease_clock::now()));
+        BOOST_TEST((remaining > 0ns));
+    };
+    check_remaining(held);
+    env.clock.skip(4s);
+    check_remaining(held);
+    env.run(held.extend(20s));
+    check_remaining(held);
+    BOOST_TEST((held.valid_for() > 19s));
+    lock moved = std::move(held);
+    BOOST_TEST((held.valid_for() == 0ns)); // NOLINT(bugprone-use-after-move): documented
+    check_remaining(moved);
+    env.clock.skip(moved.valid_for());
+    BOOST_TEST((moved.valid_for() == 0ns));
+    BOOST_TEST(!moved.held());
+    env.clock.skip(1h);
+    BOOST_TEST((moved.valid_for() == 0ns));
+}
+
+BOOST_AUTO_TEST_CASE(valid_for_is_zero_after_a_release_and_a_loss)
+{
+    virtual_fixture env;
+    auto released = env.acquire("released");
+    env.run(released.release());
+    BOOST_TEST((released.valid_for() == 0ns));
+    auto broken = env.acquire("broken");
+    env.run(env.locker->break_lock("broken"));
+    BOOST_TEST((env.run(broken.lost()) == lost_reason::broken));
+    BOOST_TEST((broken.valid_for() == 0ns));
+    auto endless = env.acquire("endless", {.ttl = 0ms});
+    env.run(endless.release());
+    BOOST_TEST((endless.valid_for() == 0ns));
+}
+
 BOOST_AUTO_TEST_CASE(extend_sets_the_remaining_time)
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
@@ -250,6 +293,7 @@ BOOST_AUTO_TEST_CASE(a_lock_without_ttl_is_never_stale)
     BOOST_TEST(env.idle());
     env.clock.skip(std::chrono::hours(24 * 3650));
     BOOST_TEST(held.held());
+    BOOST_TEST((held.valid_for() == std::chrono::nanoseconds::max()));
     BOOST_TEST(env.run(env.locker->purge()).empty());
     BOOST_TEST(env.run(held.is_locked()));
     BOOST_TEST(!env.locker->held_locks().at(0).valid_for.has_value());
