@@ -72,7 +72,7 @@ private:
         if (failed == colock::errc::retry_exhausted)
             co_return try_later("busy: somebody else is reserving " + seat);
         if (failed)
-            co_return try_later("unavailable: " + failed.message());
+            co_return try_later("unavailable: the lock service reports " + failed.message());
 
         switch (co_await hall_.reserve(seat, lock)) {
         case sale::done:

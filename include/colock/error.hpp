@@ -19,7 +19,8 @@ namespace colock::inline v0 {
 
 using boost::system::error_code;
 
-/// The errors of colock. Every message of the category names the cause and the remedy.
+/// The errors of colock. Every message of the category begins with the name of the code, and names the cause and the
+/// remedy.
 enum class errc
 {
     /// The retry policy ended. The last attempt found the lock held by another holder, or another caller of the same
@@ -53,6 +54,9 @@ enum class errc
     shutting_down,
 };
 
+/// Returns the name of the enumerator: "retry_exhausted", "not_held", ...
+COLOCK_EXPORT [[nodiscard]] const char* to_string(errc value) noexcept;
+
 /// The category of errc, named "colock".
 COLOCK_EXPORT [[nodiscard]] const boost::system::error_category& colock_category() noexcept;
 
@@ -62,10 +66,10 @@ COLOCK_EXPORT [[nodiscard]] const boost::system::error_category& colock_category
     return {static_cast<int>(value), colock_category()};
 }
 
-/// Prints the code as `error_code` does: "colock:3".
+/// Prints the word of to_string().
 inline std::ostream& operator<<(std::ostream& out, errc value)
 {
-    return out << make_error_code(value);
+    return out << to_string(value);
 }
 
 /// The details that an exception of colock contains in addition to its error code.
@@ -100,8 +104,8 @@ public:
     /// Makes an exception, for tests. colock makes the exceptions that it throws.
     error(error_code code, error_context context);
 
-    /// Returns one line of text: the backend, the key, the error and the remedy. A key is cut to 80 bytes, and control
-    /// characters are escaped.
+    /// Returns one line of text: the backend, the key, the error, the remedy, and the code with its name, such as
+    /// `[colock:1 retry_exhausted]`. A key is cut to 80 bytes, and control characters are escaped.
     [[nodiscard]] const char* what() const noexcept override;
     /// Returns the key of the lock; empty if the operation has no key.
     [[nodiscard]] const std::string& key() const noexcept { return context().key; }

@@ -67,7 +67,7 @@ asio::awaitable<answer> answer_reservation(colock::locker locker, std::string se
         const auto wait = std::clamp<std::chrono::nanoseconds>(busy.retry_after().value_or(1s), 1s, 10s);
         co_return answer{503, "busy: somebody else is reserving " + seat, ceil<std::chrono::seconds>(wait)};
     } catch (const colock::create_error& down) {
-        co_return answer{503, "unavailable: " + down.code().message(), 5s};
+        co_return answer{503, down.code().message(), 5s};
     }
 }
 //]

@@ -9,6 +9,48 @@ namespace colock::inline v0 {
 
 namespace {
 
+/// Returns the cause and the remedy. Empty for a number that is no code of colock.
+std::string explain(errc value)
+{
+    switch (value) {
+    case errc::retry_exhausted:
+        return "the lock stayed busy until the retry policy ended; allow more time or attempts, or treat it as busy";
+    case errc::not_held:
+        return "the lock is not held by this handle any more: released, expired or taken; acquire it again, with a "
+               "longer ttl if the work outlasts it";
+    case errc::lost:
+        return "the lease ended while its work was still running; check what the work has done, and use the fence to "
+               "refuse late writes";
+    case errc::outcome_unknown:
+        return "the request was sent but not answered, so it may have taken effect; colock settles it in the "
+               "background, try again";
+    case errc::unavailable:
+        return "the backend cannot be reached or refuses work for now, and nothing was changed; check the backend, try "
+               "again";
+    case errc::invalid_key:
+        return "the key cannot be used; give one of 1 to 512 bytes without a NUL";
+    case errc::invalid_ttl:
+        return "the ttl is out of range; give one that the backend resolves and that is at most ten years";
+    case errc::invalid_retry:
+        return "the retry policy contradicts itself; change the setting that the exception names, see with_diagnostics "
+               "for async_ functions";
+    case errc::invalid_options:
+        return "the options contradict each other, or an empty lock was used; change what the exception names, see "
+               "with_diagnostics for async_ functions";
+    case errc::unsupported:
+        return "the backend cannot do this; use another backend or other options";
+    case errc::access_denied:
+        return "the backend refused our credentials or rights; correct them, or grant the rights that the backend's "
+               "documentation lists";
+    case errc::misconfigured_backend:
+        return "the backend is set up in a way in which locks cannot work; change what the exception names, see "
+               "with_diagnostics for async_ functions";
+    case errc::shutting_down:
+        return "the locker is shutting down or its execution context is gone; nothing is held, use a new locker";
+    }
+    return {};
+}
+
 class category final : public boost::system::error_category
 {
 public:
@@ -16,42 +58,11 @@ public:
 
     [[nodiscard]] std::string message(int value) const override
     {
-        switch (static_cast<errc>(value)) {
-        case errc::retry_exhausted:
-            return "the lock stayed busy until the retry policy ended; allow more time or attempts, or treat it as "
-                   "busy";
-        case errc::not_held:
-            return "the lock is not held by this handle any more: released, expired or taken; acquire it again, with a "
-                   "longer ttl if the work outlasts it";
-        case errc::lost:
-            return "the lease ended while its work was still running; check what the work has done, and use the fence "
-                   "to refuse late writes";
-        case errc::outcome_unknown:
-            return "the request was sent but not answered, so it may have taken effect; colock settles it in the "
-                   "background, try again";
-        case errc::unavailable:
-            return "the backend cannot be reached or refuses work for now, and nothing was changed; check the backend, "
-                   "try again";
-        case errc::invalid_key:
-            return "the key cannot be used; give one of 1 to 512 bytes without a NUL";
-        case errc::invalid_ttl:
-            return "the ttl is out of range; give one that the backend resolves and that is at most ten years";
-        case errc::invalid_retry:
-            return "the retry policy contradicts itself; see the detail for the setting to change";
-        case errc::invalid_options:
-            return "the options contradict each other, or an empty lock was used; see the detail for what to change";
-        case errc::unsupported:
-            return "the backend cannot do this; use another backend or other options";
-        case errc::access_denied:
-            return "the backend refused our credentials or rights; correct them, or grant the rights that the "
-                   "backend's "
-                   "documentation lists";
-        case errc::misconfigured_backend:
-            return "the backend is set up in a way in which locks cannot work; see the detail for what to change there";
-        case errc::shutting_down:
-            return "the locker is shutting down or its execution context is gone; nothing is held, use a new locker";
-        }
-        return "unknown error of colock " + std::to_string(value) + "; use a value of colock::errc";
+        const auto code = static_cast<errc>(value);
+        const auto text = explain(code);
+        if (text.empty())
+            return "unknown error of colock " + std::to_string(value) + "; use a value of colock::errc";
+        return std::string(to_string(code)) + ": " + text;
     }
 
     [[nodiscard]] boost::system::error_condition default_error_condition(int value) const noexcept override
@@ -96,12 +107,47 @@ std::string describe(const error_code& code, const error_context& context)
     text += effort_of(context);
     if (context.cause && context.detail.find(context.cause.message()) == std::string::npos)
         text += " (cause: " + detail::printable(context.cause.message()) + ")";
+    const bool is_ours = code.category() == colock_category();
+    const auto value = static_cast<errc>(code.value());
     if (!detail_says_all(code, context.detail))
-        text += ": " + code.message();
-    return text + " [" + code.to_string() + "]";
+        text += ": " + (is_ours ? explain(value) : code.message());
+    return text + " [" + code.to_string() + (is_ours ? std::string(" ") + to_string(value) : "") + "]";
 }
 
 } // namespace
+
+const char* to_string(errc value) noexcept
+{
+    switch (value) {
+    case errc::retry_exhausted:
+        return "retry_exhausted";
+    case errc::not_held:
+        return "not_held";
+    case errc::lost:
+        return "lost";
+    case errc::outcome_unknown:
+        return "outcome_unknown";
+    case errc::unavailable:
+        return "unavailable";
+    case errc::invalid_key:
+        return "invalid_key";
+    case errc::invalid_ttl:
+        return "invalid_ttl";
+    case errc::invalid_retry:
+        return "invalid_retry";
+    case errc::invalid_options:
+        return "invalid_options";
+    case errc::unsupported:
+        return "unsupported";
+    case errc::access_denied:
+        return "access_denied";
+    case errc::misconfigured_backend:
+        return "misconfigured_backend";
+    case errc::shutting_down:
+        return "shutting_down";
+    }
+    return "unknown";
+}
 
 const boost::system::error_category& colock_category() noexcept
 {
