@@ -34,6 +34,13 @@ message(STATUS "colock: found Boost ${Boost_VERSION} in ${Boost_DIR}")
 message(STATUS "colock: redis needs Boost >= ${colock_oldest_boost_for_redis}, because of a defect of older versions; "
     "all other components need Boost >= ${colock_oldest_boost}, the oldest version that is tested")
 
+# The headers refuse another Boost than that of the build.
+math(EXPR colock_boost_version_macro
+    "${Boost_VERSION_MAJOR} * 100000 + ${Boost_VERSION_MINOR} * 100 + ${Boost_VERSION_PATCH}")
+set(colock_generated_headers ${PROJECT_BINARY_DIR}/include)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/boost_of_build.hpp.in
+    ${colock_generated_headers}/colock/detail/boost_of_build.hpp @ONLY)
+
 # A change of Boost has to compile everything again, also if the new headers are older than the object files.
 if(COLOCK_DEVELOPER)
     add_compile_definitions(COLOCK_COMPILED_WITH_BOOST=${Boost_VERSION})

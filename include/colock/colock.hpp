@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/requirements.hpp>
+
 /// Includes the core and the memory adapter. The headers of the other backends are not included.
 
 #include <colock/clock.hpp>

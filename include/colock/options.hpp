@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/requirements.hpp>
+
 #include <colock/observer.hpp>
 #include <colock/retry_policy.hpp>
 #include <colock/status.hpp>

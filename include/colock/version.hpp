@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/requirements.hpp>
+
 #include <colock/detail/export.hpp>
 
 // The version of these headers. CMakeLists.txt reads it from here.

@@ -3,17 +3,7 @@
 # Fails unless the compiler's warnings or errors name exactly the lines that end with "// warning" or "// error". An
 # error that names another file fails, too.
 cmake_minimum_required(VERSION 3.25)
-
-set(command "")
-set(reached FALSE)
-math(EXPR last "${CMAKE_ARGC} - 1")
-foreach(i RANGE ${last})
-    if(reached)
-        list(APPEND command "${CMAKE_ARGV${i}}")
-    elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
-        set(reached TRUE)
-    endif()
-endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/command.cmake)
 
 execute_process(COMMAND ${command} ${SOURCE} RESULT_VARIABLE result ERROR_VARIABLE said)
 message("${said}")

@@ -33,6 +33,16 @@ if [ -f "$library/colock-connect.pc" ] && [ -f "$library/colock-redis.pc" ]; the
     fi
 fi
 
+# The headers refuse a compiler that is too old, as the g++ of Debian 12 is: pkg-config checks no compiler.
+if [ "$(g++ -dumpversion 2>/dev/null || echo 99)" -lt 13 ]; then
+    # shellcheck disable=SC2046
+    if g++ -std=c++20 -fsyntax-only "$source/consumer.cpp" $(pkg-config --cflags colock-core) 2>"$scratch/errors"; then
+        echo "pkg_config: error: a GCC below 13 is accepted" >&2
+        exit 1
+    fi
+    grep -m 1 'error:' "$scratch/errors" | grep 'colock needs GCC 13 or later'
+fi
+
 # The command of docs/installing.md.
 cp "$source/../../examples/quickstart.cpp" "$scratch"
 cd "$scratch"

@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/requirements.hpp>
+
 namespace colock::inline v0 {
 
 /// The features of a backend. They must be the same in every call. The locker rejects an unsupported operation with

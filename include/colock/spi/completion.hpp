@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/detail/requirements.hpp>
+
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <concepts>

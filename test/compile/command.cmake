@@ -1,0 +1,11 @@
+# Sets `command` to the arguments of a script that follow "--".
+set(command "")
+set(reached FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+    if(reached)
+        list(APPEND command "${CMAKE_ARGV${i}}")
+    elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
+        set(reached TRUE)
+    endif()
+endforeach()
