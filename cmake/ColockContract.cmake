@@ -17,6 +17,7 @@ set(colock_contract_sources
     test/contract/locker_group_order.cpp
     test/contract/locker_groups.cpp
     test/contract/locker_groups_by_id.cpp
+    test/contract/locker_limited.cpp
     test/contract/locker_locks.cpp
     test/contract/locker_shared.cpp
     test/contract/locker_transfer.cpp

@@ -89,6 +89,17 @@ public:
     /// callers of this locker wait for the key or are requesting it exclusively. If these callers wait because of an
     /// error, the function throws that error instead. The retry policy is ignored.
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
+    /// Waits for the lock like acquire, but for at most `within`. Zero or less: one attempt, as without `within`.
+    ///
+    /// Returns an empty optional if the lock is busy at the end: the last attempt was answered with "busy", or other
+    /// callers of this locker are ahead. If the last attempt failed or was not answered, the function throws
+    /// create_error, as acquire does. The delays are those of the retry policy, whose limits apply, too.
+    template <class Rep, class Period>
+    [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(
+        std::string key, std::chrono::duration<Rep, Period> within, acquire_options options = {}) const
+    {
+        return detail::operations::try_acquire(core(), std::move(key), saturating_cast(within), std::move(options));
+    }
     /// Acquires all locks or none. A key has its own mode or the mode of the options. `max_holders` applies to the
     /// shared keys.
     ///
@@ -117,9 +128,24 @@ public:
     /// \throws validation_error `invalid_options` for an empty list (see acquire_global()), and for a key that is
     ///     listed twice with different modes.
     [[nodiscard]] asio::awaitable<lock_group> acquire_all(group_members keys, acquire_options options = {}) const;
+    /// Acquires all locks or none, like acquire_all, but waits for at most `within`. Zero or less: one attempt.
+    ///
+    /// Returns an empty optional if one of the locks is busy at the end, as try_acquire does. Errors are those of
+    /// acquire_all.
+    template <class Rep = lease_clock::rep, class Period = lease_clock::period>
+    [[nodiscard]] asio::awaitable<std::optional<lock_group>> try_acquire_all(group_members keys,
+        std::chrono::duration<Rep, Period> within = std::chrono::duration<Rep, Period>::zero(),
+        acquire_options options = {}) const
+    {
+        return detail::operations::try_acquire_all(
+            core(), std::move(keys), saturating_cast(within), std::move(options));
+    }
     /// Deleted, because several keys in braces would convert to one string. Use acquire_all.
     void acquire(std::initializer_list<group_member>, acquire_options = {}) const = delete;
     void try_acquire(std::initializer_list<group_member>, acquire_options = {}) const = delete;
+    template <class Rep, class Period>
+    void try_acquire(
+        std::initializer_list<group_member>, std::chrono::duration<Rep, Period>, acquire_options = {}) const = delete;
     /// Acquires the global lock, which has the fixed key `global_key`. It does not exclude the locks of other keys.
     [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
     /// The key of the lock of acquire_global().
@@ -202,6 +228,45 @@ public:
         return with_lock(group_members(std::move(keys)), acquire_options{.where = where}, std::move(body));
     }
 
+    /// Runs `body` under a lock, or under several, like with_lock, but waits for at most `within`. Zero or less: one
+    /// attempt.
+    ///
+    /// Returns an optional with the result of the body, or for a body without a result a bool: whether the body was
+    /// run. The optional is empty, or the bool is false, if the lock is busy at the end, as for try_acquire. Errors are
+    /// those of with_lock.
+    template <detail::single_key Key, class Rep, class Period, class Body>
+        requires detail::lock_body<Body>
+    [[nodiscard]] asio::awaitable<detail::try_result_t<Body>> try_with_lock(
+        Key key, std::chrono::duration<Rep, Period> within, acquire_options options, Body body) const
+    {
+        return detail::try_with_lock(
+            core(), std::string(std::move(key)), saturating_cast(within), std::move(options), std::move(body));
+    }
+    template <detail::single_key Key, class Rep, class Period, class Body>
+        requires detail::lock_body<Body>
+    [[nodiscard]] asio::awaitable<detail::try_result_t<Body>> try_with_lock(Key key,
+        std::chrono::duration<Rep, Period> within, Body body,
+        std::source_location where = std::source_location::current()) const
+    {
+        return try_with_lock(std::move(key), within, acquire_options{.where = where}, std::move(body));
+    }
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body>
+        requires detail::lock_body<Body, lock_group>
+    [[nodiscard]] asio::awaitable<detail::try_result_t<Body, lock_group>> try_with_lock(
+        Keys keys, std::chrono::duration<Rep, Period> within, acquire_options options, Body body) const
+    {
+        return detail::try_with_lock(
+            core(), group_members(std::move(keys)), saturating_cast(within), std::move(options), std::move(body));
+    }
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body>
+        requires detail::lock_body<Body, lock_group>
+    [[nodiscard]] asio::awaitable<detail::try_result_t<Body, lock_group>> try_with_lock(Keys keys,
+        std::chrono::duration<Rep, Period> within, Body body,
+        std::source_location where = std::source_location::current()) const
+    {
+        return try_with_lock(group_members(std::move(keys)), within, acquire_options{.where = where}, std::move(body));
+    }
+
     /// Returns whether the key is held. Waiters do not count.
     [[nodiscard]] asio::awaitable<bool> is_locked(std::string key) const;
     /// Returns the locks of all processes that match the filter. The result is collected in memory; for many locks, use
@@ -274,9 +339,27 @@ public:
     auto async_try_acquire(
         std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_operation<std::optional<lock>>(get_executor(),
-            std::bind_front(&detail::operations::start_try_acquire, core(), std::move(key), std::move(options)),
+        return async_try_acquire(std::move(key), lease_clock::duration::zero(), std::move(options),
             std::forward<CompletionToken>(completion_token));
+    }
+    template <class Rep, class Period,
+        asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
+    auto async_try_acquire(std::string key, std::chrono::duration<Rep, Period> within, acquire_options options,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_operation<std::optional<lock>>(get_executor(),
+            std::bind_front(&detail::operations::start_try_acquire, core(), std::move(key), saturating_cast(within),
+                std::move(options)),
+            std::forward<CompletionToken>(completion_token));
+    }
+    template <class Rep, class Period,
+        asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
+    auto async_try_acquire(std::string key, std::chrono::duration<Rep, Period> within,
+        CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
+    {
+        return async_try_acquire(
+            std::move(key), within, acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
     template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
     auto async_try_acquire(std::string key, CompletionToken&& completion_token = CompletionToken(),
@@ -300,6 +383,33 @@ public:
     {
         return async_acquire_all(
             std::move(keys), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+    }
+    /// `void(error_code, std::optional<lock_group>)`
+    template <class Rep, class Period,
+        asio::completion_token_for<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
+    auto async_try_acquire_all(group_members keys, std::chrono::duration<Rep, Period> within, acquire_options options,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_coroutine<std::optional<lock_group>>(get_executor(),
+            std::bind_front(&detail::operations::try_acquire_all, core(), std::move(keys), saturating_cast(within),
+                std::move(options)),
+            std::forward<CompletionToken>(completion_token));
+    }
+    template <class Rep, class Period,
+        asio::completion_token_for<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
+    auto async_try_acquire_all(group_members keys, std::chrono::duration<Rep, Period> within,
+        CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
+    {
+        return async_try_acquire_all(
+            std::move(keys), within, acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
+    }
+    template <asio::completion_token_for<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
+    auto async_try_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
+    {
+        return async_try_acquire_all(std::move(keys), lease_clock::duration::zero(), acquire_options{.where = where},
+            std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock_group)`
     template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
@@ -350,6 +460,47 @@ public:
     {
         return async_with_lock(group_members(std::move(keys)), acquire_options{.where = where}, std::move(body),
             std::forward<CompletionToken>(completion_token));
+    }
+    /// `void(std::exception_ptr, std::optional<T>)` for a body that returns a T, or `void(std::exception_ptr, bool)`.
+    /// An exception of the body is passed on unchanged.
+    template <detail::single_key Key, class Rep, class Period, class Body, class CompletionToken = default_token>
+        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::try_signature_t<Body>>
+    auto async_try_with_lock(Key key, std::chrono::duration<Rep, Period> within, acquire_options options, Body body,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_try_with_lock(core(), get_executor(), std::string(std::move(key)), saturating_cast(within),
+            std::move(options), std::move(body), std::forward<CompletionToken>(completion_token));
+    }
+    template <detail::single_key Key, class Rep, class Period, class Body, class CompletionToken = default_token>
+        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::try_signature_t<Body>>
+    auto async_try_with_lock(Key key, std::chrono::duration<Rep, Period> within, Body body,
+        CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
+    {
+        return async_try_with_lock(std::move(key), within, acquire_options{.where = where}, std::move(body),
+            std::forward<CompletionToken>(completion_token));
+    }
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body,
+        class CompletionToken = default_token>
+        requires detail::lock_body<Body, lock_group> &&
+                 asio::completion_token_for<CompletionToken, detail::try_signature_t<Body, lock_group>>
+    auto async_try_with_lock(Keys keys, std::chrono::duration<Rep, Period> within, acquire_options options, Body body,
+        CompletionToken&& completion_token = CompletionToken()) const
+    {
+        return detail::async_try_with_lock(core(), get_executor(), group_members(std::move(keys)),
+            saturating_cast(within), std::move(options), std::move(body),
+            std::forward<CompletionToken>(completion_token));
+    }
+    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body,
+        class CompletionToken = default_token>
+        requires detail::lock_body<Body, lock_group> &&
+                 asio::completion_token_for<CompletionToken, detail::try_signature_t<Body, lock_group>>
+    auto async_try_with_lock(Keys keys, std::chrono::duration<Rep, Period> within, Body body,
+        CompletionToken&& completion_token = CompletionToken(),
+        std::source_location where = std::source_location::current()) const
+    {
+        return async_try_with_lock(group_members(std::move(keys)), within, acquire_options{.where = where},
+            std::move(body), std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, bool)`
     template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>

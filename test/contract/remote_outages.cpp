@@ -106,6 +106,12 @@ COLOCK_REMOTE_CASE(unreachable_server_is_never_reported_as_busy)
         }
     }
     BOOST_TEST((env.failure_of(locks.try_acquire("k")).code() == errc::unavailable));
+    const auto limit = env.short_ttl() / 3;
+    for (const char* const key : {"other", "k"}) {
+        BOOST_TEST((env.failure_of(locks.try_acquire(key, limit)).code() == errc::unavailable));
+        BOOST_TEST((env.failure_of(locks.try_acquire_all({key}, limit)).code() == errc::unavailable));
+        BOOST_TEST((env.failure_of(locks.try_with_lock(key, limit, [] {})).code() == errc::unavailable));
+    }
     BOOST_TEST(!first.done());
     env.run(locks.shutdown(env.long_timeout()));
     BOOST_CHECK_THROW(static_cast<void>(env.get(std::move(first))), create_error);

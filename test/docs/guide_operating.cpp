@@ -29,13 +29,8 @@ namespace {
 // is reported by an exception.
 asio::awaitable<bool> rebuild_index(colock::locker locker)
 {
-    try {
-        colock::lock lock = co_await locker.acquire("index", {.retry = colock::within(10s)});
-        co_await write_index(lock.fence());
-        co_return true;
-    } catch (const colock::retry_error&) {
-        co_return false;
-    }
+    co_return co_await locker.try_with_lock(
+        "index", 10s, [](colock::lock& held) -> asio::awaitable<void> { co_await write_index(held.fence()); });
 }
 //]
 

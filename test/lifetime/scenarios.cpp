@@ -76,6 +76,20 @@ std::vector<scenario> make_scenarios()
     const auto shared_async = [](scenario_run& s) { s.env.locker->async_acquire("k", shared, s.handler()); };
     const auto try_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->try_acquire("k")); };
     const auto try_async = [](scenario_run& s) { s.env.locker->async_try_acquire("k", s.handler()); };
+    const auto limited_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->try_acquire("k", 3s)); };
+    const auto limited_async = [](scenario_run& s) { s.env.locker->async_try_acquire("k", 3s, s.handler()); };
+    const auto limited_all_awaitable = [](scenario_run& s) {
+        s.spawn(s.env.locker->try_acquire_all({"a", "k", "z"}, 3s));
+    };
+    const auto limited_all_async = [](scenario_run& s) {
+        s.env.locker->async_try_acquire_all(std::vector<std::string>{"a", "k", "z"}, 3s, s.handler());
+    };
+    const auto limited_with_awaitable = [](scenario_run& s) {
+        s.spawn(s.env.locker->try_with_lock("k", 3s, {.ttl = 10h}, busy_body));
+    };
+    const auto limited_with_async = [](scenario_run& s) {
+        s.env.locker->async_try_with_lock("k", 3s, {.ttl = 10h}, busy_body, s.handler());
+    };
     const auto all_awaitable = [](scenario_run& s) { s.spawn(s.env.locker->acquire_all({"a", "k", "z"})); };
     const auto all_async = [](scenario_run& s) {
         s.env.locker->async_acquire_all(std::vector<std::string>{"a", "k", "z"}, s.handler());
@@ -154,6 +168,18 @@ std::vector<scenario> make_scenarios()
             shared_awaitable, shared_async, {others_release}},
         {"try_acquire, free", nothing, try_awaitable, try_async, {}},
         {"try_acquire, busy", other_locker_holds, try_awaitable, try_async, {}},
+        {"try_acquire within 3 s, held by another process", other_locker_holds, limited_awaitable, limited_async,
+            {others_release}},
+        {"try_acquire within 3 s, behind local waiters", local_queue, limited_awaitable, limited_async,
+            {others_release}},
+        {"try_acquire_all within 3 s, one held by another process", other_locker_holds, limited_all_awaitable,
+            limited_all_async, {others_release}},
+        {"try_acquire_all within 3 s, one busy", other_locker_holds, limited_all_awaitable, limited_all_async,
+            {skip_seconds}},
+        {"try_with_lock within 3 s, held by another process", other_locker_holds, limited_with_awaitable,
+            limited_with_async, {others_release}},
+        {"try_with_lock within 3 s, busy", other_locker_holds, limited_with_awaitable, limited_with_async,
+            {skip_seconds}},
         {"with_lock, free", nothing, with_awaitable(busy_body), with_async(busy_body), {}},
         {"with_lock, held by another process", other_locker_holds, with_awaitable(busy_body), with_async(busy_body),
             {others_release}},

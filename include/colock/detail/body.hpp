@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/clock.hpp>
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/wrapped_handler.hpp>
@@ -97,6 +98,13 @@ concept async_body = lock_body<Body, Held> && default_constructible_or_void<body
 template <class Body, class Held = lock>
 using body_signature_t = exception_signature_t<operation_signature_t<body_result_t<Body, Held>>>;
 
+/// The result of a `try_with_lock`: that of the body, or for a body without a result whether the body was run.
+template <class Body, class Held = lock>
+using try_result_t =
+    std::conditional_t<std::is_void_v<body_result_t<Body, Held>>, bool, std::optional<body_result_t<Body, Held>>>;
+template <class Body, class Held = lock>
+using try_signature_t = exception_signature_t<operation_signature_t<try_result_t<Body, Held>>>;
+
 /// Reference to a body and its result, without their types. Exactly one of the two function pointers is null.
 template <class Held>
 struct body_ref
@@ -108,11 +116,13 @@ struct body_ref
     void (*call)(void* object, Held& held);
 };
 
-// The part of `with_lock` that does not depend on the type of the body. Defined in src/core/operations/with_lock.cpp.
-COLOCK_EXPORT asio::awaitable<void> run_with_lock(
-    std::shared_ptr<core> core, std::string key, acquire_options options, body_ref<lock> body);
-COLOCK_EXPORT asio::awaitable<void> run_with_lock(
-    std::shared_ptr<core> core, group_members keys, acquire_options options, body_ref<lock_group> body);
+// The part of `with_lock` and `try_with_lock` that does not depend on the type of the body. Returns false if the lock
+// is busy after `within`, and the body was not run; without `within` always true. Defined in
+// src/core/operations/with_lock.cpp.
+COLOCK_EXPORT asio::awaitable<bool> run_with_lock(std::shared_ptr<core> core, std::string key,
+    std::optional<lease_clock::duration> within, acquire_options options, body_ref<lock> body);
+COLOCK_EXPORT asio::awaitable<bool> run_with_lock(std::shared_ptr<core> core, group_members keys,
+    std::optional<lease_clock::duration> within, acquire_options options, body_ref<lock_group> body);
 
 template <class Body, class Held>
 class body_slot
@@ -171,22 +181,41 @@ asio::awaitable<body_result_t<Body, held_by<Keys>>> with_lock(
     std::shared_ptr<core> core, Keys keys, acquire_options options, Body body)
 {
     body_slot<Body, held_by<Keys>> slot(std::move(body));
-    co_await run_with_lock(std::move(core), std::move(keys), std::move(options), slot.ref());
+    co_await run_with_lock(std::move(core), std::move(keys), std::nullopt, std::move(options), slot.ref());
     co_return slot.take();
 }
 
-/// Runs the body of an `async_with_lock`. The slot is shared between this coroutine and the completion of the
-/// operation.
 template <class Keys, class Body>
-asio::awaitable<void> with_shared_body(std::shared_ptr<core> core, Keys keys, acquire_options options,
-    std::shared_ptr<body_slot<Body, held_by<Keys>>> slot)
+asio::awaitable<try_result_t<Body, held_by<Keys>>> try_with_lock(
+    std::shared_ptr<core> core, Keys keys, lease_clock::duration within, acquire_options options, Body body)
 {
-    co_await run_with_lock(std::move(core), std::move(keys), std::move(options), slot->ref());
+    body_slot<Body, held_by<Keys>> slot(std::move(body));
+    const bool has_run =
+        co_await run_with_lock(std::move(core), std::move(keys), within, std::move(options), slot.ref());
+    if constexpr (std::is_void_v<body_result_t<Body, held_by<Keys>>>)
+        co_return has_run;
+    else
+        co_return std::move(slot.result);
 }
 
-/// Completion handler of an `async_with_lock` whose body returns a value. Its associated characteristics are those of
+/// Runs the body of an `async_` function. The slot is shared between this coroutine and the completion of the
+/// operation.
+/// \tparam Result void, or bool for whether the body was run
+template <class Result, class Keys, class Body>
+asio::awaitable<Result> with_shared_body(std::shared_ptr<core> core, Keys keys,
+    std::optional<lease_clock::duration> within, acquire_options options,
+    std::shared_ptr<body_slot<Body, held_by<Keys>>> slot)
+{
+    [[maybe_unused]] const bool has_run =
+        co_await run_with_lock(std::move(core), std::move(keys), within, std::move(options), slot->ref());
+    if constexpr (!std::is_void_v<Result>)
+        co_return has_run;
+}
+
+/// Completion handler of an `async_` function whose body returns a value. Its associated characteristics are those of
 /// the caller's handler.
-template <class Handler, class Slot>
+/// \tparam IsLimited whether the function is `async_try_with_lock`, whose result is optional
+template <class Handler, class Slot, bool IsLimited>
 struct body_completion
 {
     using wrapped_handler_type = wrapped_handler<Handler>;
@@ -196,13 +225,16 @@ struct body_completion
     void operator()(std::exception_ptr failure)
     {
         using result_type = typename Slot::result_type;
-        result_type result = slot->result ? std::move(*slot->result) : result_type{};
+        auto result = std::move(slot->result);
         slot.reset();
-        std::move(handler)(std::move(failure), std::move(result));
+        if constexpr (IsLimited)
+            std::move(handler)(std::move(failure), std::move(result));
+        else
+            std::move(handler)(std::move(failure), result ? std::move(*result) : result_type{});
     }
 };
 
-template <class Keys, class Body>
+template <class Keys, class Body, bool IsLimited>
 struct with_lock_initiation
 {
     using executor_type = initiation_executor;
@@ -210,6 +242,7 @@ struct with_lock_initiation
     std::shared_ptr<core> core_;
     executor_type executor;
     Keys keys;
+    std::optional<lease_clock::duration> within;
     acquire_options options;
     Body body;
 
@@ -219,12 +252,16 @@ struct with_lock_initiation
     void operator()(Handler&& handler)
     {
         auto slot = std::make_shared<slot_type>(std::move(body));
-        auto coroutine = with_shared_body<Keys, Body>(std::move(core_), std::move(keys), std::move(options), slot);
-        if constexpr (std::is_void_v<typename slot_type::result_type>) {
-            run_coroutine<void>(executor, std::move(coroutine), std::forward<Handler>(handler));
-        } else {
+        constexpr bool has_result = !std::is_void_v<typename slot_type::result_type>;
+        using returned = std::conditional_t<IsLimited && !has_result, bool, void>;
+        auto coroutine =
+            with_shared_body<returned, Keys, Body>(std::move(core_), std::move(keys), within, std::move(options), slot);
+        if constexpr (has_result) {
             run_coroutine<void>(executor, std::move(coroutine),
-                body_completion<std::decay_t<Handler>, slot_type>{std::forward<Handler>(handler), std::move(slot)});
+                body_completion<std::decay_t<Handler>, slot_type, IsLimited>{
+                    std::forward<Handler>(handler), std::move(slot)});
+        } else {
+            run_coroutine<returned>(executor, std::move(coroutine), std::forward<Handler>(handler));
         }
     }
 };
@@ -234,8 +271,18 @@ auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor,
     Body body, CompletionToken&& completion_token)
 {
     return asio::async_initiate<CompletionToken, body_signature_t<Body, held_by<Keys>>>(
-        with_lock_initiation<Keys, Body>{std::move(core), initiation_executor(std::move(executor)), std::move(keys),
-            std::move(options), std::move(body)},
+        with_lock_initiation<Keys, Body, false>{std::move(core), initiation_executor(std::move(executor)),
+            std::move(keys), std::nullopt, std::move(options), std::move(body)},
+        completion_token);
+}
+
+template <class Keys, class Body, class CompletionToken>
+auto async_try_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, Keys keys,
+    lease_clock::duration within, acquire_options options, Body body, CompletionToken&& completion_token)
+{
+    return asio::async_initiate<CompletionToken, try_signature_t<Body, held_by<Keys>>>(
+        with_lock_initiation<Keys, Body, true>{std::move(core), initiation_executor(std::move(executor)),
+            std::move(keys), within, std::move(options), std::move(body)},
         completion_token);
 }
 

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/clock.hpp>
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/lock.hpp>
@@ -25,10 +26,16 @@ namespace colock::inline v0::detail::operations {
 
 COLOCK_EXPORT void start_acquire(
     const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options, operation_handler<lock> handler);
-COLOCK_EXPORT void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    operation_handler<std::optional<lock>> handler);
+/// \param within zero or less: a single attempt
+COLOCK_EXPORT [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(const std::shared_ptr<core>& self,
+    std::string&& key, lease_clock::duration within, acquire_options&& options,
+    renewal default_renewal = renewal::manual);
+COLOCK_EXPORT void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, lease_clock::duration within,
+    acquire_options&& options, operation_handler<std::optional<lock>> handler);
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<lock_group> acquire_all(
     std::shared_ptr<core> self, group_members keys, acquire_options options);
+COLOCK_EXPORT [[nodiscard]] asio::awaitable<std::optional<lock_group>> try_acquire_all(
+    std::shared_ptr<core> self, group_members keys, lease_clock::duration within, acquire_options options);
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<lock> adopt(
     std::shared_ptr<core> self, std::string ticket, acquire_options options);
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key);

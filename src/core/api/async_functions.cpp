@@ -10,6 +10,7 @@
 #include "core/operations/run_operation.hpp"
 
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ template void run_coroutine(const asio::any_io_executor&, asio::awaitable<void>,
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<bool>, operation_handler<bool>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock>, operation_handler<lock>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_group>, operation_handler<lock_group>);
+template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::optional<lock_group>>,
+    operation_handler<std::optional<lock_group>>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<lock_page>, operation_handler<lock_page>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::string>, operation_handler<std::string>);
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<std::vector<lock_status>>,

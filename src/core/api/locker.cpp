@@ -41,8 +41,7 @@ asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) 
 
 asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquire_options options) const
 {
-    return detail::operations::try_acquire(
-        core(), detail::operations::prepare(core(), std::move(key), std::move(options), renewal::manual, false));
+    return detail::operations::try_acquire(core(), std::move(key), lease_clock::duration::zero(), std::move(options));
 }
 
 asio::awaitable<lock_group> locker::acquire_all(group_members keys, acquire_options options) const

@@ -120,7 +120,7 @@ protected:
     acquire_guard on_exit_;
 };
 
-/// An acquire that waits.
+/// An acquire that waits until its retry policy ends.
 class acquire_operation : public acquiring_operation
 {
 public:
@@ -172,6 +172,34 @@ private:
     step next_ = step::again;
     /// The first call of `advance` uses the start time as the current time.
     bool has_just_begun_ = false;
+};
+
+/// The same, but the result is empty if the lock is busy when the policy ends.
+class limited_acquire_operation : public acquire_operation
+{
+public:
+    using result_type = std::optional<lock>;
+    using acquire_operation::acquire_operation;
+
+    [[nodiscard]] std::optional<wait_for> advance()
+    {
+        try {
+            return acquire_operation::advance();
+        } catch (const retry_error& ended) {
+            // A custom retry function may throw anything.
+            if (ended.code() != errc::retry_exhausted)
+                throw;
+            on_exit_.is_busy = true;
+            return std::nullopt;
+        }
+    }
+
+    [[nodiscard]] std::optional<lock> result() noexcept
+    {
+        if (on_exit_.is_busy)
+            return std::nullopt;
+        return hand_out();
+    }
 };
 
 /// A single attempt.
@@ -260,16 +288,28 @@ void start_acquire(
     start_prepared_acquire(std::move(handler), self, std::move(wanted));
 }
 
-asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted)
+asio::awaitable<std::optional<lock>> try_acquire(const std::shared_ptr<core>& self, std::string&& key,
+    lease_clock::duration within, acquire_options&& options, renewal default_renewal)
 {
-    return await_operation<try_acquire_operation>(std::move(self), std::move(wanted));
+    const bool waits = within > within.zero();
+    if (waits)
+        limit_wait(*self, options, within);
+    auto wanted = prepare(self, std::move(key), std::move(options), default_renewal, waits);
+    return waits ? await_operation<limited_acquire_operation>(self, std::move(wanted))
+                 : await_operation<try_acquire_operation>(self, std::move(wanted));
 }
 
-void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
-    operation_handler<std::optional<lock>> handler)
+void start_try_acquire(const std::shared_ptr<core>& self, std::string&& key, lease_clock::duration within,
+    acquire_options&& options, operation_handler<std::optional<lock>> handler)
 {
-    auto wanted = prepare(self, std::move(key), std::move(options), renewal::manual, false);
-    start_operation<try_acquire_operation>(std::move(handler), self, std::move(wanted));
+    const bool waits = within > within.zero();
+    if (waits)
+        limit_wait(*self, options, within);
+    auto wanted = prepare(self, std::move(key), std::move(options), renewal::manual, waits);
+    if (waits)
+        start_operation<limited_acquire_operation>(std::move(handler), self, std::move(wanted));
+    else
+        start_operation<try_acquire_operation>(std::move(handler), self, std::move(wanted));
 }
 
 } // namespace colock::inline v0::detail::operations

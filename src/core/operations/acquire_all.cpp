@@ -390,4 +390,18 @@ asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_member
     }
 }
 
+asio::awaitable<std::optional<lock_group>> try_acquire_all(
+    std::shared_ptr<core> self, group_members keys, lease_clock::duration within, acquire_options options)
+{
+    limit_wait(*self, options, within);
+    try {
+        co_return co_await acquire_all(self, std::move(keys), std::move(options));
+    } catch (const retry_error& ended) {
+        // A custom retry function may throw anything.
+        if (ended.code() != errc::retry_exhausted)
+            throw;
+    }
+    co_return std::nullopt;
+}
+
 } // namespace colock::inline v0::detail::operations

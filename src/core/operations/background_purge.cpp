@@ -33,12 +33,11 @@ milliseconds purge_lock_ttl(const core& self)
     return std::min(std::max(min_ttl, self.options.ttl), self.limits.max_ttl);
 }
 
-record::ptr prepare_purge_lock(const std::shared_ptr<core>& self)
+asio::awaitable<std::optional<lock>> try_acquire_purge_lock(const std::shared_ptr<core>& self)
 {
     // Sets the options whose defaults in the locker are meant for other locks.
-    return operations::prepare(self, locker::purge_key,
-        {.ttl = purge_lock_ttl(*self), .comment = "purges in the background", .max_hold = self->limits.max_ttl},
-        renewal::manual, false);
+    return operations::try_acquire(self, locker::purge_key, lease_clock::duration::zero(),
+        {.ttl = purge_lock_ttl(*self), .comment = "purges in the background", .max_hold = self->limits.max_ttl});
 }
 
 asio::awaitable<void> purge_all(std::shared_ptr<core> self, lock& purge_lock)
@@ -91,7 +90,7 @@ asio::awaitable<void> purge_in_background(std::shared_ptr<core> self)
     do {
         try {
             if (!purge_lock || !purge_lock->held())
-                purge_lock = co_await operations::try_acquire(self, prepare_purge_lock(self));
+                purge_lock = co_await try_acquire_purge_lock(self);
             if (purge_lock)
                 co_await purge_all(self, *purge_lock);
             warnings.reset();

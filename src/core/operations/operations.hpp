@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include <colock/clock.hpp>
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/locker_operations.hpp>
 #include <colock/lock.hpp>
@@ -30,11 +31,13 @@ namespace colock::inline v0::detail::operations {
 /// \param queues false for a single attempt
 [[nodiscard]] record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquire_options&& options,
     renewal default_renewal, bool queues, std::string_view group = {});
+/// Adds a limit to the retry policy of an acquire.
+/// \param within zero or less: a single attempt
+void limit_wait(const core& self, acquire_options& options, lease_clock::duration within);
 
 // acquire.cpp
 [[nodiscard]] asio::awaitable<lock> acquire(std::shared_ptr<core> self, record::ptr wanted);
 void start_prepared_acquire(operation_handler<lock> handler, std::shared_ptr<core> self, record::ptr wanted);
-[[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::shared_ptr<core> self, record::ptr wanted);
 
 // group.cpp
 /// \param id if empty, an id is generated

@@ -45,4 +45,14 @@ record::ptr prepare(const std::shared_ptr<core>& self, std::string&& key, acquir
     return made;
 }
 
+void limit_wait(const core& self, acquire_options& options, lease_clock::duration within)
+{
+    auto& policy = options.retry;
+    policy = policy.with_defaults(self.options.retry);
+    if (within <= within.zero())
+        policy.times(0);
+    else if (!policy.max_time() || *policy.max_time() > within)
+        policy.total_time(within);
+}
+
 } // namespace colock::inline v0::detail::operations

@@ -20,6 +20,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/container/small_vector.hpp>
 
+#include <optional>
 #include <tuple>
 
 namespace colock::inline v0::detail {
@@ -345,6 +346,19 @@ asio::awaitable<lock_group> acquire_for_body(
     return operations::acquire_all(self, std::move(keys), std::move(options));
 }
 
+asio::awaitable<std::optional<lock>> try_acquire_for_body(
+    const std::shared_ptr<core>& self, std::string key, lease_clock::duration within, acquire_options options)
+{
+    return operations::try_acquire(self, std::move(key), within, std::move(options), renewal::automatic);
+}
+
+asio::awaitable<std::optional<lock_group>> try_acquire_for_body(
+    const std::shared_ptr<core>& self, group_members keys, lease_clock::duration within, acquire_options options)
+{
+    options.renewal = options.renewal.value_or(renewal::automatic);
+    return operations::try_acquire_all(self, std::move(keys), within, std::move(options));
+}
+
 // Returns the records of the locks that were granted. They may differ from the prepared records. They are stored before
 // the body runs, because the body may move a handle away.
 
@@ -362,11 +376,17 @@ body_locks locks_of(const lock_group& held)
 }
 
 template <class Keys>
-asio::awaitable<void> run_under_lock(
-    std::shared_ptr<core> self, Keys keys, acquire_options options, body_ref<held_by<Keys>> body)
+asio::awaitable<bool> run_under_lock(std::shared_ptr<core> self, Keys keys, std::optional<lease_clock::duration> within,
+    acquire_options options, body_ref<held_by<Keys>> body)
 {
-    auto held = co_await acquire_for_body(self, std::move(keys), std::move(options));
-    const body_locks locks = locks_of(held);
+    std::optional<held_by<Keys>> held;
+    if (within)
+        held = co_await try_acquire_for_body(self, std::move(keys), *within, std::move(options));
+    else
+        held = co_await acquire_for_body(self, std::move(keys), std::move(options));
+    if (!held)
+        co_return false;
+    const body_locks locks = locks_of(*held);
     const release_guard on_exit{self, locks};
 
     for (const auto& each : locks) {
@@ -375,7 +395,7 @@ asio::awaitable<void> run_under_lock(
     }
     // A cancellation between two awaits is only recorded, and would never reach the body.
     throw_if_cancelled(co_await asio::this_coro::cancellation_state);
-    std::exception_ptr failure = body.call ? call_body(body, held) : co_await run_body(self, locks, body, held);
+    std::exception_ptr failure = body.call ? call_body(body, *held) : co_await run_body(self, locks, body, *held);
 
     // After a loss, the releases run in the background. A release can take long if the connection is dead, and the
     // caller should be notified at once.
@@ -391,20 +411,21 @@ asio::awaitable<void> run_under_lock(
         co_await release_after_body(self, locks);
     if (failure)
         std::rethrow_exception(std::move(failure));
+    co_return true;
 }
 
 } // namespace
 
-asio::awaitable<void> run_with_lock(
-    std::shared_ptr<core> self, std::string key, acquire_options options, body_ref<lock> body)
+asio::awaitable<bool> run_with_lock(std::shared_ptr<core> self, std::string key,
+    std::optional<lease_clock::duration> within, acquire_options options, body_ref<lock> body)
 {
-    return run_under_lock(std::move(self), std::move(key), std::move(options), body);
+    return run_under_lock(std::move(self), std::move(key), within, std::move(options), body);
 }
 
-asio::awaitable<void> run_with_lock(
-    std::shared_ptr<core> self, group_members keys, acquire_options options, body_ref<lock_group> body)
+asio::awaitable<bool> run_with_lock(std::shared_ptr<core> self, group_members keys,
+    std::optional<lease_clock::duration> within, acquire_options options, body_ref<lock_group> body)
 {
-    return run_under_lock(std::move(self), std::move(keys), std::move(options), body);
+    return run_under_lock(std::move(self), std::move(keys), within, std::move(options), body);
 }
 
 } // namespace colock::inline v0::detail
