@@ -38,16 +38,17 @@ namespace colock::inline v0 {
 /// Execution contexts: the caller of a function, or the handler of an `async_` function, may belong to another
 /// execution context than the adapter. As with a timer or a socket, that context must outlive its pending calls. If the
 /// adapter's context is destroyed first, a plain function that waits to acquire throws `errc::shutting_down` on its
-/// caller's executor, `lock::lost` returns `lost_reason::shutting_down`, and the body of a `with_lock` is cancelled. The
-/// handler of a waiting `async_` function is destroyed and not invoked, and so is the body of an `async_with_lock`.
+/// caller's executor, `lock::lost` returns `lost_reason::shutting_down`, and the body of a `with_lock` is cancelled.
+/// The handler of a waiting `async_` function is destroyed and not invoked, and so is the body of an `async_with_lock`.
 ///
 /// A plain function runs on its caller's executor. An `async_` function, and the body of `async_with_lock`, run on a
 /// strand of the adapter's executor. The handler runs on its associated executor.
 ///
 /// Immediate completion: applies to `async_acquire`, `async_try_acquire`, the `async_` functions of `lock` except
-/// `async_detach`, and `async_acquire` and `async_lost` of `lock_group`. If the result is available during the call, the completion uses the handler's associated immediate
-/// executor. By default, this executor posts to the adapter's context. Every other completion is dispatched to the
-/// handler's associated executor. All results pass through the adapter's context, which must be running.
+/// `async_detach`, and `async_acquire` and `async_lost` of `lock_group`. If the result is available during the call,
+/// the completion uses the handler's associated immediate executor. By default, this executor posts to the adapter's
+/// context. Every other completion is dispatched to the handler's associated executor. All results pass through the
+/// adapter's context, which must be running.
 ///
 /// Cancellation of an acquire: all three types have the same effect. The call completes promptly with
 /// `operation_aborted` and does not wait for the backend. If the lock was not granted yet, nothing is held afterwards;
@@ -174,9 +175,9 @@ public:
     /// Body: takes `lock&` or nothing, and returns an `asio::awaitable` or a plain value (movable, not a reference). A
     /// coroutine runs on a strand of the caller's executor. If that executor is itself an `asio::strand` of an
     /// `io_context`, `thread_pool` or `any_io_executor`, no other strand is made. A body that returns a plain value is
-    /// called on the caller's executor and cannot be cancelled. The body of an `async_with_lock` runs on a strand of the
-    /// adapter's executor. If that function is called on a thread that runs the adapter's context, the body may begin
-    /// inside the call, as with `co_spawn`.
+    /// called on the caller's executor and cannot be cancelled. The body of an `async_with_lock` runs on a strand of
+    /// the adapter's executor. If that function is called on a thread that runs the adapter's context, the body may
+    /// begin inside the call, as with `co_spawn`.
     ///
     /// Cancellation: the lease is renewed while the body runs. The body is cancelled (all types) at each of these
     /// events: `stop_margin` before the lease can end, when the loss of the lock becomes known, at a shutdown, and at
