@@ -64,7 +64,8 @@ void measure_waiters(report& results)
     // The limit was 2,048. The same blocks took 2,037 bytes in one build and 2,067 in another: glibc adds up to 16
     // bytes to a block of aligned_alloc, depending on its address.
     measure("acquire", wait_once, 2112.0);
-    measure("async_acquire", async_wait_once, 2560.0);
+    // The limit was 2,560, before the operation ran as a coroutine on a strand of its own.
+    measure("async_acquire", async_wait_once, 3200.0);
 }
 
 void measure_hand_off(report& results)
