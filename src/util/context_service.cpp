@@ -26,7 +26,7 @@ context_service::context_service(asio::execution_context& context) : service(con
 
 context_service& context_service::of(const asio::any_io_executor& executor)
 {
-    auto& context = context_of(executor);
+    auto& context = execution_context_of(executor);
     // Asio shuts down the newest service first, so the strand service must exist before this service. After its
     // shutdown, the strand service destroys a handler inside the call that posts it.
     if (!asio::has_service<context_service>(context))
@@ -38,7 +38,7 @@ void context_service::join(const asio::any_io_executor& executor, std::weak_ptr<
 {
     // The timer service must be shut down after this service, too. Other threads may use the timers of the context
     // until the members have been notified. During a shutdown, no service can be added.
-    if (!asio::has_service<context_service>(context_of(executor)))
+    if (!asio::has_service<context_service>(execution_context_of(executor)))
         static_cast<void>(lease_timer(executor));
     auto& service = of(executor);
     const std::lock_guard guard(service.mutex_);

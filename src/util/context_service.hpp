@@ -17,7 +17,7 @@
 namespace colock::inline v0::detail {
 
 /// Returns the execution context of a non-empty executor.
-[[nodiscard]] inline asio::execution_context& context_of(const asio::any_io_executor& executor)
+[[nodiscard]] inline asio::execution_context& execution_context_of(const asio::any_io_executor& executor)
 {
     return asio::query(executor, asio::execution::context);
 }

@@ -42,7 +42,7 @@ void run_coroutine(const asio::any_io_executor& executor, asio::awaitable<T> cor
 
 void complete_operation(const std::exception_ptr& failure, operation_handler<void> handler)
 {
-    complete_at_once<void>({}, std::move(handler), failure, {});
+    complete_immediately<void>({}, std::move(handler), failure, {});
 }
 
 template void run_coroutine(const asio::any_io_executor&, asio::awaitable<void>, operation_handler<void>);

@@ -78,7 +78,7 @@ public:
     acquiring_operation& operator=(const acquiring_operation&) = delete;
 
     [[nodiscard]] core& owner() const noexcept { return *core_; }
-    void on_failure(const std::exception_ptr& failure) noexcept { on_exit_.failure = failure; }
+    void failed(const std::exception_ptr& failure) noexcept { on_exit_.failure = failure; }
 
 protected:
     acquiring_operation(std::shared_ptr<core>&& owner, record::ptr&& wanted)
@@ -142,7 +142,7 @@ public:
         return false;
     }
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         for (;;) {
             std::uint32_t seen = 0;
@@ -157,10 +157,10 @@ public:
             case step::again:
                 break;
             case step::yield:
-                return wait_for{wanted_.get(), condition::outdated};
+                return awaited_change{wanted_.get(), condition::outdated};
             case step::await_answer:
             case step::wait:
-                return wait_for{wanted_.get(), seen};
+                return awaited_change{wanted_.get(), seen};
             }
         }
     }
@@ -181,7 +181,7 @@ public:
     using result_type = std::optional<lock>;
     using acquire_operation::acquire_operation;
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         try {
             return acquire_operation::advance();
@@ -222,11 +222,11 @@ public:
         return next == step::granted;
     }
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         if (is_granted_) {
             if (std::exchange(must_yield_, false))
-                return wait_for{wanted_.get(), condition::outdated};
+                return awaited_change{wanted_.get(), condition::outdated};
             return std::nullopt;
         }
         if (!std::exchange(is_started_, true)) {
@@ -247,7 +247,7 @@ public:
             return std::nullopt;
         throw_if_closed();
         if (!answer)
-            return wait_for{wanted_.get(), seen};
+            return awaited_change{wanted_.get(), seen};
         // The destructor of `on_exit_` releases a grant that arrived too late.
         if (answer->status != create_status::busy)
             throw_failed(answer->status == create_status::failed ? *answer->error : *too_late_to_use(),

@@ -105,7 +105,7 @@ public:
 
     [[nodiscard]] asio::awaitable<lock_group> run();
     /// Must be called if `run` has thrown.
-    void on_failure(const std::exception_ptr& failure) noexcept
+    void failed(const std::exception_ptr& failure) noexcept
     {
         if (!end_)
             end_ = code_of(failure);
@@ -385,7 +385,7 @@ asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_member
     try {
         co_return co_await all.run();
     } catch (...) {
-        all.on_failure(std::current_exception());
+        all.failed(std::current_exception());
         throw;
     }
 }

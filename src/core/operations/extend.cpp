@@ -126,18 +126,18 @@ public:
         return false;
     }
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         std::uint32_t seen = 0;
         if (!until_) {
             // A renewal or another extend may be in flight.
             if (!begin_extend(*core_, held_, ttl_, began_, result_, seen))
-                return wait_for{held_.get(), seen};
+                return awaited_change{held_.get(), seen};
             until_ = core_->answer_deadline(lease_clock::now());
         }
         if (!await_result(*core_, *held_, *result_, *until_, seen))
             return std::nullopt;
-        return wait_for{held_.get(), seen};
+        return awaited_change{held_.get(), seen};
     }
 
     void result() { throw_if_not_extended(*core_, *held_, began_, *result_); }

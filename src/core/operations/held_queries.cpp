@@ -62,7 +62,7 @@ public:
 
     [[nodiscard]] static bool begin() noexcept { return false; }
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         std::uint32_t seen = 0;
         if (!until_) {
@@ -72,7 +72,7 @@ public:
             case query_start::ended:
                 return std::nullopt;
             case query_start::busy:
-                return wait_for{held_.get(), seen};
+                return awaited_change{held_.get(), seen};
             case query_start::started:
                 until_ = core_->answer_deadline(lease_clock::now());
                 break;
@@ -80,7 +80,7 @@ public:
         }
         if (!await_result(*core_, *held_, *result_, *until_, seen))
             return std::nullopt;
-        return wait_for{held_.get(), seen};
+        return awaited_change{held_.get(), seen};
     }
 
     [[nodiscard]] bool result()
@@ -164,13 +164,13 @@ public:
 
     [[nodiscard]] static bool begin() noexcept { return false; }
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         const std::lock_guard guard(core_->mutex);
         reason_ = listener_.end_reason();
         if (reason_)
             return std::nullopt;
-        return wait_for{held_.get(), held_->version};
+        return awaited_change{held_.get(), held_->version};
     }
 
     [[nodiscard]] lost_reason result() const { return *reason_; }
@@ -199,7 +199,7 @@ public:
     [[nodiscard]] core& owner() const noexcept { return *core_; }
     [[nodiscard]] static bool begin() noexcept { return false; }
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         const std::lock_guard guard(core_->mutex);
         for (const auto& each : listeners_) {
@@ -209,7 +209,7 @@ public:
                 return std::nullopt;
             }
         }
-        return wait_for{&first_end_, first_end_.version};
+        return awaited_change{&first_end_, first_end_.version};
     }
 
     [[nodiscard]] lost_lock result() const { return {.key = ended_->key(), .reason = reason_}; }

@@ -37,13 +37,13 @@ namespace asio = boost::asio;
 
 namespace colock::inline v0::detail {
 
-/// Calls `use`, which uses the associated executors of a type-erased handler. Without memory, such a handler returns
+/// Calls `function`. Throws std::bad_alloc if it throws bad_executor: without memory, a type-erased handler returns
 /// empty executors.
-template <class Use>
-void throw_bad_alloc_for_bad_executor(Use use)
+template <class Function>
+void translate_bad_executor(Function function)
 {
     try {
-        use();
+        function();
     } catch (const asio::execution::bad_executor&) {
         throw std::bad_alloc();
     }
@@ -109,17 +109,17 @@ void invoke(operation_handler<T> handler, std::exception_ptr failure, std::optio
         std::move(handler)(std::move(failure), result ? *std::move(result) : T());
 }
 
-/// Completes an operation inside its initiating function, by the rules of Asio's own operations: the result is
-/// dispatched to the handler's immediate executor, which by default posts to the executor of the operation, and from
-/// there to the associated executor, if there is one.
+/// Completes an operation inside its initiating function, as Asio does: dispatches the result to the handler's
+/// immediate executor, and from there to the associated executor if it differs. By default, the immediate executor
+/// posts to `executor`.
 /// \param executor the executor of the locker's context; empty if that context has shut down. Then the result is
 ///   dispatched to the associated executor, by default the system executor. A post could start the threads of
 ///   `asio::system_context`.
 template <class T>
-void complete_at_once(const asio::any_io_executor& executor, operation_handler<T> handler, std::exception_ptr failure,
-    std::optional<stored_result<T>> result)
+void complete_immediately(const asio::any_io_executor& executor, operation_handler<T> handler,
+    std::exception_ptr failure, std::optional<stored_result<T>> result)
 {
-    throw_bad_alloc_for_bad_executor([&] {
+    translate_bad_executor([&] {
         using any_executor = asio::any_completion_executor;
         const any_executor here = executor ? any_executor(executor) : any_executor(asio::system_executor());
         const any_executor associated = asio::get_associated_executor(handler, here);
@@ -145,7 +145,7 @@ void spawn_operation(const asio::any_io_executor& executor, const std::shared_pt
     asio::awaitable<T> coroutine, operation_handler<T> handler, cancellation_relay relay)
 {
     const auto spawn = [&] {
-        throw_bad_alloc_for_bad_executor([&] {
+        translate_bad_executor([&] {
             const auto strand = new_strand(executor);
             const auto slot = relay.slot();
             // Keeps the context of that executor from running out of work.
@@ -165,7 +165,8 @@ void spawn_operation(const asio::any_io_executor& executor, const std::shared_pt
         });
     };
     if (!executor || !gate || !gate->if_open(spawn))
-        complete_at_once<T>({}, std::move(handler), std::make_exception_ptr(create_error(errc::shutting_down, {})), {});
+        complete_immediately<T>(
+            {}, std::move(handler), std::make_exception_ptr(create_error(errc::shutting_down, {})), {});
 }
 
 } // namespace colock::inline v0::detail

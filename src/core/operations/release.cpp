@@ -96,11 +96,11 @@ public:
         return !begun_.waits;
     }
 
-    [[nodiscard]] std::optional<wait_for> advance()
+    [[nodiscard]] std::optional<awaited_change> advance()
     {
         if (!std::exchange(begun_.waits, false) && !must_await_answer(*core_, *held_, seen_))
             return std::nullopt;
-        return wait_for{held_.get(), seen_};
+        return awaited_change{held_.get(), seen_};
     }
 
     void result()

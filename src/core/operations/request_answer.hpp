@@ -12,15 +12,16 @@
 
 namespace colock::inline v0::detail {
 
-/// The state of a request that belongs to no claim.
+/// The state of a request that is not about one claim.
 template <class Outcome>
 struct answer_state : condition
 {
     std::optional<Outcome> outcome;
-    bool closed = false;
+    /// Whether nobody waits for the outcome any more.
+    bool is_abandoned = false;
 };
 
-/// Sends a request that belongs to no claim: a query, a break, a purge, or an operation on a group. Returns the
+/// Sends a request that is not about one claim: a query, a break, a purge, or an operation on a group. Returns the
 /// backend's answer, or an error that says why there was no answer in time. The request continues if its caller is
 /// destroyed.
 /// \param on_answer called with the answer, whether or not the caller still waits for it
@@ -40,7 +41,7 @@ template <class Outcome>
         deferred_actions actions;
         {
             const std::lock_guard guard(owner->mutex);
-            if (!state->closed)
+            if (!state->is_abandoned)
                 state->outcome = std::move(outcome);
             state->notify(actions.wakes);
         }
@@ -52,7 +53,7 @@ template <class Outcome>
     {
         const std::lock_guard guard(self->mutex);
         // An answer after the timeout is ignored.
-        state->closed = true;
+        state->is_abandoned = true;
         answer = std::move(state->outcome);
     }
     if (!answer)

@@ -30,36 +30,35 @@ namespace colock::inline v0::detail {
 //   static constexpr bool checks_cancellation;  // a cancellation that was recorded between two suspensions ends the
 //                                               // operation before it waits
 //   bool begin();                               // returns true if the result is ready
-//   std::optional<wait_for> advance();          // returns the next change to wait for; empty: the result is ready
-//   result_type result();                       // called once
-//   core& owner();
+//   std::optional<awaited_change> advance();          // returns the next change to wait for; empty: the result is
+//   ready result_type result();                       // called once core& owner();
 //
 // If a member function throws, or a wait is cancelled, the operation ends with the exception. If there is a member
-// `void on_failure(const std::exception_ptr&) noexcept`, it is called with that exception. The destructor leaves
+// `void failed(const std::exception_ptr&) noexcept`, it is called with that exception. The destructor leaves
 // unfinished requests to the core.
 //
 // A plain function awaits the operation in one coroutine. An `async_` function begins the operation inside the
 // initiating function, and starts a coroutine only if the operation has to wait.
 
-/// A wait for a change of `source`, which has not changed if its version is still `seen`.
-struct wait_for
+/// A change of `source` that an operation waits for. It has not happened if the version is still `seen`.
+struct awaited_change
 {
     condition* source;
     std::uint32_t seen;
 };
 
 template <class Operation>
-void notify_failure(Operation& running, const std::exception_ptr& failure) noexcept
+void report_failure(Operation& running, const std::exception_ptr& failure) noexcept
 {
-    if constexpr (requires { running.on_failure(failure); })
-        running.on_failure(failure);
+    if constexpr (requires { running.failed(failure); })
+        running.failed(failure);
 }
 
 /// Waits until the result of an operation is ready.
 /// \param next the first change to wait for
 template <class Operation>
 asio::awaitable<typename Operation::result_type> finish_operation(
-    std::unique_ptr<Operation> running, std::optional<wait_for> next)
+    std::unique_ptr<Operation> running, std::optional<awaited_change> next)
 {
     try {
         for (; next; next = running->advance()) {
@@ -69,13 +68,13 @@ asio::awaitable<typename Operation::result_type> finish_operation(
         }
         co_return running->result();
     } catch (...) {
-        notify_failure(*running, std::current_exception());
+        report_failure(*running, std::current_exception());
         throw;
     }
 }
 
-/// Runs an operation, constructed from `arguments`. The same as `finish_operation`, but in one frame, because there may
-/// be ten thousand waiters.
+/// Begins and finishes an operation, constructed from `arguments`, in one coroutine frame, because there may be ten
+/// thousand waiters.
 template <class Operation, class... Arguments>
 asio::awaitable<typename Operation::result_type> await_operation(Arguments... arguments)
 {
@@ -93,7 +92,7 @@ asio::awaitable<typename Operation::result_type> await_operation(Arguments... ar
         }
         co_return running.result();
     } catch (...) {
-        notify_failure(running, std::current_exception());
+        report_failure(running, std::current_exception());
         throw;
     }
 }
@@ -109,7 +108,7 @@ void start_operation(operation_handler<typename Operation::result_type> handler,
     auto running = std::make_unique<Operation>(owner, std::forward<Arguments>(arguments)...);
     std::exception_ptr failure;
     std::optional<stored_result<result_type>> result;
-    std::optional<wait_for> next;
+    std::optional<awaited_change> next;
     try {
         if (!running->begin())
             next = running->advance();
@@ -123,14 +122,14 @@ void start_operation(operation_handler<typename Operation::result_type> handler,
         }
     } catch (...) {
         failure = std::current_exception();
-        notify_failure(*running, failure);
+        report_failure(*running, failure);
         next.reset();
     }
     if (next)
         return spawn_operation<result_type>(owner->executor(), owner->gate(),
             finish_operation(std::move(running), next), std::move(handler), std::move(relay));
     running.reset();
-    complete_at_once<result_type>(owner->executor(), std::move(handler), std::move(failure), std::move(result));
+    complete_immediately<result_type>(owner->executor(), std::move(handler), std::move(failure), std::move(result));
 }
 
 } // namespace colock::inline v0::detail

@@ -13,13 +13,15 @@
 
 namespace colock::inline v0::detail {
 
-/// Waits until `is_over()` returns true, or until the time `until`. Ends with an exception if the coroutine was
-/// cancelled. The caller's frame keeps `self` and `source` alive.
-/// \param is_over called under the mutex, again after each change of `source`. Must return true if the core is dead,
-/// and
-///   with `on_close::end_wait` if it accepts no new acquires.
+/// Waits until `is_over()` returns true, or until `deadline`. Ends with an exception if the coroutine was cancelled.
+/// The caller's frame keeps `self` and `source` alive.
+/// \param is_over called under the mutex, again after each change of `source`. After the end of the core's context
+///   nothing wakes the coroutine, so it should return true then
+/// \param closing with `on_close::end_wait`, the wait is also woken when the core accepts no new acquires; `is_over`
+/// must
+///   then return true
 template <class Predicate>
-[[nodiscard]] asio::awaitable<void> wait_until(core& self, condition& source, lease_clock::time_point until,
+[[nodiscard]] asio::awaitable<void> wait_until(core& self, condition& source, lease_clock::time_point deadline,
     Predicate is_over, on_close closing = on_close::keep_waiting)
 {
     const timer_guard on_exit{self, source};
@@ -27,9 +29,9 @@ template <class Predicate>
         std::uint32_t seen = 0;
         {
             const std::lock_guard guard(self.mutex);
-            if (is_over() || lease_clock::now() >= until)
+            if (is_over() || lease_clock::now() >= deadline)
                 co_return;
-            self.timers.schedule_wait(source, std::min(source.due, until));
+            self.timers.schedule_wait(source, std::min(source.due, deadline));
             seen = source.version;
         }
         throw_if_cancelled(co_await asio::this_coro::cancellation_state);

@@ -30,7 +30,7 @@ namespace {
 /// The locks that protect a body.
 using body_locks = boost::container::small_vector<record::ptr, 1>;
 
-/// Returns why the body may not begin, if the lease has ended already.
+/// Returns why the body may not begin, if the lease has ended already. Ends the lease if the context is gone.
 std::optional<lost_reason> begin_body(core& self, record& held)
 {
     deferred_actions actions;
@@ -127,8 +127,8 @@ public:
         is_suspended_ = true;
         core_->suspend(ptr(this), *held_, seen, closing);
     }
-    /// Called when the body has ended. Returns false if a wake-up is on its way to the strand. The caller must then
-    /// await it, because the strand may be gone once the call has returned.
+    /// Stops watching after the body has ended. Returns false if a wake-up is already posted. The caller must then
+    /// await `async_last_wake`, because the strand may be destroyed after the call.
     [[nodiscard]] bool stop() noexcept
     {
         has_ended_ = true;
@@ -139,8 +139,8 @@ public:
         return asio::async_initiate<const asio::deferred_t, void()>(
             [this](auto handler) { on_last_wake_ = std::move(handler); }, asio::deferred);
     }
-    /// Called when the body has ended or is being destroyed.
-    void end() noexcept
+    /// Stops watching, and releases the references to the locker. Called when the body has ended or is being destroyed.
+    void release_references() noexcept
     {
         if (!has_ended_ && is_suspended_)
             static_cast<void>(forget());
@@ -239,7 +239,7 @@ asio::awaitable<std::exception_ptr> run_body(
         ~watch_guard()
         {
             for (const auto& each : watches)
-                each->end();
+                each->release_references();
             // A watch may outlive its context, but what co_spawn stores in the slot must not.
             cancelled.signal.slot().clear();
         }

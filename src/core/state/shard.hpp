@@ -65,7 +65,7 @@ struct shard
     }
 
     /// Suspends a waiter again if there was no memory to post its continuation. The timer resumes the waiter.
-    void wake_later(waiter& suspended_again) noexcept;
+    void wake_later(waiter& target) noexcept;
 
     /// Calls the backend for an operation that is in flight for `subject`. If there is no memory for that, the
     /// operation fails as if the backend could not be reached. The mutex must not be held.

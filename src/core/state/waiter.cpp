@@ -59,12 +59,12 @@ void wake_list::add(waiter& next) noexcept
     woken_.push_back(*next.remove().detach());
 }
 
-void shard::wake_later(waiter& suspended_again) noexcept
+void shard::wake_later(waiter& target) noexcept
 {
     const std::lock_guard guard(mutex);
-    intrusive_ptr_add_ref(&suspended_again);
-    late_wakes.waiters.push_back(suspended_again);
-    suspended.push_back(suspended_again);
+    intrusive_ptr_add_ref(&target);
+    late_wakes.waiters.push_back(target);
+    suspended.push_back(target);
     timers.schedule(late_wakes, lease_clock::now());
 }
 

@@ -221,7 +221,7 @@ public:
         boost::intrusive::constant_time_size<false>>
         waiters;
     std::uint32_t version = 0;
-    /// When the due time comes, the waiters are woken, and nothing else happens.
+    /// Whether the due time only wakes the waiters. False for a record.
     const bool only_wakes = true;
     /// Due time in the timer heap; max: not in the heap.
     time_point due = time_point::max();
@@ -237,7 +237,7 @@ public:
     friend bool operator<(const condition& left, const condition& right) noexcept { return left.due < right.due; }
 
 protected:
-    explicit condition(bool wakes_only) : only_wakes(wakes_only) {}
+    explicit condition(bool only_wakes) : only_wakes(only_wakes) {}
 };
 
 } // namespace colock::inline v0::detail
