@@ -397,4 +397,28 @@ BOOST_AUTO_TEST_CASE(the_body_runs_on_a_strand)
     }));
 }
 
+BOOST_AUTO_TEST_CASE(handler_with_an_exception_has_no_value_of_the_body)
+{
+    virtual_fixture env;
+    const auto body = [&]() -> asio::awaitable<int> {
+        co_await asio::this_coro::throw_if_cancelled(false);
+        static_cast<void>(co_await env.locker->break_lock("k"));
+        co_return 7;
+    };
+    int completions = 0;
+    env.locker->async_with_lock("k", body, [&](const std::exception_ptr& failure, int value) {
+        ++completions;
+        BOOST_TEST((failure != nullptr));
+        BOOST_TEST(value == 0);
+    });
+    env.ready();
+    env.locker->async_try_with_lock("k", 1s, body, [&](const std::exception_ptr& failure, std::optional<int> value) {
+        ++completions;
+        BOOST_TEST((failure != nullptr));
+        BOOST_TEST(!value.has_value());
+    });
+    env.ready();
+    BOOST_TEST(completions == 2);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

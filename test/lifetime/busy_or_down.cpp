@@ -323,6 +323,15 @@ BOOST_AUTO_TEST_CASE(lock_is_busy_while_the_request_of_the_head_is_not_overdue)
     finish_cleanup(env);
 }
 
+BOOST_AUTO_TEST_CASE(free_key_is_requested_even_after_the_time_limit_of_its_group)
+{
+    virtual_fixture env(backend_kind::immediate);
+    env.script->next(operation::create, step::pass().after([] { virtual_clock::skip(1s); }));
+    const auto group = env.run(env.locker->try_acquire_all({"a", "b", "c"}, 500ms, {.mode = lock_mode::shared}));
+    BOOST_TEST_REQUIRE(group.has_value());
+    BOOST_TEST(group->size() == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(request_is_not_overdue_for_twice_the_longest_recent_answer_time)
 {
     virtual_fixture env(backend_kind::scripted);

@@ -227,6 +227,9 @@ struct body_completion
         using result_type = typename Slot::result_type;
         auto result = std::move(slot->result);
         slot.reset();
+        // The body may have returned a value after the lock was lost.
+        if (failure)
+            result.reset();
         if constexpr (IsLimited)
             std::move(handler)(std::move(failure), std::move(result));
         else

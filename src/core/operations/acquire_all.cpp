@@ -269,10 +269,6 @@ asio::awaitable<bool> group_acquire::acquire_in_order()
 asio::awaitable<bool> group_acquire::acquire_next(requested_lock& next)
 {
     incomplete_.set_awaited_claim(next.wanted.get());
-    const bool is_first_attempt = &next == &incomplete_.first() && schedule_.attempts() == 0;
-    if (!is_first_attempt && next.wanted->current_phase() == phase::acquiring &&
-        lease_clock::now() >= schedule_.deadline())
-        throw_retries_ended(*core_, *next.wanted, schedule_, {.is_answered = true});
     for (;;) {
         std::uint32_t seen = 0;
         const step reached = next_step(*core_, next.wanted, schedule_, std::nullopt, seen);

@@ -37,6 +37,8 @@ private:
 
 void waiter::resume(error_code why)
 {
+    // The waiter may have been resumed before.
+    is_posted_ = false;
     asio::post(executor(), continuation(this, why));
     is_posted_ = true;
 }
