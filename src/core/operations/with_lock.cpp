@@ -254,8 +254,8 @@ asio::awaitable<std::exception_ptr> run_body(
     // The caller's slot may outlive the body.
     if (auto callers_slot = callers_state.slot(); callers_slot.is_connected()) {
         callers_slot.assign([weak = std::weak_ptr(cancelled)](asio::cancellation_type type) {
-            if (const auto body = weak.lock(); body && type != asio::cancellation_type::none)
-                body->cancel();
+            if (const auto target = weak.lock(); target && type != asio::cancellation_type::none)
+                target->cancel();
         });
     }
     auto result = co_await asio::co_spawn(strand, watch_body(watches, body, held),
