@@ -53,8 +53,8 @@ void core::on_timer()
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
-        timers.mark_fired();
         const auto now = lease_clock::now();
+        timers.mark_fired(now);
         for (std::size_t n = 0; n < max_items_per_handler; ++n) {
             condition* const due = timers.take_due(now);
             if (!due)

@@ -49,9 +49,14 @@ public:
     /// intended, and the next waiter need not arm the timer again.
     void keep_armed(bool keep) noexcept;
 
-    /// Must be called by the owner when the timer has fired. The owner then takes the due conditions, and arms the
-    /// timer again.
-    void mark_fired() noexcept { armed_for_ = time_point::max(); }
+    /// Must be called by the owner when a wait of the timer has ended. The owner then takes the due conditions, and
+    /// arms the timer again. The timer may have been armed for a later time after the handler was queued: it is then
+    /// still armed.
+    void mark_fired(time_point now) noexcept
+    {
+        if (armed_for_ <= now)
+            armed_for_ = time_point::max();
+    }
     /// Removes and returns the next condition that is due; null if there is none.
     [[nodiscard]] condition* take_due(time_point now);
     /// If there is no memory to arm the timer, the next call tries again.

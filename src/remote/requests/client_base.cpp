@@ -74,8 +74,10 @@ void client_base::arm_timer()
     const auto now = current_usage();
     const auto wanted = requests().plan().next_timer_in(demand(now), client_state(now), now.timer_interval);
     if (!wanted) {
-        if (std::exchange(run.timer_due, never) != never)
-            run.timer.cancel();
+        // `timer_due` does not tell whether the timer is armed: a handler that was queued before the timer was armed
+        // again clears it.
+        run.timer_due = never;
+        run.timer.cancel();
         return;
     }
     const auto delay = *wanted;
