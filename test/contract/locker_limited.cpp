@@ -105,6 +105,23 @@ COLOCK_CONTRACT_CASE(locker, limits_of_the_policy_end_a_limited_wait)
     run_coro(env.io(), held.release(on_failure::raise));
 }
 
+COLOCK_CONTRACT_CASE(locker, retry_error_of_a_custom_function_does_not_mean_busy)
+{
+    const auto mine = env.make_locker(), other = env.make_other_locker();
+    auto held = run_coro(env.io(), mine.acquire("k"));
+    const acquire_options throws{.retry = retry_policy::custom([](const retry_attempt&) -> retry_decision {
+        throw retry_error(errc::retry_exhausted, {.key = "own"});
+    })};
+    const auto check = [&](auto call) {
+        BOOST_CHECK_EXCEPTION(static_cast<void>(run_coro(env.io(), std::move(call))), retry_error,
+            [](const retry_error& thrown) { return thrown.key() == "own"; });
+    };
+    check(other.try_acquire("k", 1h, throws));
+    check(other.try_acquire_all({"k", "z"}, 1h, throws));
+    check(other.try_with_lock("k", 1h, throws, [] {}));
+    run_coro(env.io(), held.release(on_failure::raise));
+}
+
 COLOCK_CONTRACT_CASE(locker, limited_wait_of_no_time_is_a_single_attempt)
 {
     const auto mine = env.make_locker(), other = env.make_other_locker();

@@ -185,10 +185,7 @@ public:
     {
         try {
             return acquire_operation::advance();
-        } catch (const retry_error& ended) {
-            // A custom retry function may throw anything.
-            if (ended.code() != errc::retry_exhausted)
-                throw;
+        } catch (const policy_ended&) {
             on_exit_.is_busy = true;
             return std::nullopt;
         }

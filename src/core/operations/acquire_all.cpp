@@ -392,10 +392,7 @@ asio::awaitable<std::optional<lock_group>> try_acquire_all(
     limit_wait(*self, options, within);
     try {
         co_return co_await acquire_all(self, std::move(keys), std::move(options));
-    } catch (const retry_error& ended) {
-        // A custom retry function may throw anything.
-        if (ended.code() != errc::retry_exhausted)
-            throw;
+    } catch (const policy_ended&) {
     }
     co_return std::nullopt;
 }

@@ -116,7 +116,7 @@ void throw_retries_ended(
     context.holder = last.holder;
     if (last.holder_expires != lease_clock::time_point::max())
         context.retry_after = std::max<lease_clock::duration>(last.holder_expires - lease_clock::now(), 0ns);
-    throw retry_error(errc::retry_exhausted, std::move(context));
+    throw policy_ended(errc::retry_exhausted, std::move(context));
 }
 
 namespace {
