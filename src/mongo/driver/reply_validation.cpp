@@ -92,11 +92,13 @@ boost::system::error_code validate_values(bson_iter_t& fields, int depth) noexce
 {
     bson_iter_t inside;
     while (bson_iter_next(&fields)) {
-        // libbson does not validate the scope of a piece of code, and colock stores none.
-        if (BSON_ITER_HOLDS_CODEWSCOPE(&fields))
-            return make_error_code(reply_violation::document);
-        if (!bson_iter_recurse(&fields, &inside))
+        if (BSON_ITER_HOLDS_CODEWSCOPE(&fields)) {
+            // colock stores none, but a document of another program may stand under one of its keys.
+            std::uint32_t code_length = 0;
+            bson_iter_codewscope(&fields, &code_length, &inside.len, &inside.raw);
+        } else if (!bson_iter_recurse(&fields, &inside)) {
             continue;
+        }
         if (depth == 0)
             return make_error_code(reply_violation::nesting);
         if (!bson_iter_init_from_data(&inside, inside.raw, inside.len))

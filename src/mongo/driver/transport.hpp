@@ -96,7 +96,7 @@ private:
     error_code failure_;
 
     std::array<std::byte, std::size_t{8} * 1024> buffer_;
-    /// What was received since the last reply was read.
+    /// The bytes that were received since the last reply was read.
     std::vector<std::byte> received_;
     /// The unread rest of a valid reply in `received_`.
     std::span<std::byte> valid_;

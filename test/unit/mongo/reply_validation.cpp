@@ -64,7 +64,7 @@ std::string op_reply(const std::string& documents, std::int32_t flags = 0, std::
 /// Validates a message, which may become shorter.
 boost::system::error_code validated(std::string& text)
 {
-    // Of exactly this size, so that a sanitizer reports a read outside of the message.
+    // The copy has exactly this size, so that a sanitizer reports a read outside of the message.
     const auto given = std::as_bytes(std::span(text));
     std::vector<std::byte> copy(given.begin(), given.end());
     std::span<std::byte> bytes(copy);
@@ -221,7 +221,12 @@ BOOST_AUTO_TEST_CASE(every_value_of_a_document_is_validated)
         check_violates(op_reply(document_with(unusual + corrupt + ok)), violation::document);
         check_violates(msg_of(document_with(unusual + element('\x10', "code", number(0)))), violation::field);
     }
-    check_violates(msg_of(document_with(code_with_scope("c", document_with("")) + ok)), violation::document);
+    check_is_valid(msg_of(document_with(code_with_scope("c", document_with("")) + ok)));
+    check_violates(msg_of(document_with(code_with_scope("c", document_with(corrupt)) + ok)), violation::document);
+    for (const std::int32_t length : {-1, 0, 4, 6, 1000}) {
+        const auto scope = number(length) + '\0';
+        check_violates(msg_of(document_with(code_with_scope("c", scope) + ok)), violation::document);
+    }
     check_violates(msg_of(document_with(code_with_scope("c", document_with("")) + corrupt)), violation::document);
     // A document that contains only its length, and one without its last byte.
     check_violates(msg_of(document_with(ok + element('\x03', "value", number(4)))), violation::document);
