@@ -4,17 +4,7 @@
 # these conditions.
 cmake_minimum_required(VERSION 3.25)
 
-set(command "")
-set(reached FALSE)
-math(EXPR last "${CMAKE_ARGC} - 1")
-foreach(i RANGE ${last})
-    if(reached)
-        list(APPEND command "${CMAKE_ARGV${i}}")
-    elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
-        set(reached TRUE)
-    endif()
-endforeach()
-
+include(${CMAKE_CURRENT_LIST_DIR}/../cmake/ColockScriptCommand.cmake)
 execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 message("${output}${errors}")
 if(NOT result STREQUAL "0")

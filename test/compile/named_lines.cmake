@@ -3,7 +3,7 @@
 # Fails unless the compiler's warnings or errors name exactly the lines that end with "// warning" or "// error". An
 # error that names another file fails, too.
 cmake_minimum_required(VERSION 3.25)
-include(${CMAKE_CURRENT_LIST_DIR}/command.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/ColockScriptCommand.cmake)
 
 execute_process(COMMAND ${command} ${SOURCE} RESULT_VARIABLE result ERROR_VARIABLE said)
 message("${said}")

@@ -2,7 +2,7 @@
 #
 # Fails unless the compiler's first error in each of the public headers is the #error that begins with the text.
 cmake_minimum_required(VERSION 3.25)
-include(${CMAKE_CURRENT_LIST_DIR}/command.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/ColockScriptCommand.cmake)
 
 file(GLOB_RECURSE headers ${HEADERS})
 list(FILTER headers EXCLUDE REGEX "/detail/")

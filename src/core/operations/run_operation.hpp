@@ -30,8 +30,9 @@ namespace colock::inline v0::detail {
 //   static constexpr bool checks_cancellation;  // a cancellation that was recorded between two suspensions ends the
 //                                               // operation before it waits
 //   bool begin();                               // returns true if the result is ready
-//   std::optional<awaited_change> advance();          // returns the next change to wait for; empty: the result is
-//   ready result_type result();                       // called once core& owner();
+//   std::optional<awaited_change> advance();    // returns the next change to wait for; empty: the result is ready
+//   result_type result();                       // called once
+//   core& owner();
 //
 // If a member function throws, or a wait is cancelled, the operation ends with the exception. If there is a member
 // `void failed(const std::exception_ptr&) noexcept`, it is called with that exception. The destructor leaves

@@ -15,11 +15,9 @@ namespace colock::inline v0::detail {
 
 /// Waits until `is_over()` returns true, or until `deadline`. Ends with an exception if the coroutine was cancelled.
 /// The caller's frame keeps `self` and `source` alive.
-/// \param is_over called under the mutex, again after each change of `source`. After the end of the core's context
-///   nothing wakes the coroutine, so it should return true then
-/// \param closing with `on_close::end_wait`, the wait is also woken when the core accepts no new acquires; `is_over`
-/// must
-///   then return true
+/// \param is_over called under the mutex, again after each change of `source`. Must return true if nothing wakes the
+///   coroutine any more: after the end of the core's context, and with `on_close::end_wait` once the core accepts no
+///   new acquires
 template <class Predicate>
 [[nodiscard]] asio::awaitable<void> wait_until(core& self, condition& source, lease_clock::time_point deadline,
     Predicate is_over, on_close closing = on_close::keep_waiting)

@@ -84,7 +84,8 @@ struct body_signal
 /// the lease, and each cancellation of the caller. A body that continues after one of them is cancelled again by the
 /// next. Needs no coroutine to wait for the reasons: each wake-up posts the next check to the body's strand.
 ///
-/// Thread safety: `end` must be called on the caller's executor; the other functions on the body's strand.
+/// Thread safety: `release_references` must be called on the caller's executor; the other functions on the body's
+/// strand.
 class body_watch final : public waiter
 {
 public:

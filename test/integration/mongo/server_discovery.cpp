@@ -6,6 +6,7 @@
 #include "server.hpp"
 #include "support/faulty_proxy.hpp"
 #include "support/sockets.hpp"
+#include "support/virtual_clock.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,7 +18,6 @@
 #include <optional>
 #include <ostream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -290,15 +290,19 @@ BOOST_AUTO_TEST_CASE(member_whose_last_question_has_failed_belongs_to_the_replic
 
 BOOST_AUTO_TEST_CASE(question_that_is_due_while_an_answer_is_processed_does_not_replace_it)
 {
+    const virtual_clock clock;
     election test(election::first_question_count + 1);
+    // Makes the context compare its timers with the clock again.
+    std::optional<lease_timer> poke;
     test.on_question = [&] {
         if (test.question_count > test.elected_at)
             test.elected_at = 1000;
         if (test.question_count != test.elected_at)
             return;
-        // The event loop stands still until the next question is due. Then a busy strand makes the timer and the answer
-        // wait for the same handler.
-        std::this_thread::sleep_for(500ms);
+        // The next question becomes due. A busy strand makes the timer and the answer wait for the same handler.
+        virtual_clock::skip(500ms);
+        poke.emplace(test.discovery.io->get_executor(), lease_clock::time_point::min());
+        poke->async_wait([](error_code) {});
         keep_busy(test.discovery.state->strand, 100);
     };
     const auto& found = test.discovery.look(test.params(), 2s);
