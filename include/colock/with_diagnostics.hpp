@@ -12,6 +12,7 @@
 #include <boost/asio/deferred.hpp>
 
 #include <exception>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -41,7 +42,11 @@ struct with_diagnostics_t
 ///
 ///     co_await locker.async_acquire("report", asio::cancel_after(2s, with_diagnostics(asio::deferred)));
 ///
-/// The token may be nested inside other token adapters, or contain them. `cancel_after` needs Boost 1.86 or later.
+/// The token may be nested inside other token adapters, or contain them. `cancel_after` needs Boost 1.86 or later. Two
+/// adapters of Asio have to be inside, because they take the code away:
+/// - `as_tuple(with_diagnostics(token))` is refused by the compiler. Write `with_diagnostics(as_tuple(token))`.
+/// - `redirect_error(with_diagnostics(token), code)` has no effect, and with `output` stores no failure of operations
+///   other than colock's. The compiler cannot see the adapter there, because the signature has no trace of it.
 template <class CompletionToken>
 [[nodiscard]] constexpr with_diagnostics_t<std::decay_t<CompletionToken>> with_diagnostics(CompletionToken&& token)
 {
@@ -49,8 +54,11 @@ template <class CompletionToken>
 }
 
 /// The default completion token of each `async_` function. Its result can be awaited, and then throws the same
-/// exceptions as the function without the prefix.
-using default_token = with_diagnostics_t<asio::deferred_t>;
+/// exceptions as the function without the prefix. `asio::as_tuple` without a token wraps it, and then the tuple begins
+/// with the code.
+struct default_token : with_diagnostics_t<asio::deferred_t>
+{
+};
 
 /// The completion token that `with_diagnostics(output, token)` returns.
 template <class CompletionToken>
@@ -128,6 +136,12 @@ struct exception_handler
     void operator()() { std::move(handler)(); }
 };
 
+/// Whether `asio::as_tuple` has taken the error code out of the signature.
+template <class Signature>
+constexpr bool is_code_in_tuple = false;
+template <class R, class... Results>
+constexpr bool is_code_in_tuple<R(std::tuple<error_code, Results...>)> = true;
+
 /// The handler of `with_diagnostics(output, token)`.
 template <class Handler>
 struct diagnostics_output_handler
@@ -143,6 +157,8 @@ struct diagnostics_output_handler
             output->failure = failure_of(first, std::move(output->failure));
         else if constexpr (std::is_same_v<std::decay_t<First>, std::exception_ptr>)
             output->failure = first;
+        else if constexpr (is_code_in_tuple<void(std::decay_t<First>)>)
+            output->failure = failure_of(std::get<0>(first), std::move(output->failure));
         std::move(handler)(std::forward<First>(first), std::forward<Results>(results)...);
     }
     void operator()() { std::move(handler)(); }
@@ -231,29 +247,43 @@ struct wrap_output
     }
 };
 
+// The return types of both functions `initiate` are explicit. If they were deduced, the concept completion_token_for
+// would compile the bodies with Asio's archetype of an initiation, which has no executor_type.
+
+/// The result of an operation whose token, a `with_diagnostics_t<CompletionToken>`, makes it complete with an
+/// exception.
+template <class CompletionToken, class... Signatures>
+struct exception_result : asio::async_result<CompletionToken, exception_signature_t<Signatures>...>
+{
+    template <class Initiation, class Token, class... Arguments>
+    static auto initiate(Initiation&& initiation, Token&& token, Arguments&&... arguments)
+        -> decltype(asio::async_initiate<decltype((std::forward<Token>(token).token)),
+            exception_signature_t<Signatures>...>(
+            std::declval<wrapping_initiation<std::decay_t<Initiation>, wrap_exception>>(), token.token,
+            std::forward<Arguments>(arguments)...))
+    {
+        // Boost 1.83 does not deduce the type of the inner token.
+        return asio::async_initiate<decltype((std::forward<Token>(token).token)), exception_signature_t<Signatures>...>(
+            wrap_initiation(std::forward<Initiation>(initiation), wrap_exception{}), token.token,
+            std::forward<Arguments>(arguments)...);
+    }
+};
+
 } // namespace detail
 } // namespace colock::inline v0
 
-// The return types of both functions are explicit. If they were deduced, the concept completion_token_for would compile
-// the bodies with Asio's archetype of an initiation, which has no executor_type.
+template <class... Signatures>
+struct boost::asio::async_result<colock::default_token, Signatures...>
+    : colock::detail::exception_result<boost::asio::deferred_t, Signatures...>
+{
+};
 
 template <class CompletionToken, class... Signatures>
 struct boost::asio::async_result<colock::with_diagnostics_t<CompletionToken>, Signatures...>
-    : async_result<CompletionToken, colock::detail::exception_signature_t<Signatures>...>
+    : colock::detail::exception_result<CompletionToken, Signatures...>
 {
-    template <class Initiation, class Token, class... Arguments>
-    static auto initiate(Initiation&& initiation, Token&& token,
-        Arguments&&... arguments) -> decltype(async_initiate<decltype((std::forward<Token>(token).token)),
-        colock::detail::exception_signature_t<Signatures>...>(
-        std::declval<colock::detail::wrapping_initiation<std::decay_t<Initiation>, colock::detail::wrap_exception>>(),
-        token.token, std::forward<Arguments>(arguments)...))
-    {
-        // Boost 1.83 does not deduce the type of the inner token.
-        return async_initiate<decltype((std::forward<Token>(token).token)),
-            colock::detail::exception_signature_t<Signatures>...>(
-            colock::detail::wrap_initiation(std::forward<Initiation>(initiation), colock::detail::wrap_exception{}),
-            token.token, std::forward<Arguments>(arguments)...);
-    }
+    static_assert(!(colock::detail::is_code_in_tuple<Signatures> || ...),
+        "write with_diagnostics(as_tuple(token)): inside as_tuple, with_diagnostics has no effect");
 };
 
 template <class CompletionToken, class... Signatures>

@@ -8,6 +8,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
@@ -66,8 +67,25 @@ BOOST_AUTO_TEST_CASE(a_tuple_has_the_code_or_the_exception)
         const auto [failure, also_none] =
             co_await env.locker->async_acquire("k", single_attempt, with_diagnostics(asio::as_tuple(asio::deferred)));
         check_diagnostics(failure);
+#if BOOST_VERSION >= 108600
+        const auto [default_code, none_again] = co_await env.locker->async_acquire("k", single_attempt, asio::as_tuple);
+        static_assert(std::is_same_v<decltype(default_code), const error_code>);
+        BOOST_TEST((default_code == errc::retry_exhausted));
+#endif
     };
     env.run(job());
+}
+
+BOOST_AUTO_TEST_CASE(redirected_code_leaves_the_output_of_an_operation_of_colock)
+{
+    busy_fixture env;
+    error_code code;
+    diagnostics output;
+    env.locker->async_acquire(
+        "k", single_attempt, asio::redirect_error(with_diagnostics(output, [](const lock&) {}), code));
+    env.ready();
+    BOOST_TEST((code == errc::retry_exhausted));
+    check_diagnostics(output.failure);
 }
 
 #if BOOST_VERSION >= 108600
@@ -223,6 +241,14 @@ BOOST_AUTO_TEST_CASE(operation_with_only_a_code_completes_with_an_exception)
     io.restart();
     io.run();
     BOOST_TEST((code == asio::error::operation_aborted));
+    COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(output.failure));
+    output.failure = nullptr;
+    timer.expires_after(1h);
+    timer.async_wait(asio::as_tuple(with_diagnostics(output, [](std::tuple<error_code>) {})));
+    timer.cancel();
+    io.restart();
+    io.run();
+    BOOST_TEST_REQUIRE((output.failure != nullptr));
     COLOCK_THROWS(boost::system::system_error, asio::error::operation_aborted, std::rethrow_exception(output.failure));
 
     bool called = false;
