@@ -8,6 +8,7 @@
 #include <colock/clock.hpp>
 #include <colock/error.hpp>
 #include <colock/fence_gate.hpp>
+#include <colock/keys.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/locker.hpp>

@@ -128,7 +128,7 @@ public:
     [[nodiscard]] asio::awaitable<lost_reason> lost() const;
 
     /// `void(error_code, bool)`
-    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, bool)> CompletionToken = default_token>
     auto async_is_locked(CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<bool>(
@@ -138,7 +138,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code)`
-    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code)> CompletionToken = default_token>
     auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_operation<void>(
@@ -149,19 +149,19 @@ public:
     }
     /// `void(error_code)`. For an empty lock it completes on the handler's executor, with the same result as `release`.
     /// The handler may be called before the function returns, because an empty lock has no executor.
-    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code)> CompletionToken = default_token>
     auto async_release(on_failure report, CompletionToken&& completion_token = CompletionToken())
     {
-        return asio::async_initiate<CompletionToken, void(error_code)>(
-            release_initiation{record_, core_, report}, completion_token);
+        return detail::initiate<void(error_code)>(
+            release_initiation{record_, core_, report}, std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code)> CompletionToken = default_token>
     auto async_release(CompletionToken&& completion_token = CompletionToken())
     {
         return async_release(on_failure::quiet, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::string)`
-    template <asio::completion_token_for<void(error_code, std::string)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::string)> CompletionToken = default_token>
     auto async_detach(CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_coroutine<std::string>(
@@ -169,7 +169,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lost_reason)`
-    template <asio::completion_token_for<void(error_code, lost_reason)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lost_reason)> CompletionToken = default_token>
     auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<lost_reason>(

@@ -5,54 +5,18 @@
 
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
+#include <colock/keys.hpp>
 #include <colock/lock.hpp>
 #include <colock/stats.hpp>
 
 #include <chrono>
-#include <initializer_list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace colock::inline v0 {
-
-/// One key of an `acquire_all`.
-struct group_member
-{
-    /// Key of the lock, 1 to 512 bytes without NUL.
-    std::string key;
-    /// Default: the mode of the acquire_options.
-    std::optional<lock_mode> mode;
-
-    /// Makes a member from a key. Implicit, so that a list may contain plain keys.
-    group_member(std::string name, std::optional<lock_mode> its_mode = {}) : key(std::move(name)), mode(its_mode) {}
-    group_member(const char* name, std::optional<lock_mode> its_mode = {}) : key(name), mode(its_mode) {}
-};
-
-/// The keys of an `acquire_all`: `{"a", {"b", lock_mode::shared}}`, or a vector of keys.
-class COLOCK_EXPORT group_members
-{
-public:
-    /// Makes the list. Implicit, so that `acquire_all` accepts a braced list or a vector.
-    group_members(std::initializer_list<group_member> members) : members_(members) {}
-    group_members(std::vector<group_member> members) : members_(std::move(members)) {}
-    group_members(std::vector<std::string> keys)
-    {
-        members_.reserve(keys.size());
-        for (auto& key : keys)
-            members_.emplace_back(std::move(key));
-    }
-
-    /// Returns the keys in the order in which they were listed.
-    [[nodiscard]] std::vector<group_member>& all() noexcept { return members_; }
-    [[nodiscard]] const std::vector<group_member>& all() const noexcept { return members_; }
-
-private:
-    std::vector<group_member> members_;
-};
 
 /// A lock of a group whose lease has ended; see lock_group::lost.
 struct lost_lock
@@ -108,7 +72,7 @@ public:
     /// Two groups that grow in different orders can deadlock with each other. Limit the wait: `{.retry = within(5s)}`.
     /// \throws validation_error `invalid_options` if the handle already contains the key. Otherwise, the exceptions of
     ///     locker::acquire.
-    [[nodiscard]] asio::awaitable<void> acquire(std::string key, acquire_options options = {});
+    [[nodiscard]] asio::awaitable<void> acquire(key_name key, acquire_options options = {});
 
     /// Returns the lock of this handle with this key, for example for its fence. The reference is valid until the group
     /// is changed or moved.
@@ -153,40 +117,40 @@ public:
     [[nodiscard]] asio::awaitable<lost_lock> lost() const;
 
     /// `void(error_code)`
-    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
-    auto async_acquire(std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken())
+    template <detail::token_or_handler<void(error_code)> CompletionToken = default_token>
+    auto async_acquire(key_name key, acquire_options options, CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_operation<void>(
             executor(),
-            [this, key = std::move(key), options = std::move(options)](
+            [this, key = std::move(key.name), options = std::move(options)](
                 detail::operation_handler<void> handler) mutable {
                 start_acquire(std::move(key), std::move(options), std::move(handler));
             },
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
-    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken(),
+    template <detail::token_or_handler<void(error_code)> CompletionToken = default_token>
+    auto async_acquire(key_name key, CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current())
     {
         return async_acquire(
             std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_report>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
     auto async_extend(std::chrono::milliseconds ttl, CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_coroutine<std::vector<lock_report>>(
             executor(), [this, ttl] { return extend(ttl); }, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_report>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::vector<lock_report>)> CompletionToken = default_token>
     auto async_release(CompletionToken&& completion_token = CompletionToken())
     {
         return detail::async_coroutine<std::vector<lock_report>>(
             executor(), [this] { return release(); }, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lost_lock)`. Throws validation_error when it is called, if the group has no locks.
-    template <asio::completion_token_for<void(error_code, lost_lock)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lost_lock)> CompletionToken = default_token>
     auto async_lost(CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<lost_lock>(

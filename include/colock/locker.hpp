@@ -7,6 +7,7 @@
 #include <colock/detail/body.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/locker_operations.hpp>
+#include <colock/keys.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -85,11 +86,11 @@ public:
     ///
     /// Not reentrant: a caller that already holds the key waits for its own release, or until its own lock has expired.
     /// The same is true for an exclusive acquire by the holder of a shared lock.
-    [[nodiscard]] asio::awaitable<lock> acquire(std::string key, acquire_options options = {}) const;
+    [[nodiscard]] asio::awaitable<lock> acquire(key_name key, acquire_options options = {}) const;
     /// Makes one attempt and does not wait for the lock. Returns an empty optional if the lock is busy, or if other
     /// callers of this locker wait for the key or are requesting it exclusively. If these callers wait because of an
     /// error, the function throws that error instead. The retry policy is ignored.
-    [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(std::string key, acquire_options options = {}) const;
+    [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(key_name key, acquire_options options = {}) const;
     /// Waits for the lock like acquire, but for at most `within`. Zero or less: one attempt, as without `within`.
     ///
     /// Returns an empty optional if the lock is busy at the end: the last attempt was answered with "busy", or other
@@ -97,12 +98,13 @@ public:
     /// create_error, as acquire does. The delays are those of the retry policy, whose limits apply, too.
     template <class Rep, class Period>
     [[nodiscard]] asio::awaitable<std::optional<lock>> try_acquire(
-        std::string key, std::chrono::duration<Rep, Period> within, acquire_options options = {}) const
+        key_name key, std::chrono::duration<Rep, Period> within, acquire_options options = {}) const
     {
-        return detail::operations::try_acquire(core(), std::move(key), saturating_cast(within), std::move(options));
+        return detail::operations::try_acquire(
+            core(), std::move(key.name), saturating_cast(within), std::move(options));
     }
-    /// Acquires all locks or none. A key has its own mode or the mode of the options. `max_holders` applies to the
-    /// shared keys.
+    /// Acquires all locks or none. The keys are a braced list, or a range of strings. A key has its own mode or the
+    /// mode of the options. `max_holders` applies to the shared keys.
     ///
     /// Order: the function first requests all keys in one step, if the backend supports this (`capabilities::several`),
     /// the keys are exclusive and at most 64, and no caller of this locker waits for one of them. Otherwise it acquires
@@ -141,12 +143,6 @@ public:
         return detail::operations::try_acquire_all(
             core(), std::move(keys), saturating_cast(within), std::move(options));
     }
-    /// Deleted, because several keys in braces would convert to one string. Use acquire_all.
-    void acquire(std::initializer_list<group_member>, acquire_options = {}) const = delete;
-    void try_acquire(std::initializer_list<group_member>, acquire_options = {}) const = delete;
-    template <class Rep, class Period>
-    void try_acquire(
-        std::initializer_list<group_member>, std::chrono::duration<Rep, Period>, acquire_options = {}) const = delete;
     /// Acquires the global lock, which has the fixed key `global_key`. It does not exclude the locks of other keys.
     [[nodiscard]] asio::awaitable<lock_group> acquire_global(acquire_options options = {}) const;
     /// The key of the lock of acquire_global().
@@ -193,40 +189,21 @@ public:
     /// \throws lost_error `lost`: the lease was lost before the body ended. An exception of the body is nested.
     ///
     /// If the lease was not lost, an exception of the body is passed on unchanged.
-    template <detail::single_key Key, class Body>
-        requires detail::lock_body<Body>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
-        Key key, acquire_options options, Body body) const
-    {
-        return detail::with_lock(core(), std::string(std::move(key)), std::move(options), std::move(body));
-    }
-    template <detail::single_key Key, class Body>
-        requires detail::lock_body<Body>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body>> with_lock(
-        Key key, Body body, std::source_location where = std::source_location::current()) const
-    {
-        return with_lock(std::move(key), acquire_options{.where = where}, std::move(body));
-    }
-
-    /// Acquires all locks or none, as acquire_all does, runs `body`, and releases the locks.
     ///
-    /// The function is like the `with_lock` of one key, with these differences. The keys are group_members: a braced
-    /// list, or a vector of keys. The body takes `lock_group&` or nothing, and is cancelled as soon as any of the locks
-    /// is lost or can soon end. Locks that the body adds are released in the background, and do not cancel the body.
-    /// \throws lost_error `lost`: one of the leases was lost before the body ended. `key()` names the lock.
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Body>
-        requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
-        Keys keys, acquire_options options, Body body) const
+    /// Several keys, in a braced list or a range: all locks are acquired or none, as by acquire_all. The body takes
+    /// `lock_group&` or nothing, and is cancelled as soon as any of the locks is lost or can soon end. lost_error then
+    /// names the lock by `key()`. Locks that the body adds are released in the background, and do not cancel the body.
+    template <class Keys = std::initializer_list<group_member>, class Body>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, detail::held_by<Keys>>> with_lock(
+        Keys&& keys, acquire_options options, Body body) const
     {
-        return detail::with_lock(core(), group_members(std::move(keys)), std::move(options), std::move(body));
+        return detail::with_lock(core(), std::forward<Keys>(keys), std::move(options), std::move(body));
     }
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Body>
-        requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, lock_group>> with_lock(
-        Keys keys, Body body, std::source_location where = std::source_location::current()) const
+    template <class Keys = std::initializer_list<group_member>, class Body>
+    [[nodiscard]] asio::awaitable<detail::body_result_t<Body, detail::held_by<Keys>>> with_lock(
+        Keys&& keys, Body body, std::source_location where = std::source_location::current()) const
     {
-        return with_lock(group_members(std::move(keys)), acquire_options{.where = where}, std::move(body));
+        return with_lock(std::forward<Keys>(keys), acquire_options{.where = where}, std::move(body));
     }
 
     /// Runs `body` under a lock, or under several, like with_lock, but waits for at most `within`. Zero or less: one
@@ -235,41 +212,23 @@ public:
     /// Returns an optional with the result of the body, or for a body without a result a bool: whether the body was
     /// run. The optional is empty, or the bool is false, if the lock is busy at the end, as for try_acquire. Errors are
     /// those of with_lock.
-    template <detail::single_key Key, class Rep, class Period, class Body>
-        requires detail::lock_body<Body>
-    [[nodiscard]] asio::awaitable<detail::try_result_t<Body>> try_with_lock(
-        Key key, std::chrono::duration<Rep, Period> within, acquire_options options, Body body) const
+    template <class Keys = std::initializer_list<group_member>, class Rep, class Period, class Body>
+    [[nodiscard]] asio::awaitable<detail::try_result_t<Body, detail::held_by<Keys>>> try_with_lock(
+        Keys&& keys, std::chrono::duration<Rep, Period> within, acquire_options options, Body body) const
     {
         return detail::try_with_lock(
-            core(), std::string(std::move(key)), saturating_cast(within), std::move(options), std::move(body));
+            core(), std::forward<Keys>(keys), saturating_cast(within), std::move(options), std::move(body));
     }
-    template <detail::single_key Key, class Rep, class Period, class Body>
-        requires detail::lock_body<Body>
-    [[nodiscard]] asio::awaitable<detail::try_result_t<Body>> try_with_lock(Key key,
+    template <class Keys = std::initializer_list<group_member>, class Rep, class Period, class Body>
+    [[nodiscard]] asio::awaitable<detail::try_result_t<Body, detail::held_by<Keys>>> try_with_lock(Keys&& keys,
         std::chrono::duration<Rep, Period> within, Body body,
         std::source_location where = std::source_location::current()) const
     {
-        return try_with_lock(std::move(key), within, acquire_options{.where = where}, std::move(body));
-    }
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body>
-        requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::try_result_t<Body, lock_group>> try_with_lock(
-        Keys keys, std::chrono::duration<Rep, Period> within, acquire_options options, Body body) const
-    {
-        return detail::try_with_lock(
-            core(), group_members(std::move(keys)), saturating_cast(within), std::move(options), std::move(body));
-    }
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body>
-        requires detail::lock_body<Body, lock_group>
-    [[nodiscard]] asio::awaitable<detail::try_result_t<Body, lock_group>> try_with_lock(Keys keys,
-        std::chrono::duration<Rep, Period> within, Body body,
-        std::source_location where = std::source_location::current()) const
-    {
-        return try_with_lock(group_members(std::move(keys)), within, acquire_options{.where = where}, std::move(body));
+        return try_with_lock(std::forward<Keys>(keys), within, acquire_options{.where = where}, std::move(body));
     }
 
     /// Returns whether the key is held. Waiters do not count.
-    [[nodiscard]] asio::awaitable<bool> is_locked(std::string key) const;
+    [[nodiscard]] asio::awaitable<bool> is_locked(key_name key) const;
     /// Returns the locks of all processes that match the filter. The result is collected in memory; for many locks, use
     /// list_page().
     [[nodiscard]] asio::awaitable<std::vector<lock_status>> list(
@@ -297,7 +256,7 @@ public:
     ///
     /// If the break fails, times out or is cancelled after it was sent, it may have been carried out. The backend is
     /// then asked about the handles of this locker.
-    [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(std::string key) const;
+    [[nodiscard]] asio::awaitable<std::vector<lock_status>> break_lock(key_name key) const;
 
     /// Returns the locks that this locker holds, the oldest first.
     [[nodiscard]] std::vector<held_lock> held_locks() const;
@@ -320,57 +279,57 @@ public:
     static constexpr std::chrono::milliseconds default_shutdown_deadline{5'000};
 
     /// `void(error_code, lock)`
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock)> CompletionToken = default_token>
     auto async_acquire(
-        std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
+        key_name key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<lock>(get_executor(),
-            std::bind_front(&detail::operations::start_acquire, core(), std::move(key), std::move(options)),
+            std::bind_front(&detail::operations::start_acquire, core(), std::move(key.name), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
-    auto async_acquire(std::string key, CompletionToken&& completion_token = CompletionToken(),
+    template <detail::token_or_handler<void(error_code, lock)> CompletionToken = default_token>
+    auto async_acquire(key_name key, CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
         return async_acquire(
             std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::optional<lock>)`
-    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::optional<lock>)> CompletionToken = default_token>
     auto async_try_acquire(
-        std::string key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
+        key_name key, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_try_acquire(std::move(key), lease_clock::duration::zero(), std::move(options),
             std::forward<CompletionToken>(completion_token));
     }
     template <class Rep, class Period,
-        asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
-    auto async_try_acquire(std::string key, std::chrono::duration<Rep, Period> within, acquire_options options,
+        detail::token_or_handler<void(error_code, std::optional<lock>)> CompletionToken = default_token>
+    auto async_try_acquire(key_name key, std::chrono::duration<Rep, Period> within, acquire_options options,
         CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_operation<std::optional<lock>>(get_executor(),
-            std::bind_front(&detail::operations::start_try_acquire, core(), std::move(key), saturating_cast(within),
-                std::move(options)),
+            std::bind_front(&detail::operations::start_try_acquire, core(), std::move(key.name),
+                saturating_cast(within), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
     template <class Rep, class Period,
-        asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
-    auto async_try_acquire(std::string key, std::chrono::duration<Rep, Period> within,
+        detail::token_or_handler<void(error_code, std::optional<lock>)> CompletionToken = default_token>
+    auto async_try_acquire(key_name key, std::chrono::duration<Rep, Period> within,
         CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
         return async_try_acquire(
             std::move(key), within, acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, std::optional<lock>)> CompletionToken = default_token>
-    auto async_try_acquire(std::string key, CompletionToken&& completion_token = CompletionToken(),
+    template <detail::token_or_handler<void(error_code, std::optional<lock>)> CompletionToken = default_token>
+    auto async_try_acquire(key_name key, CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
         return async_try_acquire(
             std::move(key), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock_group)`
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_all(
         group_members keys, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -378,7 +337,7 @@ public:
             std::bind_front(&detail::operations::acquire_all, core(), std::move(keys), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
@@ -387,7 +346,7 @@ public:
     }
     /// `void(error_code, std::optional<lock_group>)`
     template <class Rep, class Period,
-        asio::completion_token_for<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
+        detail::token_or_handler<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
     auto async_try_acquire_all(group_members keys, std::chrono::duration<Rep, Period> within, acquire_options options,
         CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -397,7 +356,7 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     template <class Rep, class Period,
-        asio::completion_token_for<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
+        detail::token_or_handler<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
     auto async_try_acquire_all(group_members keys, std::chrono::duration<Rep, Period> within,
         CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
@@ -405,7 +364,7 @@ public:
         return async_try_acquire_all(
             std::move(keys), within, acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::optional<lock_group>)> CompletionToken = default_token>
     auto async_try_acquire_all(group_members keys, CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
@@ -413,12 +372,12 @@ public:
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock_group)`
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_global(acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_acquire_all({global_key}, std::move(options), std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock_group)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock_group)> CompletionToken = default_token>
     auto async_acquire_global(CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
@@ -426,93 +385,50 @@ public:
     }
     /// `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a body that returns a T. T must be
     /// default-constructible. An exception of the body is passed on unchanged.
-    template <detail::single_key Key, class Body, class CompletionToken = default_token>
-        requires detail::async_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
+    template <class Keys = std::initializer_list<group_member>, class Body, class CompletionToken = default_token>
     auto async_with_lock(
-        Key key, acquire_options options, Body body, CompletionToken&& completion_token = CompletionToken()) const
+        Keys&& keys, acquire_options options, Body body, CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_with_lock(core(), get_executor(), std::string(std::move(key)), std::move(options),
+        return detail::async_with_lock(core(), get_executor(), std::forward<Keys>(keys), std::move(options),
             std::move(body), std::forward<CompletionToken>(completion_token));
     }
-    template <detail::single_key Key, class Body, class CompletionToken = default_token>
-        requires detail::async_body<Body> && asio::completion_token_for<CompletionToken, detail::body_signature_t<Body>>
-    auto async_with_lock(Key key, Body body, CompletionToken&& completion_token = CompletionToken(),
+    template <class Keys = std::initializer_list<group_member>, detail::no_options Body,
+        class CompletionToken = default_token>
+    auto async_with_lock(Keys&& keys, Body body, CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
-        return async_with_lock(std::move(key), acquire_options{.where = where}, std::move(body),
-            std::forward<CompletionToken>(completion_token));
-    }
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Body,
-        class CompletionToken = default_token>
-        requires detail::async_body<Body, lock_group> &&
-                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
-    auto async_with_lock(
-        Keys keys, acquire_options options, Body body, CompletionToken&& completion_token = CompletionToken()) const
-    {
-        return detail::async_with_lock(core(), get_executor(), group_members(std::move(keys)), std::move(options),
-            std::move(body), std::forward<CompletionToken>(completion_token));
-    }
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Body,
-        class CompletionToken = default_token>
-        requires detail::async_body<Body, lock_group> &&
-                 asio::completion_token_for<CompletionToken, detail::body_signature_t<Body, lock_group>>
-    auto async_with_lock(Keys keys, Body body, CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
-    {
-        return async_with_lock(group_members(std::move(keys)), acquire_options{.where = where}, std::move(body),
+        return async_with_lock(std::forward<Keys>(keys), acquire_options{.where = where}, std::move(body),
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(std::exception_ptr, std::optional<T>)` for a body that returns a T, or `void(std::exception_ptr, bool)`.
     /// An exception of the body is passed on unchanged.
-    template <detail::single_key Key, class Rep, class Period, class Body, class CompletionToken = default_token>
-        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::try_signature_t<Body>>
-    auto async_try_with_lock(Key key, std::chrono::duration<Rep, Period> within, acquire_options options, Body body,
+    template <class Keys = std::initializer_list<group_member>, class Rep, class Period, class Body,
+        class CompletionToken = default_token>
+    auto async_try_with_lock(Keys&& keys, std::chrono::duration<Rep, Period> within, acquire_options options, Body body,
         CompletionToken&& completion_token = CompletionToken()) const
     {
-        return detail::async_try_with_lock(core(), get_executor(), std::string(std::move(key)), saturating_cast(within),
+        return detail::async_try_with_lock(core(), get_executor(), std::forward<Keys>(keys), saturating_cast(within),
             std::move(options), std::move(body), std::forward<CompletionToken>(completion_token));
     }
-    template <detail::single_key Key, class Rep, class Period, class Body, class CompletionToken = default_token>
-        requires detail::lock_body<Body> && asio::completion_token_for<CompletionToken, detail::try_signature_t<Body>>
-    auto async_try_with_lock(Key key, std::chrono::duration<Rep, Period> within, Body body,
+    template <class Keys = std::initializer_list<group_member>, class Rep, class Period, detail::no_options Body,
+        class CompletionToken = default_token>
+    auto async_try_with_lock(Keys&& keys, std::chrono::duration<Rep, Period> within, Body body,
         CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
-        return async_try_with_lock(std::move(key), within, acquire_options{.where = where}, std::move(body),
+        return async_try_with_lock(std::forward<Keys>(keys), within, acquire_options{.where = where}, std::move(body),
             std::forward<CompletionToken>(completion_token));
-    }
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body,
-        class CompletionToken = default_token>
-        requires detail::lock_body<Body, lock_group> &&
-                 asio::completion_token_for<CompletionToken, detail::try_signature_t<Body, lock_group>>
-    auto async_try_with_lock(Keys keys, std::chrono::duration<Rep, Period> within, acquire_options options, Body body,
-        CompletionToken&& completion_token = CompletionToken()) const
-    {
-        return detail::async_try_with_lock(core(), get_executor(), group_members(std::move(keys)),
-            saturating_cast(within), std::move(options), std::move(body),
-            std::forward<CompletionToken>(completion_token));
-    }
-    template <detail::key_list Keys = std::initializer_list<group_member>, class Rep, class Period, class Body,
-        class CompletionToken = default_token>
-        requires detail::lock_body<Body, lock_group> &&
-                 asio::completion_token_for<CompletionToken, detail::try_signature_t<Body, lock_group>>
-    auto async_try_with_lock(Keys keys, std::chrono::duration<Rep, Period> within, Body body,
-        CompletionToken&& completion_token = CompletionToken(),
-        std::source_location where = std::source_location::current()) const
-    {
-        return async_try_with_lock(group_members(std::move(keys)), within, acquire_options{.where = where},
-            std::move(body), std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, bool)`
-    template <asio::completion_token_for<void(error_code, bool)> CompletionToken = default_token>
-    auto async_is_locked(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    template <detail::token_or_handler<void(error_code, bool)> CompletionToken = default_token>
+    auto async_is_locked(key_name key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_coroutine<bool>(get_executor(),
-            std::bind_front(&detail::operations::is_locked, core(), std::move(key)),
+            std::bind_front(&detail::operations::is_locked, core(), std::move(key.name)),
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock)`
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock)> CompletionToken = default_token>
     auto async_adopt(
         std::string ticket, acquire_options options, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -520,7 +436,7 @@ public:
             std::bind_front(&detail::operations::adopt, core(), std::move(ticket), std::move(options)),
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock)> CompletionToken = default_token>
     auto async_adopt(std::string ticket, CompletionToken&& completion_token = CompletionToken(),
         std::source_location where = std::source_location::current()) const
     {
@@ -528,64 +444,64 @@ public:
             std::move(ticket), acquire_options{.where = where}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(filter which, list_order order, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_coroutine<std::vector<lock_status>>(get_executor(),
             std::bind_front(&detail::operations::list, core(), std::move(which), order),
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(filter which, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_list(std::move(which), list_order::any, std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_list(CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_list(filter{}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, lock_page)`
-    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock_page)> CompletionToken = default_token>
     auto async_list_page(filter which, std::string cursor, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_coroutine<lock_page>(get_executor(),
             std::bind_front(&detail::operations::list_page, core(), std::move(which), std::move(cursor)),
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock_page)> CompletionToken = default_token>
     auto async_list_page(filter which, CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_list_page(std::move(which), std::string(), std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, lock_page)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, lock_page)> CompletionToken = default_token>
     auto async_list_page(CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_list_page(filter{}, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_purge(std::size_t limit, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_coroutine<std::vector<lock_status>>(get_executor(),
             std::bind_front(&detail::operations::purge, core(), limit),
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
     auto async_purge(CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_purge(0, std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, std::vector<lock_status>)`
-    template <asio::completion_token_for<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
-    auto async_break_lock(std::string key, CompletionToken&& completion_token = CompletionToken()) const
+    template <detail::token_or_handler<void(error_code, std::vector<lock_status>)> CompletionToken = default_token>
+    auto async_break_lock(key_name key, CompletionToken&& completion_token = CompletionToken()) const
     {
         return detail::async_coroutine<std::vector<lock_status>>(get_executor(),
-            std::bind_front(&detail::operations::break_lock, core(), std::move(key)),
+            std::bind_front(&detail::operations::break_lock, core(), std::move(key.name)),
             std::forward<CompletionToken>(completion_token));
     }
     /// `void(error_code, shutdown_report)`
-    template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, shutdown_report)> CompletionToken = default_token>
     auto async_shutdown(
         std::chrono::milliseconds deadline, CompletionToken&& completion_token = CompletionToken()) const
     {
@@ -593,7 +509,7 @@ public:
             std::bind_front(&detail::operations::shutdown, core(), deadline),
             std::forward<CompletionToken>(completion_token));
     }
-    template <asio::completion_token_for<void(error_code, shutdown_report)> CompletionToken = default_token>
+    template <detail::token_or_handler<void(error_code, shutdown_report)> CompletionToken = default_token>
     auto async_shutdown(CompletionToken&& completion_token = CompletionToken()) const
     {
         return async_shutdown(default_shutdown_deadline, std::forward<CompletionToken>(completion_token));

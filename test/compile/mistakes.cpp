@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 //
-// Typical mistakes. The compiler's error names the line of the mistake, and none names a header of colock or Asio.
+// Typical mistakes that the compiler names by itself. Its error names the line of the mistake, and none names a header
+// of colock or Asio. The mistakes for which colock has a sentence are in sentences.cpp.
 
 #include <colock/locker.hpp>
 
@@ -10,31 +11,16 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-/// Has no default constructor.
-struct result
-{
-    explicit result(int) {}
-};
-
 asio::awaitable<void> make_mistakes(colock::locker locker, int order)
 {
-    co_await locker.with_lock("k", {.ttl = 10}, [] {});                         // error
-    const colock::lock seconds = co_await locker.acquire("k", {.ttl = 10});     // error
-    const colock::lock number = co_await locker.acquire(order);                 // error
-    const colock::lock number_too = co_await locker.async_acquire(order);       // error
-    const colock::lock missing = locker.acquire("k");                           // error
-    const colock::lock missing_too = locker.async_acquire("k", asio::deferred); // error
-    const bool released = locker.try_acquire("k");                              // error
-    co_await locker.with_lock(order, [] {});                                    // error
-    co_await locker.with_lock("k", [](int) {});                                 // error
-    co_await locker.with_lock("k", [](colock::lock) {});                        // error
-    co_await locker.with_lock("k", "body");                                     // error
-    co_await locker.async_with_lock("k", [&]() -> int& { return order; });      // error
-    co_await locker.async_with_lock("k", [] { return result(1); });             // error
-    co_await locker.with_lock({"a", "b"}, [](colock::lock&) {});                // error
-    const colock::lock two_keys = co_await locker.acquire({"a", "b"});          // error
-    locker.async_acquire("k", [] {});                                           // error
-    locker.async_acquire("k", [](boost::system::error_code) {});                // error
+    const colock::lock number = co_await locker.acquire(order);                      // error
+    const colock::lock number_too = co_await locker.async_acquire(order);            // error
+    const colock::lock unknown = co_await locker.acquire("k", {.tll = 10s});         // error
+    co_await locker.with_lock("k", {.tll = 10s}, [] {});                             // error
+    const colock::lock_group string = co_await locker.acquire_all(std::string("a")); // error
+    const colock::lock missing = locker.acquire("k");                                // error
+    const colock::lock missing_too = locker.async_acquire("k", asio::deferred);      // error
+    const bool released = locker.try_acquire("k");                                   // error
     colock::lock lock = co_await locker.acquire("k");
     const colock::lock copy = lock;                                        // error
     co_await lock.extend(10);                                              // error

@@ -43,6 +43,53 @@ using operation_handler = asio::any_completion_handler<exception_signature_t<ope
 /// Returns the error code of an operation that ended with `failure`, or no error if `failure` is null.
 COLOCK_EXPORT [[nodiscard]] error_code code_of(const std::exception_ptr& failure);
 
+struct call_operator
+{
+    void operator()();
+};
+/// Inherits two call operators if `T` has one.
+template <class T>
+struct call_operator_of : T, call_operator
+{
+};
+
+/// Whether a type has a call operator, with any parameters.
+template <class T>
+concept callable_object = std::is_class_v<T> && !std::is_final_v<T> && !requires { &call_operator_of<T>::operator(); };
+
+/// Whether an argument is a completion token, or meant as a handler, so that a handler with wrong parameters selects
+/// the function that refuses it. Nothing else is accepted, because functions have optional parameters before the token.
+template <class T, class Signature>
+concept token_or_handler = asio::completion_token_for<T, Signature> || callable_object<std::remove_cvref_t<T>> ||
+                           std::is_function_v<std::remove_pointer_t<std::decay_t<T>>>;
+
+/// The awaitable that a function returns after it has refused its handler. It is never run, and spares the caller's
+/// `co_await` an error of its own.
+template <class Signature>
+struct refused_result
+{
+    using type = asio::awaitable<void>;
+};
+template <class Failure, class T>
+struct refused_result<void(Failure, T)>
+{
+    using type = asio::awaitable<T>;
+};
+
+/// Initiates an operation. Refuses a handler with wrong parameters.
+template <class Signature, class Initiation, class CompletionToken>
+auto initiate(Initiation&& initiation, CompletionToken&& completion_token)
+{
+    constexpr bool is_accepted = asio::completion_token_for<CompletionToken, Signature>;
+    static_assert(is_accepted,
+        "the handler takes a boost::system::error_code (of async_with_lock and async_try_with_lock, and inside "
+        "with_diagnostics: a std::exception_ptr), and then the result, if there is one");
+    if constexpr (is_accepted)
+        return asio::async_initiate<CompletionToken, Signature>(std::forward<Initiation>(initiation), completion_token);
+    else
+        return typename refused_result<Signature>::type();
+}
+
 /// Calls a handler with the code of the failure, and stores the exception in its associated diagnostics.
 template <class Handler>
 struct code_completion
@@ -98,8 +145,9 @@ struct operation_initiation
 template <class T, class Start, class CompletionToken>
 auto async_operation(asio::any_io_executor executor, Start start, CompletionToken&& completion_token)
 {
-    return asio::async_initiate<CompletionToken, operation_signature_t<T>>(
-        operation_initiation<T, Start>{initiation_executor(std::move(executor)), std::move(start)}, completion_token);
+    return initiate<operation_signature_t<T>>(
+        operation_initiation<T, Start>{initiation_executor(std::move(executor)), std::move(start)},
+        std::forward<CompletionToken>(completion_token));
 }
 
 /// Implements the `async_` function of a coroutine. `make_coroutine` is a function object that returns the awaitable.

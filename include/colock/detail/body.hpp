@@ -5,6 +5,7 @@
 #include <colock/detail/async_functions.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/detail/wrapped_handler.hpp>
+#include <colock/keys.hpp>
 #include <colock/lock.hpp>
 #include <colock/lock_group.hpp>
 #include <colock/options.hpp>
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -39,23 +41,26 @@ struct unwrap_awaitable<asio::awaitable<T, asio::any_io_executor>>
     static constexpr bool awaited = true;
 };
 
-/// The key of a `with_lock`. The type is deduced, because a braced list would otherwise convert to one string.
-template <class Key>
-concept single_key = std::convertible_to<Key, std::string>;
-
-/// The keys of a `with_lock` of several keys: group_members, or a type that converts to it.
+/// Whether the first argument of a `with_lock` is one key.
 template <class Keys>
-concept key_list = std::constructible_from<group_members, Keys> && !single_key<Keys>;
+concept single_key = std::convertible_to<Keys, std::string_view>;
+
+/// The key or the keys of a `with_lock`.
+template <class Keys>
+using keys_of = std::conditional_t<single_key<Keys>, std::string, group_members>;
 
 /// The type of the argument of a `with_lock` body: a lock for one key, a group for several keys.
 template <class Keys>
-using held_by = std::conditional_t<std::is_same_v<Keys, group_members>, lock_group, lock>;
+using held_by = std::conditional_t<single_key<Keys>, lock, lock_group>;
+
+/// The body of a function that has a second form with options before the body, and a token after the body.
+template <class Body>
+concept no_options = !std::same_as<Body, acquire_options>;
 
 template <class Body, class Held>
 constexpr bool takes_lock = std::invocable<Body&, Held&>;
 
-/// The result of calling a body; void if the body cannot be called. The concepts below refuse such a body, so that the
-/// compiler's error names the concept and the caller.
+/// The result of calling a body; void if the body cannot be called, because a refused body needs a result, too.
 template <class Body, class Held>
 struct body_return
 {
@@ -74,35 +79,50 @@ struct body_return<Body, Held>
     using type = std::invoke_result_t<Body&, Held&>;
 };
 
-template <class Body, class Held = lock>
-using body_result_t = typename unwrap_awaitable<typename body_return<Body, Held>::type>::type;
-
-// The compiler's error quotes the name of the concept that a body does not satisfy.
 template <class Body, class Held>
-concept takes_lock_reference_or_nothing = takes_lock<Body, Held> || std::invocable<Body&>;
-template <class Result>
-concept no_reference = !std::is_reference_v<Result>;
-template <class Result>
-concept movable_or_void = std::is_void_v<Result> || std::move_constructible<Result>;
-template <class Result>
-concept default_constructible_or_void = std::is_void_v<Result> || std::default_initializable<Result>;
+using unwrapped_return_t = typename unwrap_awaitable<typename body_return<Body, Held>::type>::type;
 
-template <class Body, class Held = lock>
-concept lock_body = std::move_constructible<Body> && takes_lock_reference_or_nothing<Body, Held> &&
-                    no_reference<body_result_t<Body, Held>> && movable_or_void<body_result_t<Body, Held>>;
+/// The result of a body, without the awaitable; void for a reference, which is refused.
+template <class Body, class Held>
+using body_result_t =
+    std::conditional_t<std::is_reference_v<unwrapped_return_t<Body, Held>>, void, unwrapped_return_t<Body, Held>>;
 
-/// The body of an `async_with_lock`: its handler gets a default-constructed result with an exception.
-template <class Body, class Held = lock>
-concept async_body = lock_body<Body, Held> && default_constructible_or_void<body_result_t<Body, Held>>;
+/// Refuses wrong arguments of a `with_lock`, each with a sentence.
+template <class Keys, class Body>
+consteval bool accepts_body()
+{
+    using result = body_result_t<Body, held_by<Keys>>;
+    constexpr bool are_keys = std::constructible_from<keys_of<Keys>, Keys>;
+    constexpr bool is_movable = std::move_constructible<Body>;
+    constexpr bool is_callable = takes_lock<Body, held_by<Keys>> || std::invocable<Body&>;
+    constexpr bool is_value = !std::is_reference_v<unwrapped_return_t<Body, held_by<Keys>>>;
+    constexpr bool is_movable_result = std::is_void_v<result> || std::move_constructible<result>;
+    static_assert(are_keys, "the first argument is a key, or several keys: a list in braces or a range of strings");
+    static_assert(is_movable, "the body can neither be moved nor copied");
+    static_assert(is_callable, "the body takes nothing, or colock::lock& (with several keys colock::lock_group&)");
+    static_assert(is_value, "the body returns a reference: let it return a value or a pointer");
+    static_assert(is_movable_result, "the result of the body can neither be moved nor copied");
+    return are_keys && is_movable && is_callable && is_value && is_movable_result;
+}
 
-template <class Body, class Held = lock>
+/// The same for an `async_with_lock`, whose handler gets a default-constructed result with an exception.
+template <class Keys, class Body>
+consteval bool accepts_async_body()
+{
+    using result = body_result_t<Body, held_by<Keys>>;
+    constexpr bool has_default = std::is_void_v<result> || std::default_initializable<result>;
+    static_assert(has_default, "the result of the body has no default constructor: let the body return an optional");
+    return accepts_body<Keys, Body>() && has_default;
+}
+
+template <class Body, class Held>
 using body_signature_t = exception_signature_t<operation_signature_t<body_result_t<Body, Held>>>;
 
 /// The result of a `try_with_lock`: that of the body, or for a body without a result whether the body was run.
-template <class Body, class Held = lock>
+template <class Body, class Held>
 using try_result_t =
     std::conditional_t<std::is_void_v<body_result_t<Body, Held>>, bool, std::optional<body_result_t<Body, Held>>>;
-template <class Body, class Held = lock>
+template <class Body, class Held>
 using try_signature_t = exception_signature_t<operation_signature_t<try_result_t<Body, Held>>>;
 
 /// Reference to a body and its result, without their types. Exactly one of the two function pointers is null.
@@ -177,7 +197,7 @@ private:
 };
 
 template <class Keys, class Body>
-asio::awaitable<body_result_t<Body, held_by<Keys>>> with_lock(
+asio::awaitable<body_result_t<Body, held_by<Keys>>> run_slot(
     std::shared_ptr<core> core, Keys keys, acquire_options options, Body body)
 {
     body_slot<Body, held_by<Keys>> slot(std::move(body));
@@ -186,7 +206,7 @@ asio::awaitable<body_result_t<Body, held_by<Keys>>> with_lock(
 }
 
 template <class Keys, class Body>
-asio::awaitable<try_result_t<Body, held_by<Keys>>> try_with_lock(
+asio::awaitable<try_result_t<Body, held_by<Keys>>> try_run_slot(
     std::shared_ptr<core> core, Keys keys, lease_clock::duration within, acquire_options options, Body body)
 {
     body_slot<Body, held_by<Keys>> slot(std::move(body));
@@ -196,6 +216,30 @@ asio::awaitable<try_result_t<Body, held_by<Keys>>> try_with_lock(
         co_return has_run;
     else
         co_return std::move(slot.result);
+}
+
+// After wrong arguments were refused, the functions below return an awaitable that is never run, so that the compiler
+// has no second error.
+
+template <class Keys, class Body>
+asio::awaitable<body_result_t<Body, held_by<Keys>>> with_lock(
+    std::shared_ptr<core> core, Keys&& keys, acquire_options options, Body body)
+{
+    if constexpr (accepts_body<Keys, Body>())
+        return run_slot(std::move(core), keys_of<Keys>(std::forward<Keys>(keys)), std::move(options), std::move(body));
+    else
+        return {};
+}
+
+template <class Keys, class Body>
+asio::awaitable<try_result_t<Body, held_by<Keys>>> try_with_lock(
+    std::shared_ptr<core> core, Keys&& keys, lease_clock::duration within, acquire_options options, Body body)
+{
+    if constexpr (accepts_body<Keys, Body>())
+        return try_run_slot(
+            std::move(core), keys_of<Keys>(std::forward<Keys>(keys)), within, std::move(options), std::move(body));
+    else
+        return {};
 }
 
 /// Runs the body of an `async_` function. The slot is shared between this coroutine and the completion of the
@@ -270,23 +314,29 @@ struct with_lock_initiation
 };
 
 template <class Keys, class Body, class CompletionToken>
-auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, Keys keys, acquire_options options,
+auto async_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, Keys&& keys, acquire_options options,
     Body body, CompletionToken&& completion_token)
 {
-    return asio::async_initiate<CompletionToken, body_signature_t<Body, held_by<Keys>>>(
-        with_lock_initiation<Keys, Body, false>{std::move(core), initiation_executor(std::move(executor)),
-            std::move(keys), std::nullopt, std::move(options), std::move(body)},
-        completion_token);
+    if constexpr (accepts_async_body<Keys, Body>())
+        return initiate<body_signature_t<Body, held_by<Keys>>>(
+            with_lock_initiation<keys_of<Keys>, Body, false>{std::move(core), initiation_executor(std::move(executor)),
+                keys_of<Keys>(std::forward<Keys>(keys)), std::nullopt, std::move(options), std::move(body)},
+            std::forward<CompletionToken>(completion_token));
+    else
+        return asio::awaitable<body_result_t<Body, held_by<Keys>>>();
 }
 
 template <class Keys, class Body, class CompletionToken>
-auto async_try_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, Keys keys,
+auto async_try_with_lock(std::shared_ptr<core> core, asio::any_io_executor executor, Keys&& keys,
     lease_clock::duration within, acquire_options options, Body body, CompletionToken&& completion_token)
 {
-    return asio::async_initiate<CompletionToken, try_signature_t<Body, held_by<Keys>>>(
-        with_lock_initiation<Keys, Body, true>{std::move(core), initiation_executor(std::move(executor)),
-            std::move(keys), within, std::move(options), std::move(body)},
-        completion_token);
+    if constexpr (accepts_body<Keys, Body>())
+        return initiate<try_signature_t<Body, held_by<Keys>>>(
+            with_lock_initiation<keys_of<Keys>, Body, true>{std::move(core), initiation_executor(std::move(executor)),
+                keys_of<Keys>(std::forward<Keys>(keys)), within, std::move(options), std::move(body)},
+            std::forward<CompletionToken>(completion_token));
+    else
+        return asio::awaitable<try_result_t<Body, held_by<Keys>>>();
 }
 
 } // namespace colock::inline v0::detail

@@ -33,15 +33,16 @@ asio::any_io_executor locker::get_executor() const
     return core()->executor();
 }
 
-asio::awaitable<lock> locker::acquire(std::string key, acquire_options options) const
+asio::awaitable<lock> locker::acquire(key_name key, acquire_options options) const
 {
     return detail::operations::acquire(
-        core(), detail::operations::prepare(core(), std::move(key), std::move(options), renewal::manual, true));
+        core(), detail::operations::prepare(core(), std::move(key.name), std::move(options), renewal::manual, true));
 }
 
-asio::awaitable<std::optional<lock>> locker::try_acquire(std::string key, acquire_options options) const
+asio::awaitable<std::optional<lock>> locker::try_acquire(key_name key, acquire_options options) const
 {
-    return detail::operations::try_acquire(core(), std::move(key), lease_clock::duration::zero(), std::move(options));
+    return detail::operations::try_acquire(
+        core(), std::move(key.name), lease_clock::duration::zero(), std::move(options));
 }
 
 asio::awaitable<lock_group> locker::acquire_all(group_members keys, acquire_options options) const
@@ -64,9 +65,9 @@ asio::awaitable<lock> locker::adopt(std::string ticket, acquire_options options)
     return detail::operations::adopt(core(), std::move(ticket), std::move(options));
 }
 
-asio::awaitable<bool> locker::is_locked(std::string key) const
+asio::awaitable<bool> locker::is_locked(key_name key) const
 {
-    return detail::operations::is_locked(core(), std::move(key));
+    return detail::operations::is_locked(core(), std::move(key.name));
 }
 
 asio::awaitable<std::vector<lock_status>> locker::list(filter which, list_order order) const
@@ -84,9 +85,9 @@ asio::awaitable<std::vector<lock_status>> locker::purge(std::size_t limit) const
     return detail::operations::purge(core(), limit);
 }
 
-asio::awaitable<std::vector<lock_status>> locker::break_lock(std::string key) const
+asio::awaitable<std::vector<lock_status>> locker::break_lock(key_name key) const
 {
-    return detail::operations::break_lock(core(), std::move(key));
+    return detail::operations::break_lock(core(), std::move(key.name));
 }
 
 std::vector<held_lock> locker::held_locks() const

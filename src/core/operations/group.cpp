@@ -280,11 +280,11 @@ asio::any_io_executor lock_group::executor() const
     return core_->executor();
 }
 
-asio::awaitable<void> lock_group::acquire(std::string key, acquire_options options)
+asio::awaitable<void> lock_group::acquire(key_name key, acquire_options options)
 {
     if (!core_)
-        throw_no_locker(std::move(key));
-    auto wanted = prepare_member(core_, id_, locks_, std::move(key), std::move(options));
+        throw_no_locker(std::move(key.name));
+    auto wanted = prepare_member(core_, id_, locks_, std::move(key.name), std::move(options));
     locks_.push_back(co_await detail::operations::acquire(core_, std::move(wanted)));
 }
 
