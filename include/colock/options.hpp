@@ -3,11 +3,13 @@
 
 #include <colock/detail/requirements.hpp>
 
+#include <colock/detail/export.hpp>
 #include <colock/observer.hpp>
 #include <colock/retry_policy.hpp>
 #include <colock/status.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -35,6 +37,23 @@ enum class on_failure : unsigned char
     raise,
 };
 
+/// An optional time. Does not compile with a number without a unit, or with a time that may have a part of a
+/// millisecond.
+struct optional_milliseconds : std::optional<std::chrono::milliseconds>
+{
+    /// Makes an empty optional.
+    optional_milliseconds() = default;
+    /// Accepts what std::optional does.
+    template <std::convertible_to<std::optional<std::chrono::milliseconds>> Time>
+    optional_milliseconds(const Time& time) : std::optional<std::chrono::milliseconds>(time)
+    {
+    }
+    /// Does not compile.
+    template <class Other>
+    COLOCK_REFUSED("write a time with a unit, in whole milliseconds: 500ms, not 500, 0.5s or 500us")
+    optional_milliseconds(const Other&);
+};
+
 /// Options of one acquire. Fields that are not set are taken from the locker. The order of the fields is part of the
 /// interface (designated initializers).
 struct acquire_options
@@ -42,7 +61,7 @@ struct acquire_options
     /// Time to live of the grant. Default: that of the locker. 0: the lock is held until it is released, if the backend
     /// supports this. Range: from the smallest ttl of the backend (at least 100 ms, and at least four times the
     /// `max_clock_lead` of the adapter's options, if it is set there) to ten years.
-    std::optional<std::chrono::milliseconds> ttl{};
+    optional_milliseconds ttl{};
     /// Exclusive or shared.
     lock_mode mode = lock_mode::exclusive;
     /// With `lock_mode::shared`: the lock is a counting semaphore, and is granted only if fewer than this many shared
@@ -62,7 +81,7 @@ struct acquire_options
     /// lock is lost (expired) and released. Range: from the smallest to the largest ttl of the backend (100 ms to ten
     /// years, unless its adapter has other limits). Needs a ttl. Default: that of the locker, which has no effect on a
     /// lock without a ttl.
-    std::optional<std::chrono::milliseconds> max_hold{};
+    optional_milliseconds max_hold{};
     /// Name of the requester's host, for people and tools. Default: that of the locker. At most 256 bytes, no NUL.
     std::string host{};
     /// Source location that observer::possible_deadlock reports. Default: where the acquire_options are made. Functions

@@ -84,6 +84,10 @@ class COLOCK_EXPORT retry_policy
 public:
     /// Makes a policy that sets nothing.
     retry_policy() = default;
+    /// Does not compile: a time may limit the whole call, or be the delay.
+    template <class Rep, class Period>
+    COLOCK_REFUSED("write within(5s) to wait for at most 5 s, or retry_policy::fixed(5s) to try every 5 s")
+    retry_policy(std::chrono::duration<Rep, Period>);
     /// The same delay after each attempt. Range: zero or more. Jitter 0.2 unless set otherwise.
     template <class Rep, class Period>
     [[nodiscard]] static retry_policy fixed(std::chrono::duration<Rep, Period> delay)

@@ -37,6 +37,12 @@ asio::awaitable<void> make_mistakes(colock::locker locker, asio::steady_timer ti
     co_await group.acquire({"a", "b"}); // error: several keys need another function: acquire_all
     co_await locker.with_lock(order, [] {}); // error: the first argument is a key, or several keys: a list in braces or a range of strings
     co_await locker.with_lock(std::vector<int>{1, 2}, [] {}); // error: the first argument is a key, or several keys: a list in braces or a range of strings
+    // Members of the options.
+    const colock::lock seconds = co_await locker.acquire("k", {.ttl = 10}); // error: write a time with a unit, in whole milliseconds
+    co_await locker.with_lock("k", {.ttl = 0.5s}, [] {}); // error: write a time with a unit, in whole milliseconds
+    co_await locker.async_with_lock("k", {.max_hold = 500us}, [] {}); // error: write a time with a unit, in whole milliseconds
+    locker.async_acquire("k", {.ttl = 10}, [](boost::system::error_code, colock::lock) {}); // error: write a time with a unit, in whole milliseconds
+    const auto limit = co_await locker.acquire("k", {.retry = 5s}); // error: write within(5s)
     // Handlers.
     locker.async_acquire("k", [] {}); // error: the handler takes a boost::system::error_code
     locker.async_acquire("k", [](colock::lock) {}); // error: the handler takes a boost::system::error_code
