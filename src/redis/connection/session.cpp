@@ -123,7 +123,10 @@ std::string session::address() const
     const auto& place = config_.where;
     if (!place.socket_path.empty())
         return place.socket_path;
-    if (place.master.empty() || !where_.host.empty())
+    // Of a single server, the address is known before the first attempt to connect.
+    if (place.master.empty())
+        return to_text(place.hosts.front());
+    if (!where_.host.empty())
         return to_text(where_);
     std::string all;
     for (const auto& each : place.hosts)

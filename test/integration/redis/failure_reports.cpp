@@ -8,6 +8,8 @@
 #include <colock/locker.hpp>
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <cerrno>
@@ -94,6 +96,20 @@ BOOST_AUTO_TEST_CASE(absent_server_is_reported_with_its_address_and_cause)
     BOOST_TEST_REQUIRE(env.log->times("unreachable") == 1u);
     BOOST_TEST((env.log->causes.front() == refused));
     BOOST_TEST("redis://" + env.log->addresses.front() == url);
+}
+
+BOOST_AUTO_TEST_CASE(address_is_named_before_the_first_attempt_has_ended)
+{
+    asio::io_context unused;
+    // The kernel accepts the connection, and nobody answers.
+    const asio::ip::tcp::acceptor silent(unused, {asio::ip::make_address("127.0.0.1"), 0});
+    const auto address = "127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+    for (const std::string scheme : {"redis://", "rediss://"}) {
+        observed_locker env(scheme + address);
+        const auto failed = env.failure_of(env.locks->acquire("k", {.retry = within(100ms)}));
+        BOOST_TEST((failed.code() == errc::unavailable), failed.what());
+        BOOST_TEST(failed.detail() == "no connection to " + address + " has been established yet");
+    }
 }
 
 BOOST_AUTO_TEST_CASE(every_unreachable_node_of_a_quorum_is_reported)

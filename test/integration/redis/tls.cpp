@@ -238,9 +238,11 @@ BOOST_AUTO_TEST_CASE(encrypted_key_is_refused_without_asking_for_a_password)
     files.run("openssl rsa -aes128 -passout pass:secret -in right.key -out encrypted.key");
     auto with = client_options(files);
     with.key_file = files.file("encrypted.key");
-    client_side client({.url = "rediss://127.0.0.1:" + std::to_string(free_port()), .tls = with});
+    const auto address = "127.0.0.1:" + std::to_string(free_port());
+    client_side client({.url = "rediss://" + address, .tls = with});
     const auto outcome = client.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(outcome) == errc::invalid_options);
+    BOOST_TEST(client.events->warned_of(address + " cannot be used: tls: key_file is encrypted"));
     BOOST_TEST(outcome.error->detail.find("encrypted") != std::string::npos, outcome.error->detail);
 }
 
