@@ -130,7 +130,7 @@ COLOCK_EXPORT [[nodiscard]] std::shared_ptr<adapter> make_adapter(
 /// Cancellation: not supported; the function ends within the operation timeout.
 COLOCK_EXPORT [[nodiscard]] asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of);
 /// `void(error_code)`. `of` must not be null: its executor is the default executor of the handler.
-template <asio::completion_token_for<void(error_code)> CompletionToken = default_token>
+template <colock::detail::token_or_handler<void(error_code)> CompletionToken = default_token>
 auto async_create_indexes(std::shared_ptr<adapter> of, CompletionToken&& completion_token = CompletionToken())
 {
     auto executor = of->executor();
