@@ -26,9 +26,10 @@ class timeline : public colock::observer
 {
 public:
     void ready(std::string_view backend) noexcept override { print(backend, "ready"); }
-    void unreachable(std::string_view, const colock::error_code& why, std::string_view where) noexcept override
+    void unreachable(std::string_view, const colock::error_code& why, std::string_view where,
+        std::string_view detail) noexcept override
     {
-        print(where, "unreachable", why.what());
+        print(where, "unreachable", detail.empty() ? why.what() : std::string(detail));
     }
     void suspended(std::string_view backend, const colock::error_code& why) noexcept override
     {

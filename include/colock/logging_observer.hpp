@@ -80,7 +80,8 @@ public:
     explicit logging_observer(std::ostream& to, logging_options options = {});
 
     void ready(std::string_view backend) noexcept override;
-    void unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept override;
+    void unreachable(std::string_view backend, const error_code& why, std::string_view address,
+        std::string_view detail) noexcept override;
     void suspended(std::string_view backend, const error_code& why) noexcept override;
     void reconnected(std::string_view backend) noexcept override;
     void warning(std::string_view backend, std::string_view message) noexcept override;

@@ -92,7 +92,8 @@ public:
         const std::vector<locker>& lockers = {}, const std::vector<std::shared_ptr<adapter>>& backends = {}) const;
 
     void ready(std::string_view backend) noexcept override;
-    void unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept override;
+    void unreachable(std::string_view backend, const error_code& why, std::string_view address,
+        std::string_view detail) noexcept override;
     void suspended(std::string_view backend, const error_code& why) noexcept override;
     void reconnected(std::string_view backend) noexcept override;
     void warning(std::string_view backend, std::string_view message) noexcept override;

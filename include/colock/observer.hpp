@@ -43,10 +43,13 @@ public:
     virtual void ready(std::string_view backend) noexcept { static_cast<void>(backend); }
     /// A connection could not be established, or the server cannot be used at present. Operations wait or fail until
     /// `ready` or `reconnected`. Reported at the first failure, and then once per cause and address until the backend
-    /// can be reached again. `address` is the host and port, or the path of the socket.
-    virtual void unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept
+    /// can be reached again. `address` is the host and port, or the path of the socket. `why` is the cause, or
+    /// `errc::unavailable` if the cause has no code. `detail` describes the failure, such as a wrong name of a master;
+    /// it may be empty.
+    virtual void unreachable(
+        std::string_view backend, const error_code& why, std::string_view address, std::string_view detail) noexcept
     {
-        static_cast<void>(backend), static_cast<void>(why), static_cast<void>(address);
+        static_cast<void>(backend), static_cast<void>(why), static_cast<void>(address), static_cast<void>(detail);
     }
     /// The connection was lost. Operations wait or fail until `reconnected`.
     virtual void suspended(std::string_view backend, const error_code& why) noexcept
@@ -55,7 +58,8 @@ public:
     }
     /// The backend can be reached again, after `suspended`, or after `unreachable` if it had been `ready` before.
     virtual void reconnected(std::string_view backend) noexcept { static_cast<void>(backend); }
-    /// A message for the operator, for example about the configuration of the server. Reported once per cause.
+    /// A message for the operator. Reported once per cause: a dangerous setting of the server, a connection that the
+    /// server refuses, or an operation that it refuses (`errc::access_denied` or `errc::misconfigured_backend`).
     virtual void warning(std::string_view backend, std::string_view message) noexcept
     {
         static_cast<void>(backend), static_cast<void>(message);

@@ -182,7 +182,7 @@ void metrics::ready(std::string_view backend) noexcept
     store_->change_backend(backend, [](backend_counters&) {});
 }
 
-void metrics::unreachable(std::string_view backend, const error_code&, std::string_view) noexcept
+void metrics::unreachable(std::string_view backend, const error_code&, std::string_view, std::string_view) noexcept
 {
     store_->change_backend(backend, [](backend_counters& counters) { ++counters.unreachable; });
 }

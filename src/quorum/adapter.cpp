@@ -281,10 +281,11 @@ private:
             if (to && missing_for_majority_.fetch_sub(1) == 1)
                 to->notify_ready(lease_clock::time_point(lease_clock::duration(first_connected_at_)));
         }
-        void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
+        void unreachable(std::string_view, const error_code& why, std::string_view address,
+            std::string_view detail) noexcept override
         {
             if (const auto to = target_.lock())
-                to->report_unreachable(why, address);
+                to->report_unreachable(why, address, detail);
             report_loss(why);
         }
         void suspended(std::string_view, const error_code& why) noexcept override { report_loss(why); }

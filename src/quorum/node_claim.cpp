@@ -18,6 +18,13 @@ extension no_extension(extend_outcome why)
     return {std::move(why), std::chrono::milliseconds::max()};
 }
 
+/// Reports a refusal even if the other nodes are a majority.
+void warn_of_refusal(node& refusing, const failure_ptr& why)
+{
+    if (why)
+        refusing.backend().warn_of_refusal(*why);
+}
+
 bool may_arrive(const failure_ptr& why)
 {
     return why && why->code == errc::outcome_unknown;
@@ -126,6 +133,7 @@ void node_claim::begin(create_request asked)
             self->claim_->mark_in_doubt();
             self->claim_->may_arrive_late(self->claim_->ttl());
         }
+        warn_of_refusal(*self->node_, outcome.error);
         self->set_creating(false);
         if (!was_possibly_held && !unknown && outcome.status != create_status::granted)
             self->note_not_held();
@@ -151,6 +159,7 @@ void node_claim::begin(extend_request asked)
         [in_flight = in_flight_guard(*this), ttl = asked.ttl, done = std::move(asked.done)](
             extend_outcome outcome) mutable {
             const auto self = in_flight.take_owner();
+            warn_of_refusal(*self->node_, outcome.error);
             if (may_arrive(outcome.error))
                 self->claim_->may_arrive_late(ttl);
             if (outcome.status == extend_status::not_held && !self->claim_->in_doubt())
@@ -170,6 +179,7 @@ void node_claim::begin(valid_request asked)
     node_->backend().start_is_valid(
         claim_, [in_flight = in_flight_guard(*this), done = std::move(asked.done)](valid_outcome outcome) mutable {
             const auto self = in_flight.take_owner();
+            warn_of_refusal(*self->node_, outcome.error);
             done(std::move(outcome));
             self->start_next();
         });
@@ -305,6 +315,7 @@ void node_claim::on_abandoned(const release_outcome& outcome)
 {
     std::vector<completion<release_outcome>> handlers;
     bool counted = false;
+    warn_of_refusal(*node_, outcome.error);
     {
         const std::lock_guard guard(mutex_);
         is_in_flight_ = is_abandoning_ = false;

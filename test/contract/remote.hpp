@@ -41,7 +41,7 @@ public:
     void ready(std::string_view) noexcept override { events.emplace_back("ready"); }
     void suspended(std::string_view, const error_code&) noexcept override { events.emplace_back("suspended"); }
     void reconnected(std::string_view) noexcept override { events.emplace_back("reconnected"); }
-    void unreachable(std::string_view, const error_code& why, std::string_view) noexcept override
+    void unreachable(std::string_view, const error_code& why, std::string_view, std::string_view) noexcept override
     {
         events.emplace_back("unreachable");
         causes.push_back(why);

@@ -63,7 +63,10 @@ public:
             ++slow_;
     }
     void lost(std::string_view, colock::lost_reason, std::chrono::nanoseconds) noexcept override { ++losses_; }
-    void unreachable(std::string_view, const colock::error_code&, std::string_view) noexcept override { ++failures_; }
+    void unreachable(std::string_view, const colock::error_code&, std::string_view, std::string_view) noexcept override
+    {
+        ++failures_;
+    }
     int slow() const noexcept { return slow_; }
     int losses() const noexcept { return losses_; }
     int failures() const noexcept { return failures_; }

@@ -49,9 +49,11 @@ struct event_recorder : observer
     void ready(std::string_view) noexcept override { events.emplace_back("ready"); }
     void reconnected(std::string_view) noexcept override { events.emplace_back("reconnected"); }
     void suspended(std::string_view, const error_code&) noexcept override { events.emplace_back("suspended"); }
-    void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
+    void unreachable(
+        std::string_view, const error_code& why, std::string_view address, std::string_view detail) noexcept override
     {
-        events.push_back((why == connection_refused ? "refused by " : "no ") + std::string(address));
+        events.push_back(
+            (why == connection_refused ? "refused by " : "no ") + std::string(address) + ": " + std::string(detail));
     }
     void waiting(std::string_view key) noexcept override { events.push_back("waiting for " + std::string(key)); }
     void lost(std::string_view, lost_reason reason, std::chrono::nanoseconds) noexcept override

@@ -15,7 +15,12 @@ class notes final : public observer
 {
 public:
     void ready(std::string_view) noexcept override { ++readies; }
-    void unreachable(std::string_view, const error_code& why, std::string_view) noexcept override { obstacle = why; }
+    void unreachable(
+        std::string_view, const error_code& why, std::string_view, std::string_view detail) noexcept override
+    {
+        obstacle = why;
+        obstacle_detail = detail;
+    }
     void suspended(std::string_view, const error_code& why) noexcept override
     {
         ++suspensions;
@@ -33,6 +38,7 @@ public:
     int readies = 0;
     /// Reason why the last connection could not be established.
     error_code obstacle;
+    std::string obstacle_detail;
     int suspensions = 0;
     /// Reason of the last suspension.
     error_code loss;

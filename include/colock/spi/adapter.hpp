@@ -181,6 +181,9 @@ public:
     /// Registers an observer for the events of the backend, in addition to the observer of each locker. Keeps a weak
     /// reference. If the backend can be reached, the observer is notified at once.
     void attach(const std::shared_ptr<observer>& listener);
+    /// Reports why the backend has refused an operation, as a `warning`. The core calls this for each failed operation.
+    /// Does nothing for other failures, and if a warning has already contained the same cause.
+    void warn_of_refusal(const failure& why) noexcept;
     /// Registers a contact_watcher. Keeps a weak reference.
     void watch_contact(const std::shared_ptr<contact_watcher>& watcher);
     /// Registers a locker; each locker calls this function and remove_user() for itself. The first user cancels a
@@ -254,21 +257,21 @@ protected:
     void notify_unreachable(failure_ptr why, std::string_view address) noexcept;
     /// Notifies observers that one of several servers cannot be reached, without changing the `connection_failure()` of
     /// the whole. The adapter itself must avoid repeated notifications.
-    void report_unreachable(const error_code& why, std::string_view address) noexcept;
+    void report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept;
     /// Reports that the connection was lost, which is the new `connection_failure()`.
     void notify_suspended(const error_code& why) noexcept;
     /// Reports that the connection was established again. Ends the `connection_failure()`, and increments
     /// `reconnects()`.
     void notify_reconnected() noexcept;
-    /// Reports a message for the operator. The adapter itself must avoid repeated messages.
+    /// Reports a message for the operator. Each observer receives the same message once.
     void notify_warning(std::string_view message) noexcept;
     /// Adds to `unproven()`.
     void count_unproven(std::uint64_t parts) noexcept;
 
 private:
     struct listeners;
-    template <class Event>
-    void notify(Event event) noexcept;
+    template <class Selector, class Event>
+    void notify(Selector is_selected, Event event) noexcept;
 
     const std::shared_ptr<detail::executor_cell> executor_;
     const std::unique_ptr<listeners> listeners_;

@@ -43,8 +43,8 @@ std::string explain(errc value)
         return "the backend refused our credentials or rights; correct them, or grant the rights that the backend's "
                "documentation lists";
     case errc::misconfigured_backend:
-        return "the backend is set up in a way in which locks cannot work; change what the exception names, see "
-               "with_diagnostics for async_ functions";
+        return "the backend is set up in a way in which locks cannot work; change what the exception and a warning of "
+               "the observer name, see with_diagnostics for async_ functions";
     case errc::shutting_down:
         return "the locker is shutting down or its execution context is gone; nothing is held, use a new locker";
     }

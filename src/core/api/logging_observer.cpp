@@ -161,10 +161,14 @@ void logging_observer::ready(std::string_view backend) noexcept
     write(log_level::info, "ready", [&](log_line& line) { line.add("backend", backend); });
 }
 
-void logging_observer::unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept
+void logging_observer::unreachable(
+    std::string_view backend, const error_code& why, std::string_view address, std::string_view detail) noexcept
 {
-    write(log_level::warning, "unreachable",
-        [&](log_line& line) { line.add("backend", backend).add("address", address).add(why); });
+    write(log_level::warning, "unreachable", [&](log_line& line) {
+        line.add("backend", backend).add("address", address).add(why);
+        if (!detail.empty())
+            line.add("detail", detail);
+    });
 }
 
 void logging_observer::suspended(std::string_view backend, const error_code& why) noexcept

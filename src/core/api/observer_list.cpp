@@ -20,10 +20,11 @@ void observer_list::ready(std::string_view backend) noexcept
         each->ready(backend);
 }
 
-void observer_list::unreachable(std::string_view backend, const error_code& why, std::string_view address) noexcept
+void observer_list::unreachable(
+    std::string_view backend, const error_code& why, std::string_view address, std::string_view detail) noexcept
 {
     for (const auto& each : observers_)
-        each->unreachable(backend, why, address);
+        each->unreachable(backend, why, address, detail);
 }
 
 void observer_list::suspended(std::string_view backend, const error_code& why) noexcept

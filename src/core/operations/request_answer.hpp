@@ -36,6 +36,8 @@ template <class Outcome>
         const auto owner = weak.lock();
         if (!owner)
             return;
+        if (outcome.error)
+            owner->note_failure(outcome.error);
         if (on_answer)
             on_answer(*owner, outcome);
         deferred_actions actions;

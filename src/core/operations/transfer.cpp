@@ -176,6 +176,8 @@ private:
 
     static void on_exported(core& self, record& held, state& of, export_outcome&& outcome)
     {
+        if (outcome.error)
+            self.note_failure(outcome.error);
         deferred_actions actions;
         {
             const std::lock_guard guard(self.mutex);

@@ -11,7 +11,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace colock::inline v0 {
@@ -23,12 +26,34 @@ failure_ptr make_failure(errc code, std::string detail, error_code cause)
 
 struct adapter::listeners
 {
+    /// Maximum number of warnings that are remembered for each observer.
+    static constexpr std::size_t max_warnings = 100;
+
     struct listener
     {
         std::weak_ptr<observer> who;
         /// Connection failures reported since the backend could last be reached: cause and address.
         std::vector<std::pair<error_code, std::string>> reported{};
+        /// Texts of the warnings.
+        std::set<std::string, std::less<>> warned{};
         bool knows_ready = false;
+
+        /// Returns whether this is a new warning, and remembers it.
+        [[nodiscard]] bool note_warning(std::string_view message)
+        {
+            // A server may put changing numbers into its texts.
+            if (warned.size() >= max_warnings)
+                warned.clear();
+            return warned.emplace(message).second;
+        }
+        /// Returns whether a warning has contained this cause. The failure of a quorum contains the warning about one
+        /// of its nodes.
+        [[nodiscard]] bool knows_cause(std::string_view cause) const
+        {
+            return std::ranges::any_of(warned, [&](const std::string& each) {
+                return each.find(cause) != each.npos || cause.find(each) != cause.npos;
+            });
+        }
     };
 
     using contact_event = void (contact_watcher::*)() noexcept;
@@ -216,20 +241,27 @@ failure_ptr adapter::connection_failure() const
     return listeners_->connection_failure ? listeners_->connection_failure : listeners_->no_connection;
 }
 
-template <class Event>
-void adapter::notify(Event event) noexcept
+template <class Selector, class Event>
+void adapter::notify(Selector is_selected, Event event) noexcept
 {
     std::vector<std::shared_ptr<observer>> targets;
     {
         const std::lock_guard guard(listeners_->mutex);
-        for (const auto& known : listeners_->known) {
-            if (auto listener = known.who.lock())
+        for (auto& known : listeners_->known) {
+            auto listener = known.who.lock();
+            if (listener && is_selected(known))
                 targets.push_back(std::move(listener));
         }
     }
     for (const auto& listener : targets)
         event(*listener);
 }
+
+namespace {
+
+constexpr auto everyone = [](const auto&) { return true; };
+
+} // namespace
 
 lease_clock::time_point adapter::connected_at() const noexcept
 {
@@ -273,6 +305,7 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
 
 void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
 {
+    const auto failure = why;
     const std::pair failure_id(why->cause ? why->cause : why->code, std::string(address));
     std::vector<std::shared_ptr<observer>> targets;
     bool is_lost = false;
@@ -289,14 +322,14 @@ void adapter::notify_unreachable(failure_ptr why, std::string_view address) noex
         }
     }
     for (const auto& listener : targets)
-        listener->unreachable(name(), failure_id.first, address);
+        listener->unreachable(name(), failure_id.first, address, failure->detail);
     if (is_lost)
         listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
 
-void adapter::report_unreachable(const error_code& why, std::string_view address) noexcept
+void adapter::report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept
 {
-    notify([&](observer& listener) { listener.unreachable(name(), why, address); });
+    notify(everyone, [&](observer& listener) { listener.unreachable(name(), why, address, detail); });
 }
 
 void adapter::notify_suspended(const error_code& why) noexcept
@@ -307,7 +340,7 @@ void adapter::notify_suspended(const error_code& why) noexcept
         is_lost = !listeners_->connection_failure;
         listeners_->connection_failure = make_failure(errc::unavailable, "the connection was lost", why);
     }
-    notify([&](observer& listener) { listener.suspended(name(), why); });
+    notify(everyone, [&](observer& listener) { listener.suspended(name(), why); });
     if (is_lost)
         listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
@@ -340,7 +373,17 @@ void adapter::notify_reconnected() noexcept
 
 void adapter::notify_warning(std::string_view message) noexcept
 {
-    notify([&](observer& listener) { listener.warning(name(), message); });
+    notify([&](auto& known) { return known.note_warning(message); },
+        [&](observer& listener) { listener.warning(name(), message); });
+}
+
+void adapter::warn_of_refusal(const failure& why) noexcept
+{
+    const bool is_refusal = why.code == errc::access_denied || why.code == errc::misconfigured_backend;
+    if (!is_refusal || why.detail.empty())
+        return;
+    notify([&](auto& known) { return !known.knows_cause(why.detail) && known.note_warning(why.detail); },
+        [&](observer& listener) { listener.warning(name(), why.detail); });
 }
 
 using detail::await_completion;

@@ -19,10 +19,17 @@ lease_clock::time_point core::note_answer_time(record& asked, create_status answ
     return now;
 }
 
+void core::note_failure(failure_ptr& why) const
+{
+    if (!why)
+        why = make_failure(errc::outcome_unknown, "the adapter reported a failure without an error");
+    backend->warn_of_refusal(*why);
+}
+
 void core::on_created(record& subject, create_outcome&& outcome)
 {
     if (outcome.status == create_status::failed)
-        ensure_error(outcome.error);
+        note_failure(outcome.error);
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
@@ -113,7 +120,7 @@ void core::on_woken(const record::ptr& waiting, std::uint32_t wait_number)
 void core::on_released(record& subject, release_outcome&& outcome)
 {
     if (outcome.status == release_status::failed)
-        ensure_error(outcome.error);
+        note_failure(outcome.error);
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
@@ -125,7 +132,7 @@ void core::on_released(record& subject, release_outcome&& outcome)
 void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outcome)
 {
     if (outcome.released.status == release_status::failed) {
-        ensure_error(outcome.released.error);
+        note_failure(outcome.released.error);
         if (outcome.released.error->code == errc::outcome_unknown)
             ending.mark_in_doubt();
     }
@@ -145,7 +152,7 @@ void core::on_handed_over(record& ending, record& next, hand_over_outcome&& outc
 void core::on_extended(const record::ptr& held, extend_outcome outcome)
 {
     if (outcome.status == extend_status::failed)
-        ensure_error(outcome.error);
+        note_failure(outcome.error);
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);
@@ -156,6 +163,8 @@ void core::on_extended(const record::ptr& held, extend_outcome outcome)
 
 void core::on_checked(record& held, valid_outcome&& outcome, std::optional<valid_outcome>* result)
 {
+    if (outcome.error)
+        note_failure(outcome.error);
     deferred_actions actions;
     {
         const std::lock_guard guard(mutex);

@@ -59,6 +59,10 @@ public:
     /// The adapter's context is gone, so the backend will not answer any more.
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
 
+    /// Must be called when an operation has failed. Reports a refusal to the observers. Sets an error if the adapter
+    /// has reported none.
+    void note_failure(failure_ptr& why) const;
+
     // Reports of the adapter. They arrive through the record, which the caller keeps alive.
     void on_created(record& wanted, create_outcome&& outcome);
     /// Called when the create was part of a batch that was refused: nothing has changed for `wanted`.

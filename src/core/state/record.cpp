@@ -24,12 +24,6 @@ void group_progress::lease_ended(wake_list& wakes)
     notify(wakes);
 }
 
-void ensure_error(failure_ptr& why)
-{
-    if (!why)
-        why = make_failure(errc::outcome_unknown, "the adapter reported a failure without an error");
-}
-
 record::record(const std::shared_ptr<core>& owner, claim_request request)
     : claim(std::move(request)), condition(false), owner_core(owner.get()), weak_core(owner),
       answered_at_once(owner->can.immediate), outcome_{}

@@ -323,9 +323,6 @@ private:
     core* core_ = nullptr;
 };
 
-/// Sets an error if an adapter has reported a failure without one.
-void ensure_error(failure_ptr& why);
-
 /// Returns when the conflicting lock expires, according to an answer that arrived at `now`; max if that is not known.
 [[nodiscard]] inline lease_clock::time_point holder_expiry(
     const create_outcome& answer, lease_clock::time_point now) noexcept

@@ -127,10 +127,10 @@ void release_events::warn_of_polling(const answer& refusal)
 {
     const auto code = "(code " + std::to_string(refusal.code) + ')';
     if (is_denial(refusal))
-        reports_.warn_once("this user may not have change streams " + code +
-                           ", so waiters poll; grant find and changeStream on the collection");
+        reports_.warn("this user may not have change streams " + code +
+                      ", so waiters poll; grant find and changeStream on the collection");
     else if (requests_.has_change_streams())
-        reports_.warn_once("the server has no change streams " + code + ", so waiters poll every poll_interval");
+        reports_.warn("the server has no change streams " + code + ", so waiters poll every poll_interval");
 }
 
 void release_events::ask_for_more()

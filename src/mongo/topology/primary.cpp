@@ -72,9 +72,8 @@ void primary::give_up(const task& what)
 void primary::warn_if_unexplained(const answer& got, std::int32_t no_change_code)
 {
     if (is_unexplained(got, no_change_code) && unexplained_codes_.insert(got.code).second)
-        reports_.warn_once(address() +
-                           ": the server has failed a command, and does not report what it has carried out (" +
-                           description_of(got) + "); such commands are sent again");
+        reports_.warn(address() + ": the server has failed a command, and does not report what it has carried out (" +
+                      description_of(got) + "); such commands are sent again");
 }
 
 void primary::note_failure(const answer& got)
@@ -123,8 +122,8 @@ bool primary::accepts_unconfirmed(const answer& confirmation_answer)
 {
     if (!is_denial(confirmation_answer))
         return false;
-    reports_.warn_once("this user may not write to the collection, so what is read is not confirmed by a majority: a "
-                       "server that was the primary once may answer is_locked, list and group from old data");
+    reports_.warn("this user may not write to the collection, so what is read is not confirmed by a majority: a "
+                  "server that was the primary once may answer is_locked, list and group from old data");
     return true;
 }
 
@@ -156,7 +155,7 @@ void primary::connect()
     if (config_.where.tls) {
         try {
             if (auto warning = tls_files_.refresh())
-                reports_.warn_once(std::move(*warning));
+                reports_.warn(*warning);
             tls_.emplace(tls_files_.context());
         } catch (const error& refused) {
             refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
@@ -268,10 +267,10 @@ void primary::set_clock(const server_clock& measured)
     const auto difference = std::abs(lead);
     const bool was_used = std::exchange(uses_hello_clock_, difference <= max_hello_difference);
     if (was_used && !uses_hello_clock_)
-        reports_.warn_once(address() + ": the clock in the server's hello is at least " + std::to_string(difference) +
-                           (lead > 0 ? " ms ahead of" : " ms behind") +
-                           " the clock of its updates ($$NOW), which alone decides about leases; each read costs a "
-                           "write until the clocks are synchronized");
+        reports_.warn(address() + ": the clock in the server's hello is at least " + std::to_string(difference) +
+                      (lead > 0 ? " ms ahead of" : " ms behind") +
+                      " the clock of its updates ($$NOW), which alone decides about leases; each read costs a "
+                      "write until the clocks are synchronized");
 }
 
 void primary::disconnect()

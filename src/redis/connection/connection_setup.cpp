@@ -49,7 +49,7 @@ void connection_setup::on_greeting(const reply_list& replies)
         context_.replicas_seen.store(true, std::memory_order_relaxed);
     identity_ = std::move(result.identity);
     for (auto& each : result.warnings)
-        context_.reporter.warn_once(std::move(each));
+        context_.reporter.warn(each);
     connection_->disable_nagle();
     kill_previous();
 }
@@ -94,7 +94,7 @@ void connection_setup::on_previous_killed(const reply_list& replies, const conne
     }
     context_.sorted_sets_refused = std::move(allowed.sorted_sets_refused);
     for (auto& each : allowed.warnings)
-        context_.reporter.warn_once(std::move(each));
+        context_.reporter.warn(each);
     if (!context_.config.plain() && !replies.back().is(reply::kind::number)) {
         end(refusal(replies.back()));
         return;

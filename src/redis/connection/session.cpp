@@ -22,7 +22,7 @@ void session::connect()
 {
     try {
         if (auto warning = factory_.read_tls_files())
-            reports_.warn_once(std::move(*warning));
+            reports_.warn(*warning);
     } catch (const error& refused) {
         refuse(make_failure(errc::invalid_options, refused.detail(), refused.cause()));
         return;

@@ -80,9 +80,9 @@ void subscriptions::on_greeting(const reply_list& replies)
         // Only lasting errors are reported. Without the warning they might remain unnoticed, because commands may
         // continue for a long time on a connection that was made before.
         if (const auto why = refusal(replies[0]); why->code != errc::unavailable)
-            reporter_.warn_once("the connection for messages of releases is refused, so waiters may notice a release "
-                                "late (" +
-                                why->detail + ")");
+            reporter_.warn("the connection for messages of releases is refused, so waiters may notice a release "
+                           "late (" +
+                           why->detail + ")");
         on(event::refused);
         return;
     }
@@ -153,9 +153,8 @@ void subscriptions::listen()
 
 void subscriptions::listen_elsewhere()
 {
-    reporter_.warn_once(
-        "messages of releases come from another server than the one that keeps the locks, so waiters may "
-        "notice a release late");
+    reporter_.warn("messages of releases come from another server than the one that keeps the locks, so waiters may "
+                   "notice a release late");
     listen();
 }
 
@@ -175,7 +174,7 @@ void subscriptions::subscribed(const source_list& requested, const reply& answer
     // The server may also refuse SUBSCRIBE or PING as unknown. A new connection would have the same result.
     const bool denied = why->code == errc::access_denied || is_command_refused(answer.text);
     if (denied)
-        reporter_.warn_once("messages of releases cannot be received, so waiters poll (" + why->detail + ")");
+        reporter_.warn("messages of releases cannot be received, so waiters poll (" + why->detail + ")");
     on(denied ? event::denied : event::refused);
 }
 

@@ -60,7 +60,7 @@ void connection_loop::fail_to_connect(const failure_ptr& why)
 void connection_loop::refuse(const failure_ptr& why)
 {
     problem_ = tolerate(why);
-    reports_.warn_once(address() + " cannot be used: " + why->detail);
+    reports_.warn(address() + " cannot be used: " + why->detail);
     owner_.refuse(problem_);
 }
 

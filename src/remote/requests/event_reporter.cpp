@@ -34,13 +34,10 @@ void event_reporter::report(
     }
 }
 
-void event_reporter::warn_once(std::string message)
+void event_reporter::warn(std::string_view message) const
 {
-    const auto [kept, fresh] = warned_.insert(std::move(message));
-    if (!fresh)
-        return;
     if (const auto events = to_.lock())
-        events->on_warning(*kept);
+        events->on_warning(message);
 }
 
 } // namespace colock::inline v0::remote

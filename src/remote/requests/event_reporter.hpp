@@ -6,8 +6,6 @@
 #include <colock/spi/adapter.hpp>
 
 #include <memory>
-#include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -41,11 +39,11 @@ public:
     /// \param address the address of `unreachable` and `connecting`
     void report(connection_events::event what, const error_code& loss, const failure_ptr& problem,
         std::string_view address) const;
-    void warn_once(std::string message);
+    /// The adapter reports each message only once.
+    void warn(std::string_view message) const;
 
 private:
     const std::weak_ptr<client_events> to_;
-    std::set<std::string> warned_;
 };
 
 } // namespace colock::inline v0::remote

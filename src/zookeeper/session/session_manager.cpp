@@ -220,18 +220,18 @@ void session_manager::note_timeout()
 {
     const auto counted = session_->life().counted_timeout();
     if (smallest_timeout_ && counted < *smallest_timeout_)
-        reports_.warn_once("a server grants sessions of " + colock::detail::in_words(counted) + ", less than the " +
-                           colock::detail::in_words(*smallest_timeout_) +
-                           " that leases counted on: locks of a session that is shortened are lost, and leases count "
-                           "on the smaller timeout from now on; give all servers the same maxSessionTimeout, or the "
-                           "smallest of them as smallest_session_timeout");
+        reports_.warn("a server grants sessions of " + colock::detail::in_words(counted) + ", less than the " +
+                      colock::detail::in_words(*smallest_timeout_) +
+                      " that leases counted on: locks of a session that is shortened are lost, and leases count "
+                      "on the smaller timeout from now on; give all servers the same maxSessionTimeout, or the "
+                      "smallest of them as smallest_session_timeout");
     smallest_timeout_ = counted;
 }
 
 void session_manager::warn_of_few_ticks()
 {
     if (session_->life().has_few_ticks())
-        reports_.warn_once(
+        reports_.warn(
             "leases count on sessions of " + colock::detail::in_words(session_->life().counted_timeout()) +
             ", less than four of the server's ticks, so leases last only for a part of this time; give a longer "
             "session_timeout, or the servers' tickTime as server_tick if it is shorter than assumed");
@@ -322,7 +322,7 @@ void session_manager::on_history_refused(std::int64_t written_in)
     const auto why = "the servers have lost their history: transaction " +
                      std::to_string(old->life().newest_transaction()) + " was seen, and a new one has the number " +
                      std::to_string(written_in) + "; the session is given up, and its locks are lost";
-    reports_.warn_once(why);
+    reports_.warn(why);
     // Requests of the session may still arrive at a server with an older history, which contains the session.
     lost_.add(number_, {.id = old->life().id()});
     folders_ = {};
@@ -336,7 +336,7 @@ void session_manager::on_history_lost()
     const std::string why = "the servers have lost the newest writes of the session: their data were replaced by an "
                             "older copy, or a node in " +
                             config_.chroot() + "/.s was removed; the session is closed, and its locks are lost";
-    reports_.warn_once(why);
+    reports_.warn(why);
     const auto old = session_;
     lost_.add(number_, {.id = old->life().id()});
     folders_ = {};

@@ -28,7 +28,7 @@ class timeline : public colock::observer
 {
 public:
     void ready(std::string_view) noexcept override { all += "ready "; }
-    void unreachable(std::string_view, const colock::error_code&, std::string_view) noexcept override
+    void unreachable(std::string_view, const colock::error_code&, std::string_view, std::string_view) noexcept override
     {
         all += "unreachable ";
     }

@@ -124,6 +124,8 @@ BOOST_AUTO_TEST_CASE(each_operation_tells_of_a_right_that_was_taken_away)
     COLOCK_THROWS(release_error, errc::access_denied, run(held.release(on_failure::raise)));
     until([&] { return ours.stats().settling == 0; });
     BOOST_TEST(holders_at(server->port()).empty());
+    BOOST_TEST_REQUIRE(event_log->warnings.size() == 1U);
+    BOOST_TEST(event_log->warned_of("grant find, insert, update and remove on the collection"));
 }
 
 BOOST_AUTO_TEST_CASE(user_without_change_stream_permission_polls)

@@ -28,12 +28,15 @@ const error_code refused = boost::asio::error::connection_refused;
 /// Records the events that an operator would see.
 struct event_log final : observer
 {
-    void unreachable(std::string_view, const error_code& why, std::string_view address) noexcept override
+    void unreachable(
+        std::string_view, const error_code& why, std::string_view address, std::string_view detail) noexcept override
     {
         events.push_back("unreachable");
         causes.push_back(why);
         addresses.emplace_back(address);
+        details.emplace_back(detail);
     }
+    void warning(std::string_view, std::string_view message) noexcept override { warnings.emplace_back(message); }
     void waiting(std::string_view) noexcept override { events.emplace_back("waiting"); }
 
     [[nodiscard]] std::size_t times(std::string_view what) const
@@ -44,6 +47,8 @@ struct event_log final : observer
     std::vector<std::string> events;
     std::vector<error_code> causes;
     std::vector<std::string> addresses;
+    std::vector<std::string> details;
+    std::vector<std::string> warnings;
 };
 
 /// A locker for the given URL, with an observer.
@@ -151,6 +156,7 @@ void check_refusal(redis_server& server, std::string_view cause, std::string_vie
     BOOST_TEST(failed.detail().find(detail) != std::string::npos, failed.what());
     BOOST_TEST_REQUIRE(env.log->causes.size() == 1u);
     BOOST_TEST((env.log->causes.front() == failed.cause()));
+    BOOST_TEST(env.log->details.front() == failed.detail());
     BOOST_TEST("redis://" + env.log->addresses.front() == server.url());
 }
 
@@ -184,6 +190,30 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_busy_with_a_script_is_named_as_the_cause)
     check_refusal(server, "busy with a script", "BUSY");
     server({"SCRIPT", "KILL"});
     endless.join();
+}
+
+BOOST_AUTO_TEST_CASE(refused_operations_are_reported_once_for_each_cause)
+{
+    redis_server server;
+    observed_locker env(server.url());
+    const auto warnings_about = [&](std::string_view word) {
+        return std::ranges::count_if(
+            env.log->warnings, [&](const std::string& each) { return each.find(word) != std::string::npos; });
+    };
+    server({"RPUSH", "{colock}:k", "foreign"});
+    for (int i = 0; i < 2; ++i) {
+        const auto failed = env.failure_of(env.locks->acquire("k"));
+        BOOST_TEST((failed.code() == errc::misconfigured_backend), failed.what());
+    }
+    BOOST_TEST(warnings_about("WRONGTYPE") == 1);
+    server({"CONFIG", "SET", "maxmemory", "1"});
+    for (int i = 0; i < 2; ++i) {
+        const auto failed = env.failure_of(env.locks->acquire("other"));
+        BOOST_TEST((failed.code() == errc::misconfigured_backend), failed.what());
+    }
+    BOOST_TEST(warnings_about("raise maxmemory") == 1);
+    BOOST_TEST(warnings_about("WRONGTYPE") == 1);
+    server({"CONFIG", "SET", "maxmemory", "0"});
 }
 
 namespace {

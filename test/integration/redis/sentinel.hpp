@@ -29,7 +29,8 @@ inline std::string hosts_of(const std::vector<std::string>& addresses)
     return result;
 }
 
-/// A fake Sentinel. The master that it names is the server at the port `master`, which a test can change.
+/// A fake Sentinel. The master that it names is the server at the port `master`, which a test can change. If the port is
+/// 0, it does not know the name of the master.
 class sentinel
 {
 public:
@@ -59,8 +60,10 @@ private:
     [[nodiscard]] std::string answer() const
     {
         const auto port = std::to_string(master);
-        return "%1\r\n$4\r\nrole\r\n$8\r\nsentinel\r\n*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) +
-               "\r\n" + port + "\r\n";
+        const std::string greeting = "%1\r\n$4\r\nrole\r\n$8\r\nsentinel\r\n";
+        if (port == "0")
+            return greeting + "_\r\n";
+        return greeting + "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n";
     }
 
     asio::io_context io_;

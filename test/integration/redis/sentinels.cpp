@@ -96,6 +96,8 @@ BOOST_AUTO_TEST_CASE(sentinel_failure_is_reported)
     BOOST_TEST(code_of(denied) == errc::unavailable);
     BOOST_TEST(denied.error->detail.find("WRONGPASS") != std::string::npos, denied.error->detail);
     BOOST_TEST(denied.error->detail.find("secret") == std::string::npos);
+    BOOST_TEST(denied.error->detail.ends_with(client.events->obstacle_detail), client.events->obstacle_detail);
+    BOOST_TEST(client.events->obstacle_detail.find("WRONGPASS") != std::string::npos);
 
     client_side nobody(
         {.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) + "/main", .operation_timeout = 3s});
@@ -103,6 +105,16 @@ BOOST_AUTO_TEST_CASE(sentinel_failure_is_reported)
     BOOST_TEST(code_of(absent) == errc::unavailable);
     BOOST_TEST(absent.error->detail.find("refused") != std::string::npos, absent.error->detail);
     BOOST_TEST(absent.error->detail.find("127.0.0.1:") != std::string::npos, absent.error->detail);
+}
+
+BOOST_AUTO_TEST_CASE(observer_receives_the_wrong_name_of_a_master)
+{
+    const sentinel knows_no_master(0);
+    client_side client({.url = knows_no_master.url(), .operation_timeout = 3s});
+    const auto failed = client.test_driver.create(driver::exclusive("k"));
+    BOOST_TEST(code_of(failed) == errc::unavailable);
+    const auto& seen = client.events->obstacle_detail;
+    BOOST_TEST(seen.find("no Sentinel could name the master main") != std::string::npos, seen);
 }
 
 BOOST_AUTO_TEST_CASE(server_that_is_no_sentinel_is_named)

@@ -364,6 +364,9 @@ BOOST_AUTO_TEST_CASE(other_users_are_denied_access)
             }
         }
     }
+    // Each stranger is refused when it connects. The refused operations cause no other warning.
+    BOOST_TEST(events->warnings.size() == 2U);
+    BOOST_TEST(events->warned_of("refuses the user"));
     run(held.release(on_failure::raise));
     check_end();
 }

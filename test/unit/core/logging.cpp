@@ -98,7 +98,7 @@ private:
 void report_everything(observer& to)
 {
     to.ready("redis");
-    to.unreachable("redis", errc::unavailable, "127.0.0.1:1");
+    to.unreachable("redis", errc::unavailable, "127.0.0.1:1", "it is loading");
     to.suspended("redis", boost::asio::error::connection_reset);
     to.reconnected("redis");
     to.warning("redis", "no right to use \"CONFIG\"");
@@ -134,6 +134,12 @@ BOOST_FIXTURE_TEST_CASE(text_line_has_time_level_event_and_fields, log_fixture)
                                   std::to_string(acquired_at.line()) + "\" acquired_in=\"" + function +
                                   "\" waiting_at=\"" + file + ':' + std::to_string(waiting_at.line()) +
                                   "\" waiting_in=\"" + function + "\"");
+    const std::string unreachable = "warning unreachable backend=\"redis\" address=\"h:1\" code=\"colock:5\" error=\"" +
+                                    error_code(errc::unavailable).message() + '"';
+    log.unreachable("redis", errc::unavailable, "h:1", "it is loading");
+    BOOST_TEST(take_text() == unreachable + " detail=\"it is loading\"");
+    log.unreachable("redis", errc::unavailable, "h:1", {});
+    BOOST_TEST(take_text() == unreachable);
     log.not_granted("a:b", errc::invalid_ttl, 0ns);
     BOOST_TEST(take_text() == "warning not_granted key=\"a:b\" waited_ms=0.000 code=\"colock:7\" error=\"" +
                                   error_code(errc::invalid_ttl).message() + "\"");

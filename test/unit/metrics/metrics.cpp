@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(events_of_the_connection_are_counted_by_backend)
     counted.ready("redis");
     BOOST_TEST(value_of(counted, R"(colock_reconnects_total{backend="redis"})") == "0");
     counted.suspended("redis", errc::unavailable);
-    counted.unreachable("redis", errc::unavailable, "here:1");
-    counted.unreachable("redis", errc::unavailable, "here:2");
+    counted.unreachable("redis", errc::unavailable, "here:1", "away");
+    counted.unreachable("redis", errc::unavailable, "here:2", "away");
     counted.reconnected("redis");
     counted.warning("other\n\"name\"", "text");
     const auto text = counted.text();

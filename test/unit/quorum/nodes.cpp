@@ -15,9 +15,11 @@ namespace {
 
 struct node_events final : observer
 {
-    void unreachable(std::string_view backend, const error_code&, std::string_view address) noexcept override
+    void unreachable(std::string_view backend, const error_code&, std::string_view address,
+        std::string_view detail) noexcept override
     {
-        events.push_back("unreachable " + std::string(backend) + " " + std::string(address));
+        events.push_back(
+            "unreachable " + std::string(backend) + " " + std::string(address) + ": " + std::string(detail));
     }
     void reconnected(std::string_view backend) noexcept override
     {
@@ -43,12 +45,27 @@ BOOST_AUTO_TEST_CASE(events_of_nodes_are_forwarded)
     nodes[b]->notify_reconnected();
     nodes[c]->notify_warning("take care");
     const std::vector<std::string> expected{
-        "unreachable quorum there", "reconnected quorum", "warning quorum take care"};
+        "unreachable quorum there: away", "reconnected quorum", "warning quorum take care"};
     BOOST_TEST(log->events == expected, boost::test_tools::per_element());
     // The nodes may outlive the quorum.
     env.reset();
     nodes[c]->notify_warning("nobody listens");
     BOOST_TEST(log->events.size() == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(refusal_of_a_minority_is_reported_once)
+{
+    const auto log = std::make_shared<node_events>();
+    env->backend().attach(log);
+    always(b, step::fail(errc::misconfigured_backend, "out of memory"));
+    for (int i = 0; i < 2; ++i) {
+        const auto claim = driver::exclusive("k", ttl);
+        env->grant(claim);
+        env->release_held(claim);
+        ready();
+    }
+    BOOST_TEST(
+        log->events == std::vector<std::string>{"warning quorum out of memory"}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(quorum_reports_a_connection_failure_if_a_majority_has_one)
