@@ -1,9 +1,17 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "remote.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace colock::contract {
 
@@ -79,6 +87,26 @@ COLOCK_REMOTE_CASE(shutdown_with_an_unreachable_server_ends_within_its_deadline_
             env.until([&] { return env.link().stored().empty(); });
         }
     }
+}
+
+COLOCK_REMOTE_CASE(connections_close_when_the_last_body_of_a_shut_down_locker_has_ended)
+{
+    const auto locks = env.make_linked_locker();
+    asio::steady_timer end_of_body(env.io(), asio::steady_timer::time_point::max());
+    auto body = env.start(locks.with_lock("k", {.ttl = env.short_ttl() * 10}, [&]() -> asio::awaitable<void> {
+        // The body ignores its cancellation.
+        co_await asio::this_coro::throw_if_cancelled(false);
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        co_await end_of_body.async_wait(asio::as_tuple(asio::deferred));
+    }));
+    env.until([&] { return locks.stats().held == 1; });
+    const auto report = env.run(locks.shutdown(env.short_ttl() / 5));
+    BOOST_TEST(report.still_running == std::vector<std::string>{"k"}, boost::test_tools::per_element());
+    end_of_body.cancel();
+    BOOST_CHECK_THROW(env.get(std::move(body)), error);
+    // The connection for the release is not kept, although its idle timeout is long.
+    env.until([&] { return env.out_of_work(); });
+    env.check_stored(0);
 }
 
 COLOCK_REMOTE_CASE(locker_made_during_a_shutdown_ends_the_close)

@@ -171,11 +171,12 @@ public:
     virtual void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
     /// Closes each connection when it is no longer used. After `deadline`, operations that are not sent fail, and
-    /// operations that are not answered are given up. The adapter can still be used afterwards.
+    /// operations that are not answered are given up. The adapter can still be used afterwards: until cancel_close(),
+    /// each connection is closed again as soon as it is not used.
     virtual void start_close(lease_clock::duration deadline, completion<closed> done);
-    /// Called from any thread when a locker is made during a close, or directly before it. The close ends now, and must
-    /// not close or give up anything afterwards. The default does nothing, which is correct if `start_close` does not
-    /// end operations of other lockers.
+    /// Called from any thread when a locker is made during or after a close, or directly before it. The close ends now,
+    /// and must not close or give up anything afterwards. The default does nothing, which is correct if `start_close`
+    /// does not end operations of other lockers.
     virtual void cancel_close() noexcept {}
 
     /// Registers an observer for the events of the backend, in addition to the observer of each locker. Keeps a weak

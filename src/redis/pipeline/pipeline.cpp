@@ -39,10 +39,8 @@ void pipeline::flush()
     hints_.is_due.store(false, std::memory_order_relaxed);
     session_.note_use();
     auto& plan = session_.plan();
-    if ((plan.idle() || plan.closes()) && !send_queue_.empty()) {
-        plan.reopen();
+    if (plan.idle() && !send_queue_.empty())
         session_.on(session::event::wanted);
-    }
     while (plan.takes_requests() && in_flight_.size() < send_queue::max_in_flight) {
         auto next = send_queue_.next(operations_in_flight_ + completions_.operation_count());
         if (!next)

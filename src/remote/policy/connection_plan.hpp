@@ -124,8 +124,9 @@ public:
     void demote() noexcept { demoted_ = true; }
     [[nodiscard]] bool demoted() const noexcept { return demoted_; }
 
-    /// Starts a close with a deadline. The connection is closed as soon as it is not needed. Ends with `cancel_close`
-    /// or, once the close is complete, with `reopen`.
+    /// Starts a close with a deadline. Until `cancel_close`, each connection is closed as soon as it is not needed.
+    /// Once the close is complete, a connection may be needed again: a body that outlasts the shutdown of its locker
+    /// releases its lock.
     void close(lease_clock::time_point by) noexcept;
     void cancel_close() noexcept;
     [[nodiscard]] bool closes() const noexcept { return closes_; }
@@ -135,9 +136,6 @@ public:
     /// Returns true when everything is closed, or when the deadline has passed and no completion is pending. The close
     /// is then complete and must be reported. The deadline is removed, so that the next close has its own.
     [[nodiscard]] bool finish_close(lease_clock::time_point now, client_state client) noexcept;
-    /// Called when the connection is used again after a close. During a close, this changes nothing: the request may
-    /// belong to a call that the close waits for.
-    void reopen() noexcept { closes_ = close_by_ != lease_clock::time_point::max(); }
 
     /// Called when the owner no longer exists. The connection is kept only while operations are in flight.
     void retire() noexcept { retired_ = true; }

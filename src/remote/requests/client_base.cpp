@@ -46,7 +46,6 @@ void client_base::listen_soon()
     try {
         on_strand(*this, [](client_base& self) {
             self.listening_due_ = false;
-            self.requests().plan().reopen();
             self.listen();
             self.arm_timer();
         });

@@ -63,9 +63,10 @@ public:
     /// only one event, the client subscribes again.
     void watch_again(const std::string& source);
 
-    /// Closes each connection when it is not needed, and completes after `timeout` at the latest.
+    /// Closes each connection when it is not needed, also after the completion of the close. Completes after `timeout`
+    /// at the latest.
     void close(lease_clock::duration timeout, completion<closed> done);
-    /// Ends a close that is in progress, because the client is used again.
+    /// Ends the effect of `close`, because the client is used again.
     void cancel_close() noexcept;
     /// Called when the adapter no longer exists. Connections are kept only while operations are in flight.
     void retire() noexcept;
@@ -181,7 +182,7 @@ private:
     /// Guards the pointer `runtime_`.
     mutable colock::detail::light_mutex mutex_;
     std::unique_ptr<runtime> runtime_;
-    /// Whether a close may be in progress.
+    /// Whether a close may be in effect.
     std::atomic<bool> closes_{false};
     /// The gate of the context. Threads that use the strand are inside.
     std::shared_ptr<colock::detail::context_gate> gate_;

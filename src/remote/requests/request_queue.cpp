@@ -85,11 +85,8 @@ void request_queue::on_ended(operation& which)
 void request_queue::flush()
 {
     auto& requests = owner_.requests();
-    if (!operations_.empty()) {
-        requests.plan().reopen();
-        if (requests.plan().idle())
-            requests.on(connection_loop::event::wanted);
-    }
+    if (!operations_.empty() && requests.plan().idle())
+        requests.on(connection_loop::event::wanted);
     if (const auto why = requests.refusal())
         refuse(why);
     const bool outer = std::exchange(flushing_, true);
