@@ -260,6 +260,9 @@ public:
 
     /// Returns the locks that this locker holds, the oldest first.
     [[nodiscard]] std::vector<held_lock> held_locks() const;
+    /// Returns the acquires of this locker that wait, sorted by their place in the queue of each key. An acquire of
+    /// several locks is listed with the key that it waits for. It is not listed while it pauses before it starts again.
+    [[nodiscard]] std::vector<waiting_acquire> waiting_acquires() const;
     /// Returns the statistics of this locker.
     [[nodiscard]] locker_stats stats() const;
     /// Returns the options of this locker, with the owner and host that are stored with its locks.

@@ -3,6 +3,7 @@
 
 #include <colock/detail/requirements.hpp>
 
+#include <colock/clock.hpp>
 #include <colock/detail/export.hpp>
 #include <colock/error.hpp>
 #include <colock/lost_reason.hpp>
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -91,6 +93,19 @@ struct held_lock
     std::chrono::milliseconds ttl{0};
     /// Until the local deadline; absent for a lock without ttl.
     std::optional<std::chrono::nanoseconds> valid_for{};
+};
+
+/// An acquire of a locker that waits now.
+struct waiting_acquire
+{
+    /// The key.
+    std::string key{};
+    /// Exclusive or shared.
+    lock_mode mode = lock_mode::exclusive;
+    /// When the call began.
+    lease_clock::time_point since{};
+    /// Place in this locker's queue of the key; 1: the first. Callers of other lockers are not counted.
+    std::size_t place = 0;
 };
 
 /// Result of a group operation for one lock.

@@ -149,6 +149,61 @@ BOOST_AUTO_TEST_CASE(held_locks_have_all_fields)
     BOOST_TEST(env.idle());
 }
 
+BOOST_AUTO_TEST_CASE(waiting_acquires_have_all_fields)
+{
+    for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
+        virtual_fixture env(kind);
+        auto held = env.acquire("k");
+        BOOST_TEST(env.locker->waiting_acquires().empty());
+        const auto begin = lease_clock::now();
+        auto first = env.start(env.locker->acquire("k"));
+        auto group = env.start(env.locker->acquire_all({"a", "k"}));
+        env.advance(2s);
+        auto last = env.start(env.locker->acquire("k", {.mode = lock_mode::shared}));
+        env.ready();
+        const auto waiting = env.locker->waiting_acquires();
+        BOOST_TEST_REQUIRE(waiting.size() == 3U);
+        for (std::size_t n = 0; n < waiting.size(); ++n) {
+            BOOST_TEST(waiting[n].key == "k");
+            BOOST_TEST(waiting[n].place == n + 1);
+            BOOST_TEST((waiting[n].mode == (n == 2 ? lock_mode::shared : lock_mode::exclusive)));
+            // Real time passes, too.
+            const auto began_after = std::chrono::floor<std::chrono::seconds>(waiting[n].since - begin);
+            BOOST_TEST((began_after == (n == 2 ? 2s : 0s)));
+        }
+        held = {};
+        held = first.get(env.io());
+        const auto after_release = env.locker->waiting_acquires();
+        BOOST_TEST_REQUIRE(after_release.size() == 2U);
+        BOOST_TEST(after_release[0].place == 1U);
+        BOOST_TEST((after_release[1].mode == lock_mode::shared));
+        held = {};
+        group.get(env.io()) = {};
+        last.get(env.io()) = {};
+        BOOST_TEST(env.locker->waiting_acquires().empty());
+        env.wind_down();
+    }
+}
+
+/// An attempt that is in flight does not wait, because the lock may be free.
+BOOST_AUTO_TEST_CASE(single_attempt_is_no_waiting_acquire)
+{
+    virtual_fixture env(backend_kind::scripted);
+    auto held = env.acquire("busy");
+    env.script->next(operation::create, step::hold());
+    auto trying = env.start(env.locker->try_acquire("free"));
+    auto waiting = env.start(env.locker->acquire("busy"));
+    env.ready();
+    const auto seen = env.locker->waiting_acquires();
+    BOOST_TEST_REQUIRE(seen.size() == 1U);
+    BOOST_TEST(seen[0].key == "busy");
+    env.script->deliver();
+    static_cast<void>(trying.get(env.io()));
+    held = {};
+    waiting.get(env.io()) = {};
+    env.wind_down();
+}
+
 BOOST_AUTO_TEST_CASE(the_last_locker_closes_its_adapter_once)
 {
     for (const bool by_shutdown : {false, true}) {

@@ -345,6 +345,7 @@ asio::awaitable<void> random_mix::inspect_locks(const locker& by, random_source&
 {
     static_cast<void>(by.stats());
     static_cast<void>(by.held_locks());
+    static_cast<void>(by.waiting_acquires());
     static_cast<void>(co_await by.is_locked(exclusion_checker::key(draw.seed())));
     static_cast<void>(co_await by.list());
 }

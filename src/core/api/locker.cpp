@@ -95,6 +95,11 @@ std::vector<held_lock> locker::held_locks() const
     return detail::operations::held_locks(*core());
 }
 
+std::vector<waiting_acquire> locker::waiting_acquires() const
+{
+    return detail::operations::waiting_acquires(*core());
+}
+
 locker_stats locker::stats() const
 {
     return detail::operations::stats(*core());

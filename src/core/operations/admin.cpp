@@ -10,11 +10,13 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace colock::inline v0::detail::operations {
 
@@ -219,6 +221,20 @@ std::vector<held_lock> held_locks(core& self)
         if (ends != lease_clock::time_point::max())
             seen.valid_for = ends - now;
     }
+    return result;
+}
+
+std::vector<waiting_acquire> waiting_acquires(core& self)
+{
+    std::vector<waiting_acquire> result;
+    const std::lock_guard guard(self.mutex);
+    const key_queue* queue = nullptr;
+    std::size_t place = 0;
+    self.queues.for_each([&](const record& member) {
+        place = std::exchange(queue, member.place.queue) == member.place.queue ? place + 1 : 1;
+        if (member.acquire.has_waited())
+            result.push_back({.key = member.key(), .mode = member.mode(), .since = member.started, .place = place});
+    });
     return result;
 }
 

@@ -81,6 +81,7 @@ void start_first_lost(operation_handler<lost_lock> handler, std::shared_ptr<core
 [[nodiscard]] asio::awaitable<std::string> purge_step(
     std::shared_ptr<core> self, std::size_t limit, std::string cursor);
 [[nodiscard]] std::vector<held_lock> held_locks(core& self);
+[[nodiscard]] std::vector<waiting_acquire> waiting_acquires(core& self);
 [[nodiscard]] locker_stats stats(core& self);
 [[nodiscard]] locker_options defaults(const core& self);
 
