@@ -255,7 +255,7 @@ protected:
     /// Reports a failed attempt to connect; call this after each failure. `why` is the new `connection_failure()`. An
     /// observer is notified once per address and cause (or code, if there is no cause) until the backend can be reached
     /// again.
-    void notify_unreachable(failure_ptr why, std::string_view address) noexcept;
+    void notify_unreachable(const failure_ptr& why, std::string_view address) noexcept;
     /// Notifies observers that one of several servers cannot be reached, without changing the `connection_failure()` of
     /// the whole. The adapter itself must avoid repeated notifications.
     void report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept;

@@ -303,16 +303,15 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
         listeners_->notify_contact(&contact_watcher::on_contact_regained);
 }
 
-void adapter::notify_unreachable(failure_ptr why, std::string_view address) noexcept
+void adapter::notify_unreachable(const failure_ptr& why, std::string_view address) noexcept
 {
-    const auto failure = why;
     const std::pair failure_id(why->cause ? why->cause : why->code, std::string(address));
     std::vector<std::shared_ptr<observer>> targets;
     bool is_lost = false;
     {
         const std::lock_guard guard(listeners_->mutex);
         is_lost = listeners_->ready && !listeners_->connection_failure;
-        listeners_->connection_failure = std::move(why);
+        listeners_->connection_failure = why;
         for (auto& known : listeners_->known) {
             auto listener = known.who.lock();
             if (!listener || std::ranges::find(known.reported, failure_id) != known.reported.end())
@@ -322,7 +321,7 @@ void adapter::notify_unreachable(failure_ptr why, std::string_view address) noex
         }
     }
     for (const auto& listener : targets)
-        listener->unreachable(name(), failure_id.first, address, failure->detail);
+        listener->unreachable(name(), failure_id.first, address, why->detail);
     if (is_lost)
         listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
