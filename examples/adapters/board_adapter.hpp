@@ -226,7 +226,7 @@ private:
             const bool never_expires = note.expires == colock::lease_clock::time_point::max();
             const auto left =
                 never_expires ? colock::lease_clock::duration{} : note.expires - colock::lease_clock::now();
-            return colock::create_outcome::busy(left, note.status.owner);
+            return colock::create_outcome::busy(left, note.status.owner, note.status.host);
         }
         const auto now = std::chrono::system_clock::now();
         if (!is_ours) {

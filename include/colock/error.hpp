@@ -149,9 +149,10 @@ public:
 
     /// Returns the owner (`acquire_options::owner`) of the lock that excluded this acquire at the last attempt. Empty
     /// if the backend has not named the owner, or if another caller of this locker is ahead and has no answer yet.
+    /// ZooKeeper does not name it. The message also contains the owner's host.
     [[nodiscard]] const std::string& holder() const noexcept { return context().holder; }
     /// Returns the remaining ttl of the conflicting lock at the end of the acquire; a renewal extends it. Empty if it
-    /// is unknown or the lock has no ttl; zero if the lock should have expired.
+    /// is unknown, as on ZooKeeper, or the lock has no ttl; zero if the lock should have expired.
     ///
     /// The holder may release the lock much earlier, or renew it. A server that sends a time to its client, for example
     /// as `Retry-After`, should send the usual duration of the work if that is less.

@@ -128,8 +128,10 @@ create_outcome make_busy_outcome(const entry& at, const claim& claim, time_point
 {
     auto outcome = create_outcome::busy(time_to_expiry(at, claim.mode(), now));
     // A single attempt does not report the holder, because that would allocate memory.
-    if (claim.queues())
+    if (claim.queues()) {
         outcome.holder = at.holders.front().data().owner;
+        outcome.holder_host = at.holders.front().data().host;
+    }
     return outcome;
 }
 

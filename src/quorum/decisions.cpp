@@ -22,8 +22,10 @@ void count_create(vote_count& counted, const create_outcome& outcome)
     const bool earlier = counted.retry_after == counted.retry_after.zero() || outcome.retry_after < counted.retry_after;
     if (outcome.retry_after > outcome.retry_after.zero() && earlier)
         counted.retry_after = outcome.retry_after;
-    if (!outcome.holder.empty())
+    if (!outcome.holder.empty()) {
         counted.holder = outcome.holder;
+        counted.holder_host = outcome.holder_host;
+    }
 }
 
 std::optional<create_outcome> decide_create(const vote_count& so_far)
@@ -32,7 +34,7 @@ std::optional<create_outcome> decide_create(const vote_count& so_far)
     case verdict::yes:
         return create_outcome::granted(0);
     case verdict::no:
-        return create_outcome::busy(so_far.retry_after, so_far.holder);
+        return create_outcome::busy(so_far.retry_after, so_far.holder, so_far.holder_host);
     case verdict::failed:
         return create_outcome::failed(so_far.failure());
     case verdict::open:

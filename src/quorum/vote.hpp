@@ -16,9 +16,10 @@ namespace colock::inline v0::quorum {
 
 struct vote_count : tally
 {
-    /// Shortest remaining time, and the name of a holder, as reported by the nodes that answered "busy".
+    /// Shortest remaining time, and the owner of a lock and its host, as reported by the nodes that answered "busy".
     lease_clock::duration retry_after{0};
     std::string holder{};
+    std::string holder_host{};
     /// Smallest `claim::late_ttl` of the nodes that said yes.
     std::chrono::milliseconds late_ttl = std::chrono::milliseconds::max();
 };

@@ -78,11 +78,12 @@ COLOCK_CONTRACT_CASE(adapter, refused_request_for_several_locks_names_the_holder
 {
     const plain_claim_ptr holder = new plain_claim({.key = "b",
         .ttl = driver::long_ttl,
-        .owner = std::make_shared<const owner_data>(owner_data{.owner = "someone"})});
+        .owner = std::make_shared<const owner_data>(owner_data{.owner = "someone", .host = "far"})});
     env.grant(holder);
     const auto all = make_exclusive_claims({"a", "b"});
     const auto why = env.check_all_refused(all).why;
     BOOST_TEST(why.holder == "someone");
+    BOOST_TEST((why.holder_host.empty() || why.holder_host == "far"));
     BOOST_TEST((why.retry_after > driver::long_ttl / 2));
     env.release_held(holder);
 }

@@ -180,6 +180,9 @@ COLOCK_CONTRACT_CASE(locker, a_policy_that_ends_reports_it)
         // A backend may leave the holder and its expiry unknown, but must not report wrong ones.
         BOOST_TEST((exhausted.holder().empty() || exhausted.holder() == mine.defaults().owner));
         BOOST_TEST((!exhausted.retry_after() || *exhausted.retry_after() <= lock.ttl()));
+        if (!exhausted.holder().empty())
+            BOOST_TEST(
+                exhausted.detail().ends_with(" on " + mine.defaults().host + " (this process)"), exhausted.detail());
     }
     run_coro(env.io(), lock.release(on_failure::raise));
 }

@@ -1,4 +1,5 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
+#include "support/set_capabilities.hpp"
 #include "support/virtual_fixture.hpp"
 #include "usual_options.hpp"
 
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_reports_the_holder_and_its_remainin
 {
     for (const auto kind : {backend_kind::memory, backend_kind::scripted}) {
         virtual_fixture env(kind);
-        const colock::locker other(env.backend(), {.owner = "cron"});
+        const colock::locker other(env.backend(), {.owner = "cron", .host = "far"});
         const auto held = env.run(other.acquire("k", {.ttl = 20s}));
         const auto limited = acquire_options{.retry = retry_policy::fixed(1s).total_time(5s)};
         auto waiting = env.start(env.locker->acquire("k", limited));
@@ -109,9 +110,45 @@ BOOST_AUTO_TEST_CASE(end_of_the_retry_policy_reports_the_holder_and_its_remainin
         const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
         BOOST_TEST_REQUIRE(thrown.has_value());
         BOOST_TEST(thrown->holder() == "cron");
+        BOOST_TEST(thrown->detail() == "held by cron on far");
         BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
         BOOST_TEST((*thrown->retry_after() > 13s && *thrown->retry_after() <= 15s));
     }
+}
+
+BOOST_AUTO_TEST_CASE(holder_in_the_same_process_is_marked)
+{
+    virtual_fixture env;
+    const colock::locker other(env.backend());
+    const auto held = env.run(other.acquire("k"));
+    const auto thrown =
+        thrown_by<retry_error>([&] { static_cast<void>(env.acquire("k", {.retry = retry_policy::never()})); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->holder() == other.defaults().owner);
+    BOOST_TEST(
+        thrown->detail() == "held by " + other.defaults().owner + " on " + other.defaults().host + " (this process)");
+}
+
+/// ZooKeeper names no holder.
+BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named_if_the_backend_names_none)
+{
+    virtual_fixture env(backend_kind::scripted);
+    set_capabilities(env, true, false);
+    auto earlier = env.acquire("k");
+    auto second = env.start(env.locker->acquire("k", {.ttl = 20s, .owner = "me"}));
+    auto third = env.start(env.locker->acquire("k", {.retry = within(4s)}));
+    env.ready();
+    env.run(earlier.release());
+    const auto held = second.get(env.io());
+    env.script->always(operation::create, step::busy());
+    env.script->always(operation::wait, step::hold());
+    env.advance_by_steps(5s, 1s);
+    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(third.get(env.io())); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->holder() == "me");
+    BOOST_TEST(thrown->detail().ends_with("(this process)"), thrown->detail());
+    BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
+    BOOST_TEST((*thrown->retry_after() > 10s && *thrown->retry_after() <= 20s));
 }
 
 BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named)

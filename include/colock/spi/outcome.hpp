@@ -57,8 +57,10 @@ struct create_outcome
     /// tries again after this time at the latest. A backend without events may specify a shorter time after which to
     /// try again.
     lease_clock::duration retry_after{0};
-    /// Busy: the holder, for messages; may be empty.
+    /// Busy: the owner of the conflicting lock, for messages; may be empty.
     std::string holder{};
+    /// Busy: the host of this owner, for messages; may be empty.
+    std::string holder_host{};
     /// Failed: the reason.
     failure_ptr error{};
 
@@ -71,11 +73,13 @@ struct create_outcome
         return result;
     }
     /// Makes the outcome of a busy lock.
-    [[nodiscard]] static create_outcome busy(lease_clock::duration retry_after = {}, std::string holder = {})
+    [[nodiscard]] static create_outcome busy(
+        lease_clock::duration retry_after = {}, std::string holder = {}, std::string holder_host = {})
     {
         create_outcome result;
         result.retry_after = retry_after;
         result.holder = std::move(holder);
+        result.holder_host = std::move(holder_host);
         return result;
     }
     /// Makes the outcome of a failure.

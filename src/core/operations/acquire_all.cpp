@@ -232,6 +232,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
         count_failure(failed, {.is_answered = true,
                                   .error = answer.error,
                                   .holder = answer.holder,
+                                  .holder_host = answer.holder_host,
                                   .holder_expires = holder_expiry(answer, lease_clock::now())});
     if (answer.status == create_status::busy) {
         asked.front()->acquire.mark_first_as_counted();

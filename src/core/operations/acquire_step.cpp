@@ -43,6 +43,7 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
     case create_status::busy:
         counts = subject.acquire.on_busy(now, now - subject.sent(), holder_expiry(outcome, now));
         subject.outcome().holder = std::move(outcome.holder);
+        subject.outcome().holder_host = std::move(outcome.holder_host);
         break;
     case create_status::failed:
         if (!is_retryable(outcome.error->code))
@@ -56,6 +57,7 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
             {.is_answered = true,
                 .error = subject.outcome().error,
                 .holder = subject.outcome().holder,
+                .holder_host = subject.outcome().holder_host,
                 .holder_expires = subject.acquire.holder_expires()});
     }
 }

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "core/operations/operation_errors.hpp"
 
+#include "core/policy/default_owner.hpp"
 #include "core/state/core.hpp"
 
 #include <boost/asio/error.hpp>
@@ -67,22 +68,53 @@ failure_ptr too_late_to_use()
         errc::unavailable, "the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link");
 }
 
+namespace {
+
+void name_holder(last_answer& answer, const record& holder)
+{
+    answer.is_held_here = true;
+    answer.holder = holder.owner().owner;
+    answer.holder_host = holder.owner().host;
+    answer.holder_expires = holder.lease().valid_until();
+}
+
+std::string holder_text(const last_answer& last)
+{
+    auto text = "held by " + last.holder;
+    if (!last.holder_host.empty())
+        text += " on " + last.holder_host;
+    if (last.is_held_here || is_this_process(last.holder, last.holder_host))
+        text += " (this process)";
+    return text;
+}
+
+} // namespace
+
 last_answer answer_to(const core& self, const record& wanted, lease_clock::time_point now)
 {
     const bool is_sent = wanted.in_flight != operation::none;
     if (!is_sent && wanted.attempts_made == 0)
         return answer_to_first(self, *wanted.place.queue, now);
-    return {.is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
+    last_answer known{
+        .is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
         .is_in_flight = is_sent,
         .error = wanted.outcome().error,
         .holder = wanted.outcome().holder,
+        .holder_host = wanted.outcome().holder_host,
         .holder_expires = wanted.acquire.holder_expires()};
+    // Some backends do not name the holder.
+    if (const auto* const queue = wanted.place.queue; queue && queue->holder)
+        name_holder(known, *queue->holder);
+    return known;
 }
 
 last_answer answer_to_first(const core& self, const key_queue& queue, lease_clock::time_point now)
 {
-    if (const auto* const holder = queue.holder)
-        return {.is_answered = true, .holder = holder->owner().owner, .holder_expires = holder->lease().valid_until()};
+    if (queue.holder) {
+        last_answer held{.is_answered = true};
+        name_holder(held, *queue.holder);
+        return held;
+    }
     last_answer known = queue.answer;
     const record& first = queue.members.front();
     known.is_behind = first.in_flight == operation::none || !self.answers.is_overdue(first.sent(), now);
@@ -112,7 +144,7 @@ void throw_retries_ended(
     if (!last.is_answered)
         context.detail = "another caller of this locker is first";
     else if (!last.holder.empty())
-        context.detail = "held by " + last.holder;
+        context.detail = holder_text(last);
     context.holder = last.holder;
     if (last.holder_expires != lease_clock::time_point::max())
         context.retry_after = std::max<lease_clock::duration>(last.holder_expires - lease_clock::now(), 0ns);

@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <string>
+#include <string_view>
 
 namespace colock::inline v0::detail {
 
@@ -24,6 +25,11 @@ std::shared_ptr<const owner_data> make_default_owner(const locker_options& optio
     owner->owner = options.owner.empty() ? std::to_string(::getpid()) : options.owner;
     owner->host = options.host.empty() ? host_name() : options.host;
     return owner;
+}
+
+bool is_this_process(std::string_view owner, std::string_view host)
+{
+    return owner == std::to_string(::getpid()) && host == host_name();
 }
 
 } // namespace colock::inline v0::detail

@@ -93,7 +93,8 @@ void core::on_refused(record& subject, create_outcome* busy)
             if (busy) {
                 subject.attempts_made.store(
                     subject.attempts_made.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-                subject.outcome() = create_outcome::busy(busy->retry_after, std::move(busy->holder));
+                subject.outcome() =
+                    create_outcome::busy(busy->retry_after, std::move(busy->holder), std::move(busy->holder_host));
                 subject.outcome_ready = true;
             }
             subject.notify(actions.wakes);

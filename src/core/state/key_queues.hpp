@@ -31,6 +31,9 @@ struct last_answer
     failure_ptr error{};
     /// The owner of the conflicting lock, if it is known.
     std::string holder{};
+    std::string holder_host{};
+    /// A caller of this locker holds the conflicting lock.
+    bool is_held_here = false;
     /// When the conflicting lock expires; max if that is not known.
     lease_clock::time_point holder_expires = lease_clock::time_point::max();
 };

@@ -237,7 +237,7 @@ public:
     /// For calls from the adapter, which may come at any time.
     const std::weak_ptr<detail::core> weak_core;
     // The members of each group are ordered by size, and some flags share a byte: ten thousand waiters have ten
-    // thousand of these records, of 512 bytes each.
+    // thousand of these records, of 568 bytes each.
 
     // Members of the acquire.
     /// Invalid input, reported when the operation is awaited.

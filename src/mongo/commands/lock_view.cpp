@@ -167,8 +167,11 @@ void lock_view::read(const bson_iter_t& fields)
             waiter_ = text_of(field);
         else if (name == "o")
             for_each(field, [this](const bson_iter_t& inner) {
-                if (std::string_view(bson_iter_key(&inner)) == "owner")
+                const std::string_view inner_name = bson_iter_key(&inner);
+                if (inner_name == "owner")
                     owner_ = text_of(inner);
+                else if (inner_name == "host")
+                    host_ = text_of(inner);
             });
         else if (name == "h")
             for_each(field, [this](const bson_iter_t& member) {

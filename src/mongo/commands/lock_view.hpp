@@ -58,6 +58,8 @@ public:
     [[nodiscard]] bool is_out_of_fences() const noexcept { return exclusive_.fence >= max_fence; }
     /// Owner of the exclusive holder, for messages.
     [[nodiscard]] std::string_view owner() const noexcept { return owner_; }
+    /// Host of this owner.
+    [[nodiscard]] std::string_view host() const noexcept { return host_; }
 
     /// Returns the time at which `of` may be granted without a release, because a holder or the mark of a waiting
     /// writer expires. 0: nothing in the document prevents the grant.
@@ -73,6 +75,7 @@ private:
     std::string_view writer_;
     std::int64_t writer_until_ = 0;
     std::string_view owner_;
+    std::string_view host_;
     std::string_view waiter_;
     std::int64_t wait_mark_until_ = 0;
 };

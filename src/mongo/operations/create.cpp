@@ -221,11 +221,12 @@ private:
         state.granted = view.find(claim_->token().hex()) != nullptr;
         state.is_waiting_writer = view.writer() == claim_->token().hex();
         std::string holder(view.owner());
+        std::string host(view.host());
         // A holder without a ttl does not expire.
         if (retry_after > std::chrono::hours(24 * 3650))
             retry_after = std::chrono::milliseconds::zero();
         end();
-        done_(create_outcome::busy(retry_after, std::move(holder)));
+        done_(create_outcome::busy(retry_after, std::move(holder), std::move(host)));
     }
 
     void on_conflicts_exhausted() override

@@ -28,7 +28,8 @@ enum class returned_document : unsigned char
 };
 /// Fields that `lock_view` reads.
 inline const string shown_fields =
-    R"({"t":1,"x":1,"f":1,"e":1,"hx":1,"h.t":1,"h.x":1,"h.f":1,"h.e":1,"wt":1,"wx":1,"w":1,"wb":1,"o.owner":1})";
+    R"({"t":1,"x":1,"f":1,"e":1,"hx":1,"h.t":1,"h.x":1,"h.f":1,"h.e":1,"wt":1,"wx":1,"w":1,"wb":1,)"
+    R"("o.owner":1,"o.host":1})";
 /// \param when selects the document in the reply: before or after the change
 /// \param shown fields in the reply; empty: all
 [[nodiscard]] string find_and_modify(const string& query, std::initializer_list<string> stages,

@@ -28,8 +28,9 @@ lease_clock::duration remaining_of(const reply& milliseconds_left)
 
 create_outcome busy(const reply& milliseconds_left, const reply& owner)
 {
-    const auto holder = remote::parse_stored_owner(owner.text);
-    return create_outcome::busy(remaining_of(milliseconds_left), holder ? holder->owner.owner : std::string());
+    auto holder = remote::parse_stored_owner(owner.text).value_or(remote::stored_owner());
+    return create_outcome::busy(
+        remaining_of(milliseconds_left), std::move(holder.owner.owner), std::move(holder.owner.host));
 }
 
 namespace {
@@ -183,7 +184,7 @@ private:
                 done_(create_outcome::failed(
                     make_failure(errc::outcome_unknown, problem_ ? problem_->detail : refusal(replies[0])->detail)));
             } else if (step_ == step::yield_to_writer) {
-                done_(create_outcome::busy(intent_remaining_, std::string()));
+                done_(create_outcome::busy(intent_remaining_));
             } else {
                 done_(create_outcome::failed(problem_));
             }

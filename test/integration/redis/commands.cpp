@@ -50,12 +50,13 @@ BOOST_AUTO_TEST_CASE(a_lock_is_one_string_with_token_owner_and_ttl)
 BOOST_AUTO_TEST_CASE(busy_lock_reports_remaining_time_and_owner)
 {
     served f;
-    const auto owner = std::make_shared<const owner_data>(owner_data{"the holder", "", "", ""});
+    const auto owner = std::make_shared<const owner_data>(owner_data{"the holder", "its host", "", ""});
     const plain_claim_ptr holder = new plain_claim({.key = "k", .ttl = 20s, .owner = owner});
     f.test_driver->grant(holder);
     const auto other = driver::exclusive("k");
     const auto outcome = f.test_driver->check_refused(other);
     BOOST_TEST(outcome.holder == "the holder");
+    BOOST_TEST(outcome.holder_host == "its host");
     BOOST_TEST((outcome.retry_after > 15s && outcome.retry_after <= 20s + 1ms));
     const auto again = f.test_driver->check_refused(other);
     BOOST_TEST((again.retry_after > 15s && again.retry_after <= 20s + 1ms));

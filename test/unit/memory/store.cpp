@@ -78,9 +78,12 @@ BOOST_AUTO_TEST_CASE(busy_outcome_of_a_queued_claim_names_the_holder)
 {
     auto owner = std::make_shared<owner_data>();
     owner->owner = "bob";
+    owner->host = "far";
     const claim_ptr holder(new plain_claim({.key = "k", .owner = owner}));
     create(holder);
-    BOOST_TEST(create(driver::exclusive("k")).holder == "bob");
+    const auto busy = create(driver::exclusive("k"));
+    BOOST_TEST(busy.holder == "bob");
+    BOOST_TEST(busy.holder_host == "far");
     // A single attempt must not allocate memory, so it does not report the holder.
     BOOST_TEST(create(driver::one_attempt("k")).holder.empty());
 }
