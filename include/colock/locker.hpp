@@ -36,6 +36,10 @@ namespace colock::inline v0 {
 /// associated executor (default: `get_executor()`). An exception of the handler leaves the `run()` of that executor's
 /// context. Nothing else is lost: other callers that were resumed at the same time continue with the next `run()`.
 ///
+/// Warning: an `async_` function with `asio::use_awaitable` or `asio::use_future` throws a
+/// `boost::system::system_error`, which `catch (const colock::error&)` does not catch. Call the plain function, await
+/// the `async_` function without a token, or wrap the token: `with_diagnostics(asio::use_future)`.
+///
 /// Execution contexts: the caller of a function, or the handler of an `async_` function, may belong to another
 /// execution context than the adapter. As with a timer or a socket, that context must outlive its pending calls. If the
 /// adapter's context is destroyed first, a plain function that waits to acquire throws `errc::shutting_down` on its

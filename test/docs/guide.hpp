@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-// Compiles and runs the code of docs/guide.md.
+// Compiles and runs the code of the guide: docs/guide-*.md.
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

@@ -59,6 +59,20 @@ asio::awaitable<void> pay(colock::locker locker, std::string ticket)
 }
 //]
 
+//[ three_options
+asio::awaitable<void> print_page(colock::locker locker)
+{
+    const colock::acquire_options options{
+        .ttl = 10s,                            // how long others wait if this process dies
+        .retry = colock::within(5s),           // waits for at most 5 s; without it, forever
+        .renewal = colock::renewal::automatic, // keeps the lock until it is released, as with_lock does
+    };
+    colock::lock lock = co_await locker.acquire("printer", options);
+    co_await draw_page();
+    co_await lock.release();
+}
+//]
+
 //[ shared
 asio::awaitable<void> read_catalogue(colock::locker locker)
 {
@@ -147,6 +161,21 @@ BOOST_AUTO_TEST_CASE(locks)
     BOOST_TEST(run(refresh_cache_if_nobody_does(locker)));
     colock::lock busy = run(locker.acquire("refresh"));
     BOOST_TEST(!run(refresh_cache_if_nobody_does(locker)));
+}
+
+BOOST_AUTO_TEST_CASE(options)
+{
+    run(print_page(locker));
+    BOOST_TEST(!locked("printer"));
+
+    // The wait ends after 5 s, although the lock is still held.
+    colock::lock busy = run(locker.acquire("printer", {.ttl = 1min}));
+    auto waiting = colock::testing::start(io, print_page(locker));
+    colock::testing::run_ready(io);
+    virtual_clock::advance_by_steps(io, 4900ms, 100ms);
+    BOOST_TEST(!waiting.done());
+    virtual_clock::advance_by_steps(io, 200ms, 100ms);
+    BOOST_CHECK_THROW(waiting.get(io), colock::retry_error);
 }
 
 BOOST_AUTO_TEST_CASE(a_body)

@@ -62,8 +62,8 @@ public:
     event_dispatcher(const event_dispatcher&) = delete;
     event_dispatcher& operator=(const event_dispatcher&) = delete;
 
-    /// Adds an event. If there is no memory, the event is dropped, as documented in docs/guide.md. The mutex must be
-    /// held.
+    /// Adds an event. If there is no memory, the event is dropped, as documented in docs/guide-waiting.md. The mutex
+    /// must be held.
     void add(lock_event&& next) noexcept
     {
         try {

@@ -40,7 +40,7 @@ public:
     }
 
     /// `time_point::max()` removes `source` from the timers. If there is no memory to arm the timer, the next call
-    /// tries again; see docs/guide.md.
+    /// tries again; see docs/guide-waiting.md.
     void schedule(condition& source, time_point due) noexcept;
     /// Schedules a condition for a caller that is about to wait.
     /// \throws std::bad_alloc There is no memory to arm the timer. `source` is scheduled nevertheless.
