@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes the pages of the API reference from the XML that Doxygen has written: one page for each public header, and an
-index of all headers by topic. A public name without a comment is an error.
+index of all names by topic, with the first sentence of their comments. A public name without a comment is an error.
+On the page of a header, an `async_` function is folded under its plain form.
 
     scripts/reference.py XML_DIRECTORY PAGE_DIRECTORY
 
@@ -9,22 +10,27 @@ No comment is needed for
  - a destructor, an assignment, a comparison, an inherited constructor, and a function that is deleted or defaulted.
 """
 import fnmatch
+import itertools
 import pathlib
 import re
 import sys
 import xml.etree.ElementTree as xml
 
-# The topics in the order of the index. A header belongs to the first topic with a pattern that matches its path.
+# The topics in the order of the index. A header belongs to the first topic with a pattern that matches its path. The
+# names of a topic are in the order of its patterns.
 topics = {
-    "Locks": ["lock*", "fence*", "token*"],
-    "Options": ["options*", "retry*", "tls*", "clock*"],
+    "Locks": ["locker*", "lock.hpp", "lock_group*", "fence*", "token*"],
+    "Options": ["options*", "retry*", "tls*"],
     "Errors": ["error*", "with_diagnostics*"],
-    "Observing": ["observer*", "stat*", "lost_reason*"],
+    "Observing": ["observer*", "metrics*", "logging_observer*", "stat*", "lost_reason*"],
     "Backends": ["connect*", "memory/*", "redis/*", "zookeeper/*", "mongo/*"],
-    "Writing an adapter": ["spi/*"],
+    "Writing an adapter": ["spi/adapter.hpp", "spi/awaitable_adapter*", "spi/*"],
     "Testing an adapter": ["testing/*"],
-    "Other": ["*"],
+    "Helpers": ["*"],
 }
+
+# The names that follow all others of their topic.
+helpers = r"operator\b|to_string|_t\b|_category|_count$|make_error_code"
 
 
 def text_of(element) -> str:
@@ -191,6 +197,28 @@ def explains_itself(member) -> bool:
             or is_inherited_constructor(member))
 
 
+def has_plain_form(name: str, names) -> bool:
+    return "async_" in name and name.replace("async_", "") in names
+
+
+def with_folded_async_forms(entries: list[tuple[str, list[str]]]) -> list[str]:
+    """The lines of all entries. An `async_` function follows its plain form, and is folded."""
+    names = [name for name, _ in entries]
+    written: set[str] = set()
+    lines: list[str] = []
+    for name, overloads in itertools.groupby(entries, key=lambda entry: entry[0]):
+        if has_plain_form(name, names):
+            continue
+        lines += [line for _, entry in overloads for line in entry]
+        async_name = f"async_{name}"
+        if async_name in names and name not in written:
+            lines += [".. raw:: html", "", f"    <details><summary><code>{async_name}</code></summary>", ""]
+            lines += [line for other, entry in entries if other == async_name for line in entry]
+            lines += [".. raw:: html", "", "    </details>", ""]
+        written.add(name)
+    return lines
+
+
 # --- pages ----------------------------------------------------------------------------------------------------------
 
 
@@ -236,21 +264,21 @@ class reference:
 
     def entities(self, found: list, scope: str) -> list[str]:
         """The entities in the order of their declarations. Overloads become one entry."""
-        lines: list[str] = []
+        entries: list[tuple[str, list[str]]] = []
         end_of_declarations, previous = 0, None
         for entity in sorted(found, key=place_of):
             kind, name = entity.get("kind"), entity.findtext("name")
             if entity.tag == "compounddef":
-                lines += self.type_(entity)
+                lines = self.type_(entity)
             elif kind == "enum":
-                lines += [*self.enumeration(entity), ""]
+                lines = [*self.enumeration(entity), ""]
             elif kind == "define":
                 comment = self.required_comment(entity, name, place_of(entity))
-                lines += [f".. c:macro:: {name}", "", *indented(comment, 4), ""]
+                lines = [f".. c:macro:: {name}", "", *indented(comment, 4), ""]
             else:
                 head = f".. cpp:{directives[kind]}:: "
                 if kind == "function" and name == previous and not comment_of(entity):
-                    lines.insert(end_of_declarations, " " * len(head) + declaration_of(entity))
+                    entries[-1][1].insert(end_of_declarations, " " * len(head) + declaration_of(entity))
                     end_of_declarations += 1
                     continue
                 comment = comment_of(entity) if explains_itself(entity) \
@@ -259,11 +287,11 @@ class reference:
                 if name.startswith("async_") and comment and comment[0].startswith("``void("):
                     comment[0] = (f"The form of ``{name.removeprefix('async_')}`` that takes a completion token. "
                                   f"Completes with {comment[0]}" + ("." if comment[0].endswith("``") else ""))
-                lines.append(head + declaration_of(entity))
-                end_of_declarations = len(lines)
-                lines += ["", *indented(comment, 4), ""]
+                end_of_declarations = 1
+                lines = [head + declaration_of(entity), "", *indented(comment, 4), ""]
+            entries.append((name or "", lines))
             previous = name
-        return lines
+        return with_folded_async_forms(entries)
 
     def page(self, header: str) -> tuple[list[str], dict[str, str]]:
         """The page of a header, and the names of its entities with the summaries of their comments."""
@@ -282,17 +310,24 @@ class reference:
             lines += self.entities(found, scope)
             for entity in sorted(found, key=place_of):
                 name = entity.findtext("compoundname") or entity.findtext("qualifiedname") or entity.findtext("name")
+                # Several headers declare functions of these names.
+                if re.search(r"::(to_string|operator<<)$", name):
+                    name += f"({', '.join(text_of(param.find('type')) for param in entity.findall('param'))})"
                 names.setdefault(name.removeprefix("colock::"), summary_of(entity))
-        return lines, names
+        self.undocumented += [f"include/colock/{header}: error: no sentence for {name} in the index"
+                              for name, summary in names.items() if not summary]
+        return lines, {name: text for name, text in names.items() if not has_plain_form(name, names)}
 
 
-def topic_of(header: str) -> str:
+def topic_of(header: str) -> tuple[str, int]:
+    """The topic of a header, and the place of the header in it."""
     # In a pattern, * also matches a slash.
-    return next(topic for topic, patterns in topics.items() if any(fnmatch.fnmatch(header, each) for each in patterns))
+    return next((topic, place) for topic, patterns in topics.items() for place, pattern in enumerate(patterns)
+                if fnmatch.fnmatch(header, pattern))
 
 
-def title(text: str) -> list[str]:
-    return [text, "=" * len(text), ""]
+def title(text: str, underline: str = "=") -> list[str]:
+    return [text, underline * len(text), ""]
 
 
 def navigation(pages) -> list[str]:
@@ -306,10 +341,11 @@ def table(widths: str, rows: list[list[str]]) -> list[str]:
     return lines
 
 
-def reference_to(name: str) -> str:
-    # A title must not contain an unescaped "<".
-    title_text = name.replace("<", "\\<")
-    return f":c:macro:`{name}`" if name.isupper() else f":cpp:any:`{title_text} <colock::{name}>`"
+def reference_to(name: str, page: str) -> str:
+    if "(" in name:
+        # Sphinx cannot link to one of several functions of the same name.
+        return f":doc:`{escape(name)} <{page}>`"
+    return f":c:macro:`{name}`" if name.isupper() else f":cpp:any:`{name} <colock::{name}>`"
 
 
 def file_of(topic: str) -> str:
@@ -327,27 +363,33 @@ def main() -> None:
     made = reference(source)
     headers = sorted(place_of(compound)[0].removeprefix("colock/") for compound in made.compounds.values()
                      if compound.get("kind") == "file")
-    by_topic: dict[str, list[tuple[str, str, str]]] = {topic: [] for topic in topics}
+    by_topic: dict[str, list[tuple]] = {topic: [] for topic in topics}
     for header in headers:
         lines, names = made.page(header)
-        if names:
-            page = f"colock/{header.removesuffix('.hpp')}"
-            write(target / page, lines)
-            by_topic[topic_of(header)] += [(reference_to(name), summary, page) for name, summary in names.items()]
-
-    overview: list[list[str]] = []
-    for topic, rows in by_topic.items():
-        if not rows:
+        if not names:
             continue
+        page = f"colock/{header.removesuffix('.hpp')}"
+        write(target / page, lines)
+        topic, place = topic_of(header)
+        for name, summary in names.items():
+            # The names of a header begin with the one after which it is called.
+            order = (bool(re.search(helpers, name)), place, header, name.rpartition("::")[2] != pathlib.Path(page).name)
+            by_topic[topic].append((order, reference_to(name, page), summary, page))
+
+    index = title("Reference")
+    index += navigation(file_of(topic) for topic in topics)
+    for topic, rows in by_topic.items():
+        rows.sort(key=lambda row: row[0])
         file = file_of(topic)
-        overview.append([f":doc:`{topic} <{file}>`", ", ".join(link for link, _, _ in rows)])
+        pages = dict.fromkeys(page for _, _, _, page in rows)
         write(target / file, [
-            *title(topic), *navigation(dict.fromkeys(page for _, _, page in rows)),
+            *title(topic), *navigation(pages),
             *table("30 50 20", [["name", "contents", "header"],
-                                *([link, summary, f":doc:`{page}`"] for link, summary, page in rows)]),
+                                *([link, summary, f":doc:`{page}`"] for _, link, summary, page in rows)]),
         ])
-    pages = [file_of(topic) for topic, rows in by_topic.items() if rows]
-    write(target / "index", [*title("Reference"), *navigation(pages), *table("20 80", [["topic", "names"], *overview])])
+        index += [*title(f":doc:`{topic} <{file}>`", "-"),
+                  *table("30 70", [["name", "contents"], *([link, summary] for _, link, summary, _ in rows)]), ""]
+    write(target / "index", index)
     if made.undocumented or not headers:
         sys.exit("\n".join(made.undocumented) or "reference: error: no headers")
 

@@ -1,5 +1,6 @@
 """Configuration of Sphinx for the site that scripts/docs.sh makes. The source directory contains the Markdown pages as
 they are in the repository, with README.md as index.md, and in reference/ the pages of scripts/reference.py."""
+import json
 import pathlib
 import re
 
@@ -17,13 +18,11 @@ toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = "colock"
-html_static_path = ["site.css"]
+html_static_path = ["site.css", "site.js"]
 html_css_files = ["site.css"]
 html_show_copyright = False
 html_show_sourcelink = False
 html_copy_source = False
-# The search must work without a server. The summaries would be fetched, which browsers forbid for files.
-html_show_search_summary = False
 
 repository = pathlib.Path(__file__).parent.parent.parent
 
@@ -117,8 +116,39 @@ def link_names(app, doctree, docname: str) -> None:
             literal.replace_self(make_refnode(app.builder, docname, place, anchor, literal.deepcopy()))
 
 
+def add_scripts(app, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """The scripts of a page. Those of the search page follow Sphinx's, which they change."""
+    if pagename == "search":
+        app.add_js_file("page_texts.js", priority=900)
+    app.add_js_file("site.js", priority=901)
+
+
+def write_page_texts(app, failure: Exception | None) -> None:
+    """Writes a script with the texts of all pages, from which the search page takes its excerpts."""
+    if failure:
+        return
+
+    def plain_tag(tag: re.Match) -> str:
+        # The structure and the anchors are enough to find the text of a result.
+        anchor = re.search(r' id="[^"]*"', tag[2])
+        kept = tag[1].strip("/") in ("section", "dl", "dt", "dd") or anchor
+        return f"<{tag[1]}{anchor[0] if anchor else ''}>" if kept else ""
+
+    texts = {}
+    for docname in app.env.found_docs:
+        page = pathlib.Path(app.outdir, docname + ".html").read_text()
+        text = re.search(r'<article role="main"[^>]*>(.*?)</article>', page, flags=re.DOTALL)[1]
+        text = re.sub(r'<a class="headerlink".*?</a>', "", text, flags=re.DOTALL)
+        text = re.sub(r"<(/?\w+)([^>]*)>", plain_tag, text)
+        texts[docname + ".html"] = f'<div role="main">{text}</div>'
+    script = "const page_texts = " + json.dumps(texts, ensure_ascii=False) + ";\n"
+    pathlib.Path(app.outdir, "_static", "page_texts.js").write_text(script)
+
+
 def setup(app) -> dict:
     app.add_domain(cpp_domain, override=True)
     app.connect("source-read", adapt_page)
     app.connect("doctree-resolved", link_names)
+    app.connect("html-page-context", add_scripts)
+    app.connect("build-finished", write_page_texts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
