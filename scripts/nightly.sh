@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with each
-# file compiled by itself; the MongoDB tests and a storm with FerretDB; the demo, all tests and each way to install
-# colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
+# file compiled by itself; the MongoDB tests and a storm with FerretDB; the commands of .devcontainer; the demo, all tests
+# and each way to install colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -36,6 +36,11 @@ scripts/servers.sh run ferretdb -- bash -euc '
     echo "nightly: a storm with FerretDB"
     "${storm[@]}" --fault-command "scripts/ferretdb.sh disconnect \"$COLOCK_TEST_MONGODB_FOLDER/data\""
 '
+
+echo "nightly: the commands of .devcontainer on Debian 13, and a build"
+devcontainer=$(python3 -c 'import json; c = json.load(open(".devcontainer/devcontainer.json"))
+print(c["onCreateCommand"], c["postCreateCommand"], sep=" && ")')
+scripts/debian_root.sh 13 bash -euc "$devcontainer && scripts/build.sh debug colock_test_unit"
 
 for debian in 12 13; do
     for command in demo test; do
