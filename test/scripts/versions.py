@@ -58,7 +58,8 @@ def main() -> None:
         "the changelog": (version, found(root / "CHANGELOG.md", r"^## \[?([^\s\]]+)")[:1]),
         "the comment of version()": (version, found(root / "include/colock/version.hpp", r'such as "([0-9.]+)"')),
         "the README": (version, found(root / "README.md", r"\*\*Version\*\*: ([0-9.]+\d)")),
-        "the package of CMake": (version, found(build / "colock-config-version.cmake", r'set\(PACKAGE_VERSION "([0-9.]+)"')),
+        "the package of CMake": (
+            version, found(build / "colock-config-version.cmake", r'set\(PACKAGE_VERSION "([0-9.]+)"')),
         "pkg-config": (version, [place for path in sorted(build.glob("pkgconfig/*.pc"))
                                  for place in found(path, r"^Version: (.*)$")]),
         "find_package": (minor_version, [place for path in text_files

@@ -1,5 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "guarded_server.hpp"
+#include "intercepting_proxy.hpp"
 #include "server.hpp"
 #include "support/certificates.hpp"
 #include "support/run.hpp"
@@ -111,6 +112,25 @@ BOOST_AUTO_TEST_CASE(failed_handshake_suggests_a_server_without_tls)
                                        .connect_timeout = 1s},
         errc::unavailable, retry_policy::never());
     BOOST_TEST(why.find("does the server speak TLS?") != std::string::npos, why);
+}
+
+BOOST_AUTO_TEST_CASE(router_of_a_sharded_cluster_is_refused)
+{
+    const mongodb_server any;
+    asio::io_context io;
+    intercepting_proxy interceptor(io, any.port());
+    interceptor.on_hello([](const mongo::detail::document& reply) {
+        mongo::detail::document made;
+        bson_copy_to_excluding_noinit(reply.get(), made.get(), "msg", nullptr);
+        bson_append_utf8(made.get(), "msg", -1, "isdbgrid", -1);
+        return made;
+    });
+    const locker locks(mongo::make_adapter(io.get_executor(), {.url = mongodb_url(interceptor.port())}));
+    BOOST_CHECK_EXCEPTION(
+        static_cast<void>(run_coro(io, locks.acquire("k"))), create_error, [](const create_error& refused) {
+            BOOST_TEST((refused.code() == errc::misconfigured_backend), refused.what());
+            return std::string(refused.what()).find("is a router of a sharded cluster") != std::string::npos;
+        });
 }
 
 BOOST_AUTO_TEST_CASE(

@@ -41,7 +41,7 @@ struct shifted_hello : mongo_fixture
     {
         BOOST_TEST_REQUIRE(event_log->warnings.size() == 1U);
         const auto& text = event_log->warnings.front();
-        const std::string before = "hello is at least ";
+        const std::string before = "the clock in the server's hello is at least ";
         const auto number = text.find(before) + before.size();
         std::size_t size = 0;
         const auto stated = std::stoll(text.substr(number), &size);

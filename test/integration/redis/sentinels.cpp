@@ -103,6 +103,8 @@ BOOST_AUTO_TEST_CASE(sentinel_failure_is_reported)
         {.url = "redis+sentinel://127.0.0.1:" + std::to_string(free_port()) + "/main", .operation_timeout = 3s});
     const auto absent = nobody.test_driver.create(driver::exclusive("k"));
     BOOST_TEST(code_of(absent) == errc::unavailable);
+    BOOST_TEST(
+        absent.error->detail.find("no Sentinel could name the master main") != std::string::npos, absent.error->detail);
     BOOST_TEST(absent.error->detail.find("refused") != std::string::npos, absent.error->detail);
     BOOST_TEST(absent.error->detail.find("127.0.0.1:") != std::string::npos, absent.error->detail);
 }

@@ -68,10 +68,10 @@ BOOST_AUTO_TEST_CASE(only_trusted_server_with_the_right_name_is_used, *boost::un
         };
         auto other_authority = options;
         other_authority.ca_file = files.file("other.pem");
-        check_failure(other_authority, errc::misconfigured_backend, "unknown authority");
+        check_failure(other_authority, errc::misconfigured_backend, "the certificate is of an unknown authority");
         auto other_name = options;
         other_name.server_name = "elsewhere.example";
-        check_failure(other_name, errc::misconfigured_backend, "not for elsewhere.example");
+        check_failure(other_name, errc::misconfigured_backend, "the certificate is not for elsewhere.example");
         auto no_file = options;
         no_file.ca_file = files.file("absent.pem");
         check_failure(no_file, errc::invalid_options, "ca_file cannot be used: \"" + no_file.ca_file);

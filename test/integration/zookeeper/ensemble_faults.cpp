@@ -242,6 +242,7 @@ BOOST_AUTO_TEST_CASE(shortened_session_ends_leases_and_warns)
     };
     move_to(shorter);
     BOOST_TEST((loss_event.get(io) == lost_reason::session));
+    BOOST_TEST(events->warned_of("of a session that is shortened are lost"));
     BOOST_TEST(events->warned_of("smallest_session_timeout"));
     BOOST_TEST(events->warned_of("6 s"));
     auto next = run(one.acquire("k", {.ttl = 0ms}));

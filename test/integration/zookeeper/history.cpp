@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(server_without_its_data_is_used_in_a_new_session)
     restore();
     BOOST_TEST((loss_event.get(io) == lost_reason::session));
     check_granted(waiting, one);
-    BOOST_TEST(events->warned_of("history"));
+    BOOST_TEST(events->warned_of("the servers have lost their history"));
     check_end();
 }
 
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(server_with_a_backup_of_its_data_is_used_in_a_new_session)
     restore(copy);
     BOOST_TEST((loss_event.get(io) == lost_reason::session));
     check_granted(waiting, one);
-    BOOST_TEST(events->warned_of("history"));
+    BOOST_TEST(events->warned_of("the servers have lost their history"));
     check_end();
 }
 
@@ -282,7 +282,8 @@ BOOST_FIXTURE_TEST_CASE(resumed_session_whose_beats_are_missing_is_lost, server_
     put_copy_back();
     BOOST_TEST((loss_event.get(io) == lost_reason::session));
     BOOST_TEST(!before.held());
-    BOOST_TEST(events->warned_of("older copy"));
+    BOOST_TEST(events->warned_of(
+        "the servers have lost the newest writes of the session: their data were replaced by an older copy"));
     // The session was closed at the server, so the node that the copy contains blocks nobody.
     check_free("before");
     check_free("k");

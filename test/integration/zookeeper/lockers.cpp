@@ -360,7 +360,9 @@ BOOST_AUTO_TEST_CASE(other_users_are_denied_access)
                 BOOST_ERROR("not refused");
             } catch (const error& refused) {
                 BOOST_TEST((refused.code() == errc::access_denied), refused.what());
-                BOOST_TEST(std::string_view(refused.what()).find("secret") == std::string_view::npos);
+                const std::string_view message = refused.what();
+                BOOST_TEST(message.find("the server denies access to the node") != message.npos, message);
+                BOOST_TEST(message.find("secret") == message.npos);
             }
         }
     }

@@ -95,7 +95,7 @@ std::string refusal_of(const std::string& url, const connect_options& options = 
 
 bool is_built(const page& of)
 {
-    return refusal_of(of.url).find("this program has no backend") == std::string::npos;
+    return refusal_of(of.url).find("this program has no backend for") == std::string::npos;
 }
 
 bool contains(const std::string& text, const std::string& part)
@@ -211,6 +211,7 @@ BOOST_AUTO_TEST_CASE(backend_that_the_program_does_not_pass_is_named)
     };
     for (const auto& [url, component] : known) {
         const auto refusal = refusal_without_backends(url);
+        BOOST_TEST(refusal.starts_with("this program has no backend for "), refusal);
         BOOST_TEST(
             contains(refusal, "link colock::" + component + ", and pass colock::" + component + "::by_url"), refusal);
     }

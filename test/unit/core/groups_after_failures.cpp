@@ -255,6 +255,27 @@ BOOST_AUTO_TEST_CASE(attempts_after_a_loss_are_retries)
     auto group = waiting.get(env.io());
 }
 
+BOOST_AUTO_TEST_CASE(policy_that_ends_after_a_loss_reports_the_loss)
+{
+    virtual_fixture env(backend_kind::scripted);
+    disable_create_all(env);
+    colock::locker other_locker(env.memory);
+    auto busy = env.run(other_locker.acquire("b", {.ttl = 1h}));
+    auto waiting = env.start(
+        env.locker->acquire_all({"a", "b"}, {.ttl = 30s, .retry = retry_policy::fixed(10s).jitter(0).total_time(5s)}));
+    env.advance(1s);
+    env.run(env.locker->break_lock("a"));
+    env.advance_by_steps(10s, 100ms);
+    BOOST_TEST_REQUIRE(waiting.done());
+    const auto failed = thrown_by<create_error>([&] { static_cast<void>(waiting.get(env.io())); });
+    BOOST_TEST_REQUIRE(failed.has_value());
+    BOOST_TEST((failed->code() == errc::unavailable));
+    const std::string message = failed->what();
+    BOOST_TEST(
+        message.find("a lease ended before the last of several locks was granted") != std::string::npos, message);
+    env.run(busy.release());
+}
+
 BOOST_AUTO_TEST_CASE(group_of_many_keys_lets_other_handlers_run)
 {
     constexpr std::size_t count = 2'000;

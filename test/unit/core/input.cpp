@@ -84,6 +84,31 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_at_the_co_await_before_anything_is_sen
     env.check_clean();
 }
 
+BOOST_AUTO_TEST_CASE(refusal_says_what_is_wrong)
+{
+    virtual_fixture env(backend_kind::scripted);
+    env.script->set_capabilities({});
+    env.script->set_max_clock_lead(1s);
+    env.locker.emplace(env.backend());
+    const struct
+    {
+        std::string key;
+        acquire_options options;
+        std::string text;
+    } table[] = {
+        {"", {}, "the key is empty"},
+        {"k", {.ttl = 0ms}, "the backend has no locks without a ttl"},
+        {"k", {.ttl = 3s}, "which shortens the lease; give at least"},
+        {"k", {.retry = retry_policy::custom({})}, "the custom retry function is empty"},
+    };
+    for (const auto& row : table) {
+        const auto refused =
+            thrown_by<validation_error>([&] { static_cast<void>(env.run(env.locker->acquire(row.key, row.options))); });
+        BOOST_TEST_REQUIRE(refused.has_value(), row.text);
+        BOOST_TEST(std::string(refused->what()).find(row.text) != std::string::npos, refused->what());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_ends_of_each_range_are_accepted)
 {
     virtual_fixture env;

@@ -119,7 +119,9 @@ BOOST_AUTO_TEST_CASE(failed_command_of_several_statements_is_unknown_unless_the_
 BOOST_AUTO_TEST_CASE(failure_with_an_unknown_outcome_contains_the_text_of_the_server)
 {
     auto got = refusal_without_code();
-    BOOST_TEST(failure_of(got)->detail.find("(no code: out of luck)") != std::string::npos, failure_of(got)->detail);
+    BOOST_TEST(failure_of(got)->detail.find("the server has failed, and does not report what it has carried out "
+                                            "(no code: out of luck)") != std::string::npos,
+        failure_of(got)->detail);
     got.code = 8;
     got.reply = document::from_json(R"({"codeName":"UnknownError"})");
     BOOST_TEST(failure_of(got)->detail.find("(code 8, UnknownError: out of luck)") != std::string::npos,
@@ -213,8 +215,9 @@ BOOST_AUTO_TEST_CASE(unsuitable_collection_is_reported_with_its_reason)
     check_named(72, "Cannot perform an upsert on a time-series collection", "is a time series");
     check_named(72, "another option", "is it MongoDB 5.0 or later?");
     check_named(10003, "Cannot change the size of a document in a capped collection", "is capped");
-    check_named(66, "would modify the immutable field '_id'", "is another program's");
-    check_named(14, "$add only supports numeric or date types, not string", "is another program's");
+    check_named(66, "would modify the immutable field '_id'", "the document of this key is another program's");
+    check_named(
+        14, "$add only supports numeric or date types, not string", "the document of this key is another program's");
 }
 
 BOOST_AUTO_TEST_CASE(code_with_a_standard_meaning_is_distinguished_from_a_private_code)

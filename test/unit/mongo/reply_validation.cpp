@@ -126,6 +126,15 @@ BOOST_AUTO_TEST_CASE(header_is_read_in_little_endian)
     BOOST_TEST(header.op_code == op_msg);
 }
 
+BOOST_AUTO_TEST_CASE(violation_says_who_breaks_the_protocol)
+{
+    for (const auto what : {violation::length, violation::op_code})
+        BOOST_TEST(make_error_code(what).message().starts_with("the peer is not a MongoDB server: "));
+    for (const auto what : {violation::compression, violation::response_to, violation::surplus, violation::flags,
+             violation::sections, violation::document, violation::nesting, violation::field})
+        BOOST_TEST(make_error_code(what).message().starts_with("malformed reply of the server: "));
+}
+
 BOOST_AUTO_TEST_CASE(header_of_a_reply_matches_its_request)
 {
     const message_header reply{.length = 100, .id = 3, .response_to = 7, .op_code = op_msg};

@@ -222,6 +222,24 @@ BOOST_AUTO_TEST_CASE(plain_and_wrapped_errors_are_classified)
             BOOST_TEST(static_cast<int>(refusal_code(text)) == static_cast<int>(expected));
         }
     }
+    const std::pair<const char*, const char*> remedies[] = {
+        {"NOPERM this user has no permissions", "grant the user the rights that the documentation lists"},
+        {"WRONGPASS invalid username-password pair", "correct the user or the password"},
+        {"WRONGTYPE Operation against a key", "another program uses this key"},
+        {"MOVED 3999 127.0.0.1:6381", "Redis Cluster is not supported"},
+        {"CROSSSLOT Keys in request don't hash to the same slot", "in a cluster, give a prefix with braces"},
+        {"OOM command not allowed when used memory > 'maxmemory'.", "the server is out of memory"},
+        {"READONLY You can't write against a read only replica.", "the server is a replica"},
+    };
+    for (const auto& [text, remedy] : remedies)
+        BOOST_TEST(refusal(text)->detail.find(remedy) != std::string::npos, refusal(text)->detail);
+    const std::pair<const char*, const char*> causes[] = {
+        {"LOADING Redis is loading the dataset in memory", "the server is loading its data"},
+        {"CLUSTERDOWN The cluster is down", "the cluster is down"},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", "the server moves its keys to another"},
+    };
+    for (const auto& [text, cause] : causes)
+        BOOST_TEST(refusal(text)->cause.message() == cause);
     const auto message = refusal("ERR unknown command 'SET', with args beginning with: 'k' 'secret' ")->detail;
     BOOST_TEST(message.find("secret") == std::string::npos);
     BOOST_TEST(message.find("unknown command 'SET'") != std::string::npos);

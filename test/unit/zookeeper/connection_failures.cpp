@@ -6,6 +6,7 @@
 
 #include <string>
 
+using colock::zookeeper::detail::connection_failure;
 using colock::zookeeper::detail::read_connection_failure;
 namespace causes = boost::asio::error;
 
@@ -41,6 +42,8 @@ BOOST_AUTO_TEST_CASE(line_without_a_cause_has_none)
     for (const auto* const text : {"", "Socket [h:1] zk retcode=-4", "errno=111(Connection refused)",
              "Socket [h:1] zk retcode=-4, errno=0(Success): odd", "Socket [h:1] zk retcode=-4, errno=x"})
         BOOST_TEST(!read_connection_failure(text).has_value(), text);
+    // The session reports this text until a line names a cause.
+    BOOST_TEST(connection_failure().text == "no server was reached");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
