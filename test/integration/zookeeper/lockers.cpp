@@ -361,7 +361,8 @@ BOOST_AUTO_TEST_CASE(other_users_are_denied_access)
             } catch (const error& refused) {
                 BOOST_TEST((refused.code() == errc::access_denied), refused.what());
                 const std::string_view message = refused.what();
-                BOOST_TEST(message.find("the server denies access to the node") != message.npos, message);
+                BOOST_TEST(message.find("the server refuses the user, or does not let it write below") != message.npos,
+                    message);
                 BOOST_TEST(message.find("secret") == message.npos);
             }
         }
