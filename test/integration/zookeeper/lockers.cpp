@@ -374,6 +374,24 @@ BOOST_AUTO_TEST_CASE(other_users_are_denied_access)
     check_end();
 }
 
+BOOST_AUTO_TEST_CASE(access_to_a_node_of_another_user_is_denied)
+{
+    // Everybody may write below the folder of the sessions, which this client creates.
+    auto& open = add();
+    run(run(open.acquire("another")).release(on_failure::raise));
+    auto held = run(add(with_credentials(options(), "me", "secret")).acquire("k"));
+    try {
+        run(open.try_acquire("k"));
+        BOOST_ERROR("not refused");
+    } catch (const error& refused) {
+        BOOST_TEST((refused.code() == errc::access_denied), refused.what());
+        const std::string_view message = refused.what();
+        BOOST_TEST(message.find("the server denies access to the node") != message.npos, message);
+    }
+    run(held.release(on_failure::raise));
+    check_end();
+}
+
 BOOST_AUTO_TEST_CASE(client_with_access_rights_takes_part)
 {
     auto given = with_credentials(options(), "me", "secret");
