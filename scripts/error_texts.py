@@ -85,6 +85,10 @@ def strings_of_tests() -> dict[str, str]:
             add(name if "." in name else f"{path.parent.name}.{name}", arguments)
         if not calls:
             add(str(path.relative_to(root)), text)
+    # What the compiler says about a line.
+    for path in sorted((root / "test" / "compile").glob("*.cpp")):
+        sentences = re.findall(r"// error: (.*)", path.read_text())
+        found[f"compile.{path.stem}"] = found.get(f"compile.{path.stem}", "") + "\n".join(sentences)
     return found
 
 

@@ -28,13 +28,13 @@ asio::awaitable<void> make_mistakes(colock::locker locker, asio::steady_timer ti
 {
     colock::lock_group group = locker.group();
     // Several keys.
-    const colock::lock two_keys = co_await locker.acquire({"a", "b"}); // error: several keys need another function: acquire_all
-    const auto mixed = co_await locker.acquire({"a", {"b", colock::lock_mode::shared}}, {.ttl = 10s}); // error: several keys need another function: acquire_all
-    const auto tried = co_await locker.try_acquire({"a", "b"}); // error: several keys need another function: acquire_all
-    const auto limited = co_await locker.try_acquire({"a", "b"}, 5s); // error: several keys need another function: acquire_all
-    const auto token = co_await locker.async_acquire({"a", "b"}, {.ttl = 10s}); // error: several keys need another function: acquire_all
-    const bool locked = co_await locker.is_locked({"a", "b"}); // error: several keys need another function: acquire_all
-    co_await group.acquire({"a", "b"}); // error: several keys need another function: acquire_all
+    const colock::lock two_keys = co_await locker.acquire({"a", "b"}); // error: a single key has no braces, and several keys need another function: acquire_all
+    const auto mixed = co_await locker.acquire({"a", {"b", colock::lock_mode::shared}}, {.ttl = 10s}); // error: a single key has no braces, and several keys need another function: acquire_all
+    const auto tried = co_await locker.try_acquire({"a", "b"}); // error: a single key has no braces, and several keys need another function: acquire_all
+    const auto limited = co_await locker.try_acquire({"a", "b"}, 5s); // error: a single key has no braces, and several keys need another function: acquire_all
+    const auto token = co_await locker.async_acquire({"a", "b"}, {.ttl = 10s}); // error: a single key has no braces, and several keys need another function: acquire_all
+    const bool locked = co_await locker.is_locked({"a", "b"}); // error: a single key has no braces, and several keys need another function: acquire_all
+    co_await group.acquire({"a", "b"}); // error: a single key has no braces, and several keys need another function: acquire_all
     co_await locker.with_lock(order, [] {}); // error: the first argument is a key, or several keys: a list in braces or a range of strings
     co_await locker.with_lock(std::vector<int>{1, 2}, [] {}); // error: the first argument is a key, or several keys: a list in braces or a range of strings
     // Members of the options.
@@ -42,7 +42,7 @@ asio::awaitable<void> make_mistakes(colock::locker locker, asio::steady_timer ti
     co_await locker.with_lock("k", {.ttl = 0.5s}, [] {}); // error: write a time with a unit, in whole milliseconds
     co_await locker.async_with_lock("k", {.max_hold = 500us}, [] {}); // error: write a time with a unit, in whole milliseconds
     locker.async_acquire("k", {.ttl = 10}, [](boost::system::error_code, colock::lock) {}); // error: write a time with a unit, in whole milliseconds
-    const auto limit = co_await locker.acquire("k", {.retry = 5s}); // error: write within(5s)
+    const auto limit = co_await locker.acquire("k", {.retry = 5s}); // error: write within(5s) to wait for at most 5 s
     // Handlers.
     locker.async_acquire("k", [] {}); // error: the handler takes a boost::system::error_code
     locker.async_acquire("k", [](colock::lock) {}); // error: the handler takes a boost::system::error_code
