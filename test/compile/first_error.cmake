@@ -3,7 +3,7 @@
 # Each line of the file that ends with "// error: sentence" is compiled without the others. Fails unless the compiler's
 # first error names this line and has the sentence. An error in a template has both in different lines.
 cmake_minimum_required(VERSION 3.25)
-include(${CMAKE_CURRENT_LIST_DIR}/command.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/ColockScriptCommand.cmake)
 
 file(READ ${SOURCE} text)
 # These characters would split or join elements of a CMake list.

@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(request_that_waits_for_the_first_connection_is_not_in_doubt
     BOOST_TEST(end_of_one() == "unavailable, refused: no connection");
     env.script->notify_reconnected();
     BOOST_TEST(end_of_one().starts_with("unknown"));
-    BOOST_TEST((listener->take() == words{"ready", "refused by here:1", "reconnected"}));
+    BOOST_TEST((listener->take() == words{"ready", "refused by here:1: no connection", "reconnected"}));
     finish_cleanup(env);
 }
 

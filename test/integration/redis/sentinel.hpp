@@ -60,10 +60,10 @@ private:
     [[nodiscard]] std::string answer() const
     {
         const auto port = std::to_string(master);
-        const std::string greeting = "%1\r\n$4\r\nrole\r\n$8\r\nsentinel\r\n";
+        const std::string hello = "%1\r\n$4\r\nrole\r\n$8\r\nsentinel\r\n";
         if (port == "0")
-            return greeting + "_\r\n";
-        return greeting + "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n";
+            return hello + "_\r\n";
+        return hello + "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(port.size()) + "\r\n" + port + "\r\n";
     }
 
     asio::io_context io_;
