@@ -109,12 +109,16 @@ void measure_forms(const options& settings, report& results)
     for (const form& each : forms)
         results.add({each.name, median(each.cpu_us), "us"});
     const double bare = median_over_rounds(0);
-    results.add(
-        {"with_lock, empty function, overhead over acquire and release", median_over_rounds(1) - bare, "us", 1.2});
-    results.add(
-        {"with_lock, empty coroutine, overhead over acquire and release", median_over_rounds(2) - bare, "us", 1.2});
-    results.add({"under cancel_after, overhead without Asio's own part",
-        median_over_rounds(5) - bare - (median_over_rounds(7) - median_over_rounds(6)), "us", 0.3});
+    // On the other backends, the differences are smaller than the variation of a pair.
+    const bool is_steady = settings.backend.starts_with("redis");
+    const auto add_overhead = [&](const char* name, double overhead, double limit) {
+        results.add({name, overhead, "us", is_steady ? std::optional(limit) : std::nullopt});
+    };
+    add_overhead("with_lock, empty function, overhead over acquire and release", median_over_rounds(1) - bare, 1.2);
+    add_overhead("with_lock, empty coroutine, overhead over acquire and release", median_over_rounds(2) - bare, 3.3);
+    add_overhead("async_ functions, overhead over acquire and release", median_over_rounds(4) - bare, 4.7);
+    add_overhead("under cancel_after, overhead without Asio's own part",
+        median_over_rounds(5) - bare - (median_over_rounds(7) - median_over_rounds(6)), 3.4);
 }
 
 } // namespace bench

@@ -32,10 +32,11 @@ public:
 
     static constexpr lease_clock::duration max_age = std::chrono::seconds(1);
 
+    /// A list of a single node is not kept: it concerns one claim only.
     /// \param listed the reply to a request for the children of the folder
     void note(std::string_view folder, const reply& listed, time_point now)
     {
-        if (listed.children)
+        if (listed.children && listed.children->names().size() > 1)
             lists_.insert_or_assign(
                 std::string(folder), entry{.children = listed.children,
                                          .modified_in = static_cast<std::uint64_t>(listed.stat.children_modified_in),
