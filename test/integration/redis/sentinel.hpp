@@ -29,8 +29,8 @@ inline std::string hosts_of(const std::vector<std::string>& addresses)
     return result;
 }
 
-/// A fake Sentinel. The master that it names is the server at the port `master`, which a test can change. If the port is
-/// 0, it does not know the name of the master.
+/// A fake Sentinel. The master that it names is the server at the port `master`, which a test can change. If the port
+/// is 0, it does not know the name of the master.
 class sentinel
 {
 public:
