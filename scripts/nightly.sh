@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the checks that take too long for every change: clang-tidy on the sources that changed last; the library with each
-# file compiled by itself; the MongoDB tests and a storm with FerretDB; the commands of .devcontainer; the demo, all tests
-# and each way to install colock in a minimal Debian 12 and 13; and the tests with Debian 13's newer Boost.
+# file compiled by itself; the MongoDB tests with other servers, and a storm with FerretDB; the commands of
+# .devcontainer; the demo, all tests and each way to install colock in a minimal Debian 12 and 13; and the tests with
+# Debian 13's newer Boost.
 #
 #   scripts/nightly.sh
 #
@@ -20,6 +21,17 @@ echo "nightly: each file of the library by itself"
     cmake -S . -B build/each_file -G Ninja --log-level=NOTICE -DCOLOCK_DEVELOPER=OFF -DCMAKE_BUILD_TYPE=Quick \
         -DCMAKE_UNITY_BUILD=OFF -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache >/dev/null
     cmake --build build/each_file
+)
+
+# The native server deviates from MongoDB in other details than the server of scripts/test.sh.
+echo "nightly: the MongoDB tests with the native server"
+scripts/setup.sh mongodb_native
+scripts/build.sh release colock_test_mongo
+(
+    . scripts/environment.sh
+    # Without a recent cargo it is not built.
+    [ ! -x "$colock_mongodb_native/bin/secantusd-rs" ] ||
+        scripts/servers.sh run mongodb_native -- ctest --preset release --label-regex '^mongodb$'
 )
 
 echo "nightly: the contract and MongoDB tests with FerretDB"

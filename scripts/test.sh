@@ -66,17 +66,6 @@ scripts/build.sh "$preset" "${targets[@]}"
 
 [ -n "$folder" ] || scripts/setup.sh peers prometheus
 
-# The native server takes minutes to build. The build has a low priority, because the tests leave the processors idle
-# half of the time.
-native=
-if [ "${folder:-$preset}" = release ]; then
-    set -m
-    nice -n 19 scripts/setup.sh mongodb_native &
-    native=$!
-    set +m
-    trap 'kill -- "-$native" 2>/dev/null || true' EXIT
-fi
-
 echo "test: $preset"
 # Most tests wait most of the time for servers, leases and sessions. So more tests run than there are processors.
 run=(ctest --preset "$preset" --parallel "$((2 * $(nproc)))")
@@ -84,14 +73,4 @@ if [ ${#servers[@]} -gt 0 ]; then
     scripts/servers.sh run "${servers[@]}" -- "${run[@]}" "${tests[@]}" "$@"
 else
     "${run[@]}" "${tests[@]}" "$@"
-fi
-
-# Runs the MongoDB tests again with the native server, which deviates from MongoDB in other details than the first
-# server. One preset is enough.
-[ -n "$native" ] || exit 0
-wait "$native"
-trap - EXIT
-if [ -x "$colock_mongodb_native/bin/secantusd-rs" ]; then
-    echo "test: $preset, on the native MongoDB server"
-    scripts/servers.sh run mongodb_native -- "${run[@]}" --label-regex '^mongodb$' --no-tests=ignore "$@"
 fi
