@@ -30,23 +30,11 @@ case $(. /etc/os-release && echo "$VERSION_ID") in
     ;;
 esac
 
-# run PROGRAM: runs the quick start
-run() {
-    "$1" | tee output
-    grep -q '^charged 30' output || { echo "readme: error: $1 did not charge the cart" >&2; exit 1; }
-}
-
 echo "readme: from source"
 "$checkout"/test/package/install.sh static ~
 
 echo "readme: CMake"
-mkdir shop
-cp colock/packaging/readme/installed/CMakeLists.txt colock/examples/quickstart.cpp shop
-#[ use
-cmake -S shop -B shop-build -DCMAKE_PREFIX_PATH="$HOME/.local"
-cmake --build shop-build
-#]
-run shop-build/quickstart
+"$checkout"/test/package/quickstart.sh ~
 
 echo "readme: pkg-config"
 "$checkout"/test/package/pkg_config.sh ~/.local memory "${CXX:-g++}"
@@ -55,4 +43,8 @@ echo "readme: FetchContent"
 cp colock/packaging/readme/fetched/CMakeLists.txt shop
 cmake -S shop -B shop-fetched
 cmake --build shop-fetched --parallel "$(nproc)"
-run shop-fetched/quickstart
+shop-fetched/quickstart | tee output
+grep -q '^charged 30' output || {
+    echo "readme: error: shop-fetched/quickstart did not charge the cart" >&2
+    exit 1
+}
