@@ -173,6 +173,115 @@ BOOST_AUTO_TEST_CASE(holder_in_the_same_locker_is_named)
     }
 }
 
+BOOST_AUTO_TEST_CASE(holder_is_named_to_a_caller_behind_another_one)
+{
+    struct row
+    {
+        const char* name;
+        acquire_options of_holder;
+        acquire_options of_waiters;
+        bool is_here;
+    };
+    for (const auto kind : {backend_kind::memory, backend_kind::immediate, backend_kind::scripted}) {
+        for (const auto& each : {row{"exclusive, this locker", {}, {}, true},
+                 row{"exclusive, another one", {}, {}, false}, row{"shared", {.mode = lock_mode::shared}, {}, true},
+                 row{"shared waiters", {}, {.mode = lock_mode::shared}, true},
+                 row{"semaphore", {.mode = lock_mode::shared, .max_holders = 1},
+                     {.mode = lock_mode::shared, .max_holders = 1}, true}})
+        {
+            for (const auto& policy : {within(5s), retry_policy::fixed(1s).jitter(0).times(4)}) {
+                BOOST_TEST_CONTEXT(
+                    kind << ", " << each.name << ", limited by " << (policy.max_time() ? "time" : "number"))
+                {
+                    virtual_fixture env(kind);
+                    const colock::locker another(env.backend());
+                    auto options = each.of_holder;
+                    options.ttl = 20s;
+                    options.owner = "cron";
+                    options.host = "far";
+                    const auto held = env.run((each.is_here ? *env.locker : another).acquire("k", options));
+                    options = each.of_waiters;
+                    auto first = env.start(env.locker->acquire("k", options));
+                    env.ready();
+                    options.retry = policy;
+                    auto second = env.start(env.locker->acquire("k", options));
+                    env.advance_by_steps(6s, 1s);
+                    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(second.get(env.io())); });
+                    BOOST_TEST_REQUIRE(thrown.has_value());
+                    BOOST_TEST(thrown->holder() == "cron");
+                    BOOST_TEST(thrown->detail() == "held by cron on far");
+                    BOOST_TEST_REQUIRE(thrown->retry_after().has_value());
+                    BOOST_TEST((*thrown->retry_after() > 13s && *thrown->retry_after() <= 16s));
+                    env.run(env.locker->shutdown());
+                    COLOCK_THROWS(create_error, errc::shutting_down, first.get(env.io()));
+                }
+            }
+        }
+    }
+}
+
+/// ZooKeeper names no holder.
+BOOST_AUTO_TEST_CASE(caller_behind_another_one_is_named_no_holder_if_the_backend_names_none)
+{
+    virtual_fixture env(backend_kind::scripted);
+    env.script->always(operation::create, step::busy());
+    env.script->always(operation::wait, step::hold());
+    auto first = env.start(env.locker->acquire("k"));
+    env.ready();
+    const auto check = [&](auto waiting) {
+        env.advance(6s);
+        const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(waiting.get(env.io())); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->detail() == "another caller of this locker is first");
+        BOOST_TEST(thrown->holder().empty());
+        BOOST_TEST(!thrown->retry_after().has_value());
+    };
+    check(env.start(env.locker->acquire("k", {.retry = within(5s)})));
+    check(env.start(env.locker->acquire_all({"k", "z"}, {.retry = within(5s)})));
+    env.run(env.locker->shutdown());
+    COLOCK_THROWS(create_error, errc::shutting_down, first.get(env.io()));
+}
+
+BOOST_AUTO_TEST_CASE(holder_is_named_to_a_group_behind_another_caller)
+{
+    virtual_fixture env(backend_kind::scripted);
+    const auto held = env.acquire("k", {.owner = "cron"});
+    auto first = env.start(env.locker->acquire("k"));
+    env.ready();
+    auto group = env.start(env.locker->acquire_all({"a", "k"}, {.retry = within(5s)}));
+    env.advance_by_steps(6s, 1s);
+    const auto thrown = thrown_by<retry_error>([&] { static_cast<void>(group.get(env.io())); });
+    BOOST_TEST_REQUIRE(thrown.has_value());
+    BOOST_TEST(thrown->key() == "k");
+    BOOST_TEST(thrown->holder() == "cron");
+    env.run(env.locker->shutdown());
+    COLOCK_THROWS(create_error, errc::shutting_down, first.get(env.io()));
+}
+
+/// The group has the place of the first for "a", which was refused together with "b".
+BOOST_AUTO_TEST_CASE(holder_of_another_key_is_not_named_to_a_caller_behind_a_group)
+{
+    for (const std::string busy_key : {"a", "b"}) {
+        virtual_fixture env(backend_kind::scripted);
+        const colock::locker other(env.backend(), {.owner = "cron"});
+        const auto held = env.run(other.acquire(busy_key));
+        env.script->always(operation::create, step::hold());
+        auto group = env.start(env.locker->acquire_all({"a", "b"}));
+        env.ready();
+        BOOST_TEST(env.script->count(operation::create_all) == 1U);
+        const auto thrown =
+            thrown_by<retry_error>([&] { static_cast<void>(env.acquire("a", {.retry = retry_policy::never()})); });
+        BOOST_TEST_REQUIRE(thrown.has_value());
+        BOOST_TEST(thrown->holder() == (busy_key == "a" ? "cron" : ""));
+        if (busy_key == "b")
+            BOOST_TEST(thrown->detail() == "another caller of this locker is first");
+        env.locker.reset();
+        COLOCK_THROWS(create_error, errc::shutting_down, group.get(env.io()));
+        while (env.script->discard())
+            env.ready();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(unknown_holder_has_no_remaining_time)
 {
     virtual_fixture env(backend_kind::scripted);

@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(waiter_behind_the_head_reports_the_answer_to_the_head)
         failure_ptr connection_failure;
         const char* expected;
     } const cases[] = {
-        {"busy", {step::busy()}, nullptr, "busy"},
+        {"busy", {step::busy()}, nullptr, "busy: another caller of this locker is first"},
         {"an error", {fails()}, nullptr, "unavailable, refused: nobody listens"},
         {"grants that come too late", {step::pass().delay(40s), step::pass().delay(40s)}, nullptr,
             "unavailable: the grant arrived when too little of its ttl was left; use a longer ttl, or a faster link"},

@@ -229,11 +229,7 @@ asio::awaitable<bool> group_acquire::attempt_in_one_step()
     if (answer.status == create_status::failed && !is_retryable(answer.error->code))
         throw_failed(*answer.error, context_of(*core_, failed));
     if (counts)
-        count_failure(failed, {.is_answered = true,
-                                  .error = answer.error,
-                                  .holder = answer.holder,
-                                  .holder_host = answer.holder_host,
-                                  .holder_expires = holder_expiry(answer, lease_clock::now())});
+        count_failure(failed, last_answer::from(answer, holder_expiry(answer, lease_clock::now())));
     if (answer.status == create_status::busy) {
         asked.front()->acquire.mark_first_as_counted();
     } else {

@@ -53,12 +53,8 @@ void process_answer(core& self, const record::ptr& wanted, retry_schedule& sched
         break;
     }
     if (counts && !schedule.on_failed(now)) {
-        throw_retries_ended(self, subject, schedule,
-            {.is_answered = true,
-                .error = subject.outcome().error,
-                .holder = subject.outcome().holder,
-                .holder_host = subject.outcome().holder_host,
-                .holder_expires = subject.acquire.holder_expires()});
+        throw_retries_ended(
+            self, subject, schedule, last_answer::from(subject.outcome(), subject.acquire.holder_expires()));
     }
 }
 
@@ -207,7 +203,7 @@ step acquire_step::take_answer()
 {
     create_outcome outcome = std::move(wanted_->outcome());
     if (wanted_->place.queue)
-        wanted_->place.queue->answer = {.is_answered = true, .error = outcome.error};
+        wanted_->place.queue->answer = last_answer::from(outcome, holder_expiry(outcome, now_));
     unlock();
     process_answer(self_, wanted_, schedule_, std::move(outcome));
     return step::again;

@@ -84,6 +84,7 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<rec
 {
     std::optional<batch_refusal> refused;
     deferred_actions actions;
+    const auto now = lease_clock::now();
     {
         const std::lock_guard guard(self.mutex);
         for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -99,7 +100,10 @@ std::optional<batch_refusal> take_batch_answer(core& self, const std::vector<rec
                 self.queues.leave(each, actions.wakes);
         }
         if (auto* const queue = wanted.front()->place.queue; refused && queue)
-            queue->answer = {.is_answered = true, .error = refused->answer.error};
+            // Others that wait for the first key must not be told the holder of another key.
+            queue->answer = refused->which == 0
+                                ? last_answer::from(refused->answer, holder_expiry(refused->answer, now))
+                                : last_answer{.is_answered = true};
     }
     actions.run(self);
     return refused;

@@ -95,13 +95,9 @@ last_answer answer_to(const core& self, const record& wanted, lease_clock::time_
     const bool is_sent = wanted.in_flight != operation::none;
     if (!is_sent && wanted.attempts_made == 0)
         return answer_to_first(self, *wanted.place.queue, now);
-    last_answer known{
-        .is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now)),
-        .is_in_flight = is_sent,
-        .error = wanted.outcome().error,
-        .holder = wanted.outcome().holder,
-        .holder_host = wanted.outcome().holder_host,
-        .holder_expires = wanted.acquire.holder_expires()};
+    auto known = last_answer::from(wanted.outcome(), wanted.acquire.holder_expires());
+    known.is_answered = wanted.attempts_made > 0 && !(is_sent && self.answers.is_overdue(wanted.sent(), now));
+    known.is_in_flight = is_sent;
     // Some backends do not name the holder.
     if (const auto* const queue = wanted.place.queue; queue && queue->holder)
         name_holder(known, *queue->holder);
@@ -141,10 +137,10 @@ void throw_retries_ended(
     context.counted_attempts = schedule.attempts();
     if (const auto why = why_not_busy(self, last, "the backend had not answered when the retry policy ended"))
         throw_failed(*why, std::move(context));
-    if (!last.is_answered)
-        context.detail = "another caller of this locker is first";
-    else if (!last.holder.empty())
+    if (!last.holder.empty())
         context.detail = holder_text(last);
+    else if (last.is_behind)
+        context.detail = "another caller of this locker is first";
     context.holder = last.holder;
     if (last.holder_expires != lease_clock::time_point::max())
         context.retry_after = std::max<lease_clock::duration>(last.holder_expires - lease_clock::now(), 0ns);

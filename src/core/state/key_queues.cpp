@@ -106,7 +106,7 @@ void key_queues::enter(record& wanted, bool as_head, wake_list& wakes)
         wanted.place.is_head = true;
         ++queue.heads;
         expect_release(wanted);
-        queue.answer = {.is_answered = true, .error = wanted.outcome().error};
+        queue.answer = last_answer::from(wanted.outcome(), wanted.acquire.holder_expires());
     } else if (queue.heads == 0) {
         promote(queue, queue.members.begin(), wakes);
     } else if (is_shared(wanted) && queue.heads + 1 == queue.members.size() && is_shared(queue.members.front())) {

@@ -36,6 +36,16 @@ struct last_answer
     bool is_held_here = false;
     /// When the conflicting lock expires; max if that is not known.
     lease_clock::time_point holder_expires = lease_clock::time_point::max();
+
+    /// Returns what an answer has reported.
+    [[nodiscard]] static last_answer from(const create_outcome& answer, lease_clock::time_point holder_expires)
+    {
+        return {.is_answered = true,
+            .error = answer.error,
+            .holder = answer.holder,
+            .holder_host = answer.holder_host,
+            .holder_expires = holder_expires};
+    }
 };
 
 /// The acquires of one locker that want the same key, in arrival order. Only heads send requests to the backend: one
