@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -24,9 +25,8 @@ std::string result_of(virtual_fixture& env, running<lock>& acquiring)
     try {
         static_cast<void>(acquiring.get(env.io()));
     } catch (const error& failed) {
-        const bool typed = failed.code() == errc::retry_exhausted
-                               ? dynamic_cast<const retry_error*>(&failed) != nullptr
-                               : dynamic_cast<const create_error*>(&failed) != nullptr;
+        const bool typed = failed.code() == errc::retry_exhausted ? typeid(failed) == typeid(retry_error)
+                                                                  : typeid(failed) == typeid(create_error);
         BOOST_TEST(typed, failed.what());
         std::string result = failed.code() == errc::retry_exhausted   ? "busy"
                              : failed.code() == errc::unavailable     ? "unavailable"

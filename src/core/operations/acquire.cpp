@@ -167,8 +167,10 @@ public:
 
     [[nodiscard]] lock result() noexcept { return hand_out(); }
 
-private:
+protected:
     std::optional<retry_schedule> schedule_;
+
+private:
     step next_ = step::again;
     /// The first call of `advance` uses the start time as the current time.
     bool has_just_begun_ = false;
@@ -185,7 +187,9 @@ public:
     {
         try {
             return acquire_operation::advance();
-        } catch (const policy_ended&) {
+        } catch (const retry_error&) {
+            if (!schedule_->has_ended_busy())
+                throw;
             on_exit_.is_busy = true;
             return std::nullopt;
         }

@@ -104,6 +104,8 @@ public:
     ~group_acquire();
 
     [[nodiscard]] asio::awaitable<lock_group> run();
+    /// Whether `run` has thrown because a lock is busy.
+    [[nodiscard]] bool has_ended_busy() const noexcept { return schedule_.has_ended_busy(); }
     /// Must be called if `run` has thrown.
     void failed(const std::exception_ptr& failure) noexcept
     {
@@ -362,9 +364,9 @@ asio::awaitable<void> group_acquire::pause_until(const record& failed, lease_clo
         throw_retries_ended(*core_, failed, schedule_, {.is_answered = true, .error = std::move(why)});
 }
 
-} // namespace
-
-asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_members keys, acquire_options options)
+/// \param has_ended_busy if not null: set to whether the acquire has thrown because a lock is busy
+asio::awaitable<lock_group> acquire_group(
+    std::shared_ptr<core> self, group_members keys, acquire_options options, bool* has_ended_busy)
 {
     std::vector<group_member> members = std::move(keys.all());
     try {
@@ -378,18 +380,30 @@ asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_member
     try {
         co_return co_await all.run();
     } catch (...) {
+        if (has_ended_busy)
+            *has_ended_busy = all.has_ended_busy();
         all.failed(std::current_exception());
         throw;
     }
+}
+
+} // namespace
+
+asio::awaitable<lock_group> acquire_all(std::shared_ptr<core> self, group_members keys, acquire_options options)
+{
+    return acquire_group(std::move(self), std::move(keys), std::move(options), nullptr);
 }
 
 asio::awaitable<std::optional<lock_group>> try_acquire_all(
     std::shared_ptr<core> self, group_members keys, lease_clock::duration within, acquire_options options)
 {
     limit_wait(*self, options, within);
+    bool is_busy = false;
     try {
-        co_return co_await acquire_all(self, std::move(keys), std::move(options));
-    } catch (const policy_ended&) {
+        co_return co_await acquire_group(self, std::move(keys), std::move(options), &is_busy);
+    } catch (const retry_error&) {
+        if (!is_busy)
+            throw;
     }
     co_return std::nullopt;
 }

@@ -60,7 +60,7 @@ bool attempt_all(core& self, const std::vector<record::ptr>& wanted, bool is_ret
     return true;
 }
 
-bool must_await_batch(core& self, record& wanted, const retry_schedule& schedule, std::uint32_t& seen)
+bool must_await_batch(core& self, record& wanted, retry_schedule& schedule, std::uint32_t& seen)
 {
     std::optional<last_answer> last;
     {

@@ -26,7 +26,7 @@ inline constexpr std::size_t max_keys_per_step = 64;
 
 /// \returns whether the answer to `wanted` has to be awaited; then `seen` is the version at which there was no answer
 /// \throws error if the time of the policy is over or the locker closes
-[[nodiscard]] bool must_await_batch(core& self, record& wanted, const retry_schedule& schedule, std::uint32_t& seen);
+[[nodiscard]] bool must_await_batch(core& self, record& wanted, retry_schedule& schedule, std::uint32_t& seen);
 
 /// The reason why not all locks were granted.
 struct batch_refusal

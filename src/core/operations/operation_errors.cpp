@@ -129,8 +129,7 @@ failure_ptr why_not_busy(const core& self, const last_answer& last, const char* 
     return make_failure(last.is_in_flight ? errc::outcome_unknown : errc::unavailable, silence);
 }
 
-void throw_retries_ended(
-    const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last)
+void throw_retries_ended(const core& self, const record& wanted, retry_schedule& schedule, const last_answer& last)
 {
     auto context = context_of(self, wanted);
     context.attempts += schedule.earlier_requests() + (last.is_in_flight ? 1 : 0);
@@ -144,7 +143,8 @@ void throw_retries_ended(
     context.holder = last.holder;
     if (last.holder_expires != lease_clock::time_point::max())
         context.retry_after = std::max<lease_clock::duration>(last.holder_expires - lease_clock::now(), 0ns);
-    throw policy_ended(errc::retry_exhausted, std::move(context));
+    schedule.end_busy();
+    throw retry_error(errc::retry_exhausted, std::move(context));
 }
 
 namespace {

@@ -44,16 +44,9 @@ inline void throw_if_refused(const core& self, const record& wanted)
 /// if the lock is busy, or another caller of this locker is first.
 /// \param silence the detail to report if there was no answer
 [[nodiscard]] failure_ptr why_not_busy(const core& self, const last_answer& last, const char* silence);
-/// The error that the lock stayed busy until the retry policy ended. A custom retry function may throw a `retry_error`
-/// of its own, which means something else.
-class policy_ended final : public retry_error
-{
-public:
-    using retry_error::retry_error;
-};
-/// Throws `why_not_busy`, or else `policy_ended`.
+/// Throws `why_not_busy`. If there is no such reason, calls `schedule.end_busy` and throws a `retry_error`.
 [[noreturn]] void throw_retries_ended(
-    const core& self, const record& wanted, const retry_schedule& schedule, const last_answer& last);
+    const core& self, const record& wanted, retry_schedule& schedule, const last_answer& last);
 
 /// Returns the code of an acquire whose frame is destroyed before it ends: it was cancelled, or one of the execution
 /// contexts was destroyed.
