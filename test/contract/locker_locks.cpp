@@ -187,6 +187,30 @@ COLOCK_CONTRACT_CASE(locker, a_policy_that_ends_reports_it)
     run_coro(env.io(), lock.release(on_failure::raise));
 }
 
+COLOCK_CONTRACT_CASE(locker, caller_behind_another_one_is_told_the_holder_or_that_another_caller_is_first)
+{
+    const auto mine = env.make_locker(), other = env.make_other_locker();
+    auto held = run_coro(env.io(), mine.acquire("k"));
+    auto first = testing::start(env.io(), other.acquire("k"));
+    pass_slowly_until(env, [&] { return other.stats().waiting == 1; });
+    const auto limited = retry_policy::fixed(env.short_ttl() / 10).total_time(env.short_ttl() / 2);
+    auto second = testing::start(env.io(), other.acquire("k", {.retry = limited}));
+    pass_slowly_until(env, [&] { return second.done(); });
+    try {
+        static_cast<void>(second.get(env.io()));
+        BOOST_ERROR("granted");
+    } catch (const retry_error& exhausted) {
+        if (exhausted.holder().empty()) {
+            BOOST_TEST(exhausted.detail() == "another caller of this locker is first");
+        } else {
+            BOOST_TEST(exhausted.holder() == mine.defaults().owner);
+            BOOST_TEST(exhausted.detail().starts_with("held by " + exhausted.holder()), exhausted.detail());
+        }
+    }
+    run_coro(env.io(), held.release(on_failure::raise));
+    run_coro(env.io(), first.get(env.io()).release(on_failure::raise));
+}
+
 COLOCK_CONTRACT_CASE(locker, acquire_overrides_one_limit_of_the_lockers_policy)
 {
     const auto mine = env.make_locker();
