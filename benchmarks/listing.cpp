@@ -144,10 +144,10 @@ void measure_pages(stored_locks& stored, std::size_t size, const std::string& na
 
 void measure_purge(stored_locks& stored, std::size_t size, const std::string& name, report& results)
 {
-    if (!stored.backend->capabilities().expires)
+    if (!stored.backend->traits().capabilities.expires)
         return;
     // Redis deletes a key when all its holders have expired. A reader with a longer TTL keeps the key.
-    const bool has_reader = stored.backend->name() == "redis";
+    const bool has_reader = stored.backend->traits().name == "redis";
     const auto mode = has_reader ? colock::lock_mode::shared : colock::lock_mode::exclusive;
     stored.acquire(size, "p:", mode, has_reader ? 10s : 1s);
     stored.claims.clear();

@@ -59,10 +59,9 @@ public:
     {
     }
 
-    std::string_view name() const noexcept override { return "board"; }
-    colock::capabilities capabilities() const noexcept override
+    colock::adapter_traits traits() const noexcept override
     {
-        return {.no_ttl = true, .fence = true, .list = true, .events = true};
+        return {.name = "board", .capabilities = {.no_ttl = true, .fence = true, .list = true, .events = true}};
     }
 
 protected:

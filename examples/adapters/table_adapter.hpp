@@ -39,8 +39,10 @@ public:
     {
     }
 
-    std::string_view name() const noexcept override { return "table"; }
-    colock::capabilities capabilities() const noexcept override { return {.fence = true}; }
+    colock::adapter_traits traits() const noexcept override
+    {
+        return {.name = "table", .capabilities = {.fence = true}};
+    }
 
 protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr claim) override

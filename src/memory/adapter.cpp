@@ -23,21 +23,21 @@ public:
     }
     ~memory_adapter() override { store_->clear(); }
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "memory"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
-        return {.shared = true,
-            .semaphore = true,
-            .no_ttl = true,
-            .fifo = true,
-            .fence = true,
-            .list = true,
-            .events = true,
-            .several = true,
-            .groups = true,
-            .extends_groups = true,
-            .tickets = true,
-            .immediate = true};
+        return {.name = "memory",
+            .capabilities = {.shared = true,
+                .semaphore = true,
+                .no_ttl = true,
+                .fifo = true,
+                .fence = true,
+                .list = true,
+                .events = true,
+                .several = true,
+                .groups = true,
+                .extends_groups = true,
+                .tickets = true,
+                .immediate = true}};
     }
 
     // A completion may destroy the adapter, so each function calls it last.

@@ -23,19 +23,19 @@ class mongo_adapter final : public remote::adapter_base<client>
 public:
     using adapter_base::adapter_base;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "mongodb"; }
-
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
-        return {.shared = true,
-            .semaphore = true,
-            .no_ttl = true,
-            .fence = true,
-            .list = true,
-            .events = true,
-            .groups = true,
-            .extends_groups = true,
-            .tickets = true};
+        return {.name = "mongodb",
+            .capabilities = {.shared = true,
+                .semaphore = true,
+                .no_ttl = true,
+                .fence = true,
+                .list = true,
+                .events = true,
+                .groups = true,
+                .extends_groups = true,
+                .tickets = true},
+            .limits = limits()};
     }
 
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
@@ -108,7 +108,7 @@ public:
             index_once();
             get_client().submit(make_purge(get_client(), limit, *std::move(from), std::move(done)));
         } else {
-            done({.error = colock::detail::not_a_cursor(name())});
+            done({.error = colock::detail::not_a_cursor(traits().name)});
         }
     }
 
@@ -131,7 +131,7 @@ private:
             index_once();
             get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
         } else {
-            done({.error = colock::detail::not_a_cursor(name())});
+            done({.error = colock::detail::not_a_cursor(traits().name)});
         }
     }
     /// Creates the indexes, once. No operation waits for them: they only make results faster.
@@ -184,8 +184,8 @@ asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of)
     const auto why = co_await colock::detail::await_completion<failure_ptr>(
         [&ours](auto done) { ours.start_indexes(std::move(done)); });
     if (why) {
-        throw error(
-            why->code, {.backend = std::string(of->name()), .attempts = 1, .cause = why->cause, .detail = why->detail});
+        throw error(why->code,
+            {.backend = std::string(of->traits().name), .attempts = 1, .cause = why->cause, .detail = why->detail});
     }
 }
 

@@ -105,11 +105,10 @@ public:
         }
     }
 
-    [[nodiscard]] std::string_view name() const noexcept override { return settings_.name; }
     /// The quorum requires a ttl: a part of a lock that remains on a disconnected node would otherwise exist forever.
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
-        return {.list = true, .tickets = true};
+        return {.name = settings_.name, .capabilities = {.list = true, .tickets = true}};
     }
 
     /// Two majorities may share only one node. If the clock of that node gets ahead, both majorities can grant the
@@ -238,7 +237,7 @@ public:
     void start_list(filter which, std::string cursor, completion<list_outcome> done) override
     {
         if (!cursor.empty()) {
-            done({.error = colock::detail::not_a_cursor(name())});
+            done({.error = colock::detail::not_a_cursor(traits().name)});
             return;
         }
         const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));

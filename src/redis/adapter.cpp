@@ -23,23 +23,21 @@ class redis_adapter final : public remote::adapter_base<client>
 public:
     using adapter_base::adapter_base;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "redis"; }
-
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
         const bool standard = !config().plain();
-        return {.shared = standard,
-            .semaphore = standard,
-            .no_ttl = true,
-            .fifo = false,
-            .fence = standard,
-            .list = true,
-            .events = true,
-            .several = standard,
-            .groups = standard,
-            .extends_groups = standard,
-            .tickets = true,
-            .immediate = false};
+        return {.name = "redis",
+            .capabilities = {.shared = standard,
+                .semaphore = standard,
+                .no_ttl = true,
+                .fence = standard,
+                .list = true,
+                .events = true,
+                .several = standard,
+                .groups = standard,
+                .extends_groups = standard,
+                .tickets = true},
+            .limits = limits()};
     }
 
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
@@ -190,7 +188,7 @@ private:
         if (const auto from = read_walk_cursor(cursor))
             get_client().submit(make_walk(get_client(), why, std::move(which), limit, *from, std::move(done)));
         else
-            done({.error = colock::detail::not_a_cursor(name())});
+            done({.error = colock::detail::not_a_cursor(traits().name)});
     }
 
     [[nodiscard]] failure_ptr refuse_key(std::string_view key) const override

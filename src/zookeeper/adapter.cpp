@@ -38,21 +38,21 @@ class zookeeper_adapter final : public remote::adapter_base<client>
 public:
     using adapter_base::adapter_base;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "zookeeper"; }
-
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
         const auto layout = get_client().config().layout;
         const bool standard = layout == zookeeper::layout::standard;
-        return {.shared = layout != zookeeper::layout::curator_mutex,
-            .semaphore = standard,
-            .no_ttl = true,
-            .fifo = true,
-            .fence = true,
-            .list = true,
-            .events = true,
-            .groups = standard,
-            .expires = false};
+        return {.name = "zookeeper",
+            .capabilities = {.shared = layout != zookeeper::layout::curator_mutex,
+                .semaphore = standard,
+                .no_ttl = true,
+                .fifo = true,
+                .fence = true,
+                .list = true,
+                .events = true,
+                .groups = standard,
+                .expires = false},
+            .limits = limits()};
     }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
@@ -123,7 +123,7 @@ public:
         if (cursor.empty())
             get_client().submit(make_purge(get_client(), std::move(done)));
         else
-            done({.error = colock::detail::not_a_cursor(name())});
+            done({.error = colock::detail::not_a_cursor(traits().name)});
     }
 
 private:
@@ -145,7 +145,7 @@ private:
         if (auto from = page_start::from(cursor, standard ? page_start::bucket_count : 1))
             get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
         else
-            done({.error = colock::detail::not_a_cursor(name())});
+            done({.error = colock::detail::not_a_cursor(traits().name)});
     }
 };
 

@@ -339,8 +339,8 @@ COLOCK_CONTRACT_CASE(adapter, processes_exclude_each_other)
 
 COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
 {
-    BOOST_TEST(!env.backend().name().empty());
-    const auto limits = env.backend().limits();
+    BOOST_TEST(!env.backend().traits().name.empty());
+    const auto limits = env.backend().traits().limits;
     BOOST_TEST(limits.max_key >= 512U);
     BOOST_TEST((limits.min_ttl > 0ms && limits.min_ttl <= 1s));
     BOOST_TEST((limits.max_ttl >= 24h));

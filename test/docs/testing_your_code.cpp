@@ -90,8 +90,7 @@ class down_adapter : public colock::awaitable_adapter
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    std::string_view name() const noexcept override { return "down"; }
-    colock::capabilities capabilities() const noexcept override { return {}; }
+    colock::adapter_traits traits() const noexcept override { return {.name = "down"}; }
 
 protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr) override

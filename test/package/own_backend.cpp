@@ -30,8 +30,7 @@ public:
     {
     }
 
-    std::string_view name() const noexcept override { return "map"; }
-    colock::capabilities capabilities() const noexcept override { return {}; }
+    colock::adapter_traits traits() const noexcept override { return {.name = "map"}; }
 
 protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr claim) override

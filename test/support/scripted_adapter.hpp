@@ -189,9 +189,7 @@ public:
     using adapter::notify_unreachable;
     using adapter::notify_warning;
 
-    [[nodiscard]] std::string_view name() const noexcept override;
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override;
-    [[nodiscard]] adapter_limits limits() const noexcept override;
+    [[nodiscard]] adapter_traits traits() const noexcept override;
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override;
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override;

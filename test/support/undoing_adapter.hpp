@@ -17,8 +17,7 @@ class undoing_adapter final : public adapter
 {
 public:
     explicit undoing_adapter(std::shared_ptr<adapter> below) : adapter(below->executor()), below_(std::move(below)) {}
-    std::string_view name() const noexcept override { return below_->name(); }
-    colock::capabilities capabilities() const noexcept override { return below_->capabilities(); }
+    adapter_traits traits() const noexcept override { return below_->traits(); }
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
         const bool is_undone = !std::exchange(has_undone_, true);

@@ -36,8 +36,10 @@ public:
     {
     }
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "telling"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.events = true}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override
+    {
+        return {.name = "telling", .capabilities = {.events = true}};
+    }
 
     void notify()
     {

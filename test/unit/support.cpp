@@ -147,12 +147,12 @@ BOOST_FIXTURE_TEST_SUITE(test_support_scripted, scripted_fixture)
 
 BOOST_AUTO_TEST_CASE(without_a_script_all_passes_and_nothing_ends_inline)
 {
-    BOOST_TEST(!scripted->capabilities().immediate);
+    BOOST_TEST(!scripted->traits().capabilities.immediate);
     bool ended = false;
     claim->set_sent(lease_clock::now());
     scripted->start_create(claim, [&](create_outcome) { ended = true; });
     BOOST_TEST(!ended);
-    BOOST_TEST(memory->capabilities().immediate);
+    BOOST_TEST(memory->traits().capabilities.immediate);
     run_ready(io);
     BOOST_TEST(ended);
     const auto next = driver::exclusive("k");
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(without_a_script_all_passes_and_nothing_ends_inline)
 BOOST_AUTO_TEST_CASE(immediate_timing_passes_inline)
 {
     const auto inline_adapter = std::make_shared<scripted_adapter>(memory, timing::immediate);
-    BOOST_TEST(inline_adapter->capabilities().immediate);
+    BOOST_TEST(inline_adapter->traits().capabilities.immediate);
     bool ended = false;
     inline_adapter->start_create(claim, [&](create_outcome) { ended = true; });
     BOOST_TEST(ended);
@@ -370,9 +370,9 @@ BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
 BOOST_AUTO_TEST_CASE(capabilities_can_be_set)
 {
     scripted->set_capabilities({.fence = true});
-    BOOST_TEST(scripted->capabilities().fence);
-    BOOST_TEST(!scripted->capabilities().fifo);
-    BOOST_TEST(scripted->name() == "memory");
+    BOOST_TEST(scripted->traits().capabilities.fence);
+    BOOST_TEST(!scripted->traits().capabilities.fifo);
+    BOOST_TEST(scripted->traits().name == "memory");
 }
 
 BOOST_AUTO_TEST_CASE(held_or_delayed_request_is_destroyed_with_its_context)

@@ -4,8 +4,7 @@
 #include <colock/detail/requirements.hpp>
 
 #include <colock/detail/export.hpp>
-#include <colock/spi/adapter_limits.hpp>
-#include <colock/spi/capabilities.hpp>
+#include <colock/spi/adapter_traits.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/spi/completion.hpp>
 #include <colock/spi/outcome.hpp>
@@ -70,12 +69,8 @@ public:
 
     /// Returns the executor; empty after the execution context has been shut down.
     [[nodiscard]] asio::any_io_executor executor() const;
-    /// Returns the name of the backend for messages: "memory", "redis", ...
-    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// Returns what the backend supports. The result never changes.
-    [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
-    /// Returns the limits of this backend. The result never changes.
-    [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
+    /// Returns the name, the capabilities and the limits of the backend. The result never changes.
+    [[nodiscard]] virtual adapter_traits traits() const noexcept = 0;
     /// Returns the maximum time by which the backend's clock may get ahead during a lease with this ttl, in addition to
     /// running faster by one percent. A clock gets ahead by a forward step, or when another server takes over whose
     /// clock is ahead. A clock that falls behind needs no limit, because it only prolongs the lease.

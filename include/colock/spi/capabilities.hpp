@@ -5,7 +5,7 @@
 
 namespace colock::inline v0 {
 
-/// The features of a backend. They must be the same in every call. The locker rejects an unsupported operation with
+/// The features of a backend. The locker rejects an unsupported operation with
 /// `errc::unsupported` before anything is sent. The default values are always correct, though not always the fastest:
 /// set a field only if the contract test suite confirms it.
 struct capabilities

@@ -132,43 +132,43 @@ void adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_ov
 
 void adapter::start_inspect(std::string, completion<list_outcome> done)
 {
-    done(detail::cannot_list(name()));
+    done(detail::cannot_list(traits().name));
 }
 
 void adapter::start_break(std::string, completion<list_outcome> done)
 {
-    done(detail::cannot_list(name()));
+    done(detail::cannot_list(traits().name));
 }
 
 void adapter::start_list(filter, std::string, completion<list_outcome> done)
 {
-    done(detail::cannot_list(name()));
+    done(detail::cannot_list(traits().name));
 }
 
 void adapter::start_purge(std::size_t, std::string, completion<list_outcome> done)
 {
-    done(detail::cannot_list(name()));
+    done(detail::cannot_list(traits().name));
 }
 
 void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_outcome> done)
 {
-    auto why = detail::cannot(name(), "take several locks in one step");
+    auto why = detail::cannot(traits().name, "take several locks in one step");
     done({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
 }
 
 void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)
 {
-    done({.error = detail::cannot(name(), "access a group of locks by its id")});
+    done({.error = detail::cannot(traits().name, "access a group of locks by its id")});
 }
 
 void adapter::start_export(claim_ptr, completion<export_outcome> done)
 {
-    done({.error = detail::cannot(name(), "move locks to another process")});
+    done({.error = detail::cannot(traits().name, "move locks to another process")});
 }
 
 void adapter::start_adopt(std::string, claim_ptr, completion<create_outcome> done)
 {
-    done(create_outcome::failed(detail::cannot(name(), "take over a lock from another process")));
+    done(create_outcome::failed(detail::cannot(traits().name, "take over a lock from another process")));
 }
 
 void adapter::start_close(lease_clock::duration, completion<closed> done)
@@ -189,7 +189,7 @@ void adapter::attach(const std::shared_ptr<observer>& listener)
         known.push_back({.who = listener, .knows_ready = is_ready});
     }
     if (is_ready)
-        listener->ready(name());
+        listener->ready(traits().name);
 }
 
 void adapter::watch_contact(const std::shared_ptr<contact_watcher>& watcher)
@@ -298,7 +298,7 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
         }
     }
     for (const auto& listener : targets)
-        listener->ready(name());
+        listener->ready(traits().name);
     if (is_regained)
         listeners_->notify_contact(&contact_watcher::on_contact_regained);
 }
@@ -321,14 +321,14 @@ void adapter::notify_unreachable(const failure_ptr& why, std::string_view addres
         }
     }
     for (const auto& listener : targets)
-        listener->unreachable(name(), failure_id.first, address, why->detail);
+        listener->unreachable(traits().name, failure_id.first, address, why->detail);
     if (is_lost)
         listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
 
 void adapter::report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept
 {
-    notify(everyone, [&](observer& listener) { listener.unreachable(name(), why, address, detail); });
+    notify(everyone, [&](observer& listener) { listener.unreachable(traits().name, why, address, detail); });
 }
 
 void adapter::notify_suspended(const error_code& why) noexcept
@@ -339,7 +339,7 @@ void adapter::notify_suspended(const error_code& why) noexcept
         is_lost = !listeners_->connection_failure;
         listeners_->connection_failure = make_failure(errc::unavailable, "the connection was lost", why);
     }
-    notify(everyone, [&](observer& listener) { listener.suspended(name(), why); });
+    notify(everyone, [&](observer& listener) { listener.suspended(traits().name, why); });
     if (is_lost)
         listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
@@ -362,9 +362,9 @@ void adapter::notify_reconnected() noexcept
     }
     for (const auto& [listener, knows] : targets) {
         if (knows)
-            listener->reconnected(name());
+            listener->reconnected(traits().name);
         else
-            listener->ready(name());
+            listener->ready(traits().name);
     }
     if (is_regained)
         listeners_->notify_contact(&contact_watcher::on_contact_regained);
@@ -373,7 +373,7 @@ void adapter::notify_reconnected() noexcept
 void adapter::notify_warning(std::string_view message) noexcept
 {
     notify([&](auto& known) { return known.note_warning(message); },
-        [&](observer& listener) { listener.warning(name(), message); });
+        [&](observer& listener) { listener.warning(traits().name, message); });
 }
 
 void adapter::warn_of_refusal(const failure& why) noexcept
@@ -382,7 +382,7 @@ void adapter::warn_of_refusal(const failure& why) noexcept
     if (!is_refusal || why.detail.empty())
         return;
     notify([&](auto& known) { return !known.knows_cause(why.detail) && known.note_warning(why.detail); },
-        [&](observer& listener) { listener.warning(name(), why.detail); });
+        [&](observer& listener) { listener.warning(traits().name, why.detail); });
 }
 
 using detail::await_completion;

@@ -298,37 +298,37 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
 
 asio::awaitable<list_outcome> awaitable_adapter::do_inspect(std::string)
 {
-    co_return detail::cannot_list(name());
+    co_return detail::cannot_list(traits().name);
 }
 
 asio::awaitable<list_outcome> awaitable_adapter::do_break(std::string)
 {
-    co_return detail::cannot_list(name());
+    co_return detail::cannot_list(traits().name);
 }
 
 asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
 {
-    co_return detail::cannot_list(name());
+    co_return detail::cannot_list(traits().name);
 }
 
 asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
 {
-    co_return detail::cannot_list(name());
+    co_return detail::cannot_list(traits().name);
 }
 
 asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
 {
-    co_return group_outcome{.error = detail::cannot(name(), "access a group of locks by its id")};
+    co_return group_outcome{.error = detail::cannot(traits().name, "access a group of locks by its id")};
 }
 
 asio::awaitable<export_outcome> awaitable_adapter::do_export(claim_ptr)
 {
-    co_return export_outcome{{}, detail::cannot(name(), "move locks to another process")};
+    co_return export_outcome{{}, detail::cannot(traits().name, "move locks to another process")};
 }
 
 asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)
 {
-    co_return create_outcome::failed(detail::cannot(name(), "take over a lock from another process"));
+    co_return create_outcome::failed(detail::cannot(traits().name, "take over a lock from another process"));
 }
 
 asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)

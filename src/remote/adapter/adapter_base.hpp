@@ -41,13 +41,6 @@ public:
         return made;
     }
 
-    [[nodiscard]] adapter_limits limits() const noexcept final
-    {
-        adapter_limits all;
-        all.answers_within = client_->config().operation_timeout;
-        return all;
-    }
-
     void start_release(claim_ptr claim, completion<release_outcome> done) final
     {
         release_or_abandon(std::move(claim), release_guarantee::released, std::move(done));
@@ -118,6 +111,10 @@ public:
 
 protected:
     [[nodiscard]] Client& get_client() const noexcept { return *client_; }
+    [[nodiscard]] adapter_limits limits() const noexcept
+    {
+        return {.answers_within = client_->config().operation_timeout};
+    }
 
 private:
     /// Releases or abandons a claim that was made in this process.

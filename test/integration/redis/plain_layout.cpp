@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(redis_plain_layout)
 BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
 {
     served f({.layout = redis::layout::plain});
-    const auto supported = f.test_driver->backend().capabilities();
+    const auto supported = f.test_driver->backend().traits().capabilities;
     BOOST_TEST((!supported.fence && !supported.shared && !supported.semaphore));
     const auto claim = driver::exclusive("k", 20s);
     BOOST_TEST(f.test_driver->grant(claim) == 0u);

@@ -33,8 +33,7 @@ public:
     using adapter::notify_ready;
     using awaitable_adapter::awaitable_adapter;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "coroutines"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "coroutines"}; }
 
     std::function<void()> throw_failure;
     std::vector<std::string> asked;
@@ -79,8 +78,7 @@ public:
     using adapter::notify_reconnected;
     using adapter::notify_suspended;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "plain"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "plain"}; }
     void start_create(claim_ptr, completion<create_outcome> done) override
     {
         asked.emplace_back("create");
@@ -228,7 +226,7 @@ BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)
 {
     asio::io_context io;
     const auto backend = std::make_shared<plain_adapter>(io.get_executor());
-    const auto can = backend->capabilities();
+    const auto can = backend->traits().capabilities;
     BOOST_TEST(!can.several);
     BOOST_TEST(!can.groups);
     BOOST_TEST(!can.tickets);
@@ -262,8 +260,7 @@ BOOST_AUTO_TEST_CASE(failure_without_an_error_is_an_unknown_outcome)
     struct silent_adapter final : awaitable_adapter
     {
         using awaitable_adapter::awaitable_adapter;
-        [[nodiscard]] std::string_view name() const noexcept override { return "silent_adapter"; }
-        [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+        [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "silent_adapter"}; }
         asio::awaitable<create_outcome> do_create(claim_ptr claim) override
         {
             if (claim->key() == "k")

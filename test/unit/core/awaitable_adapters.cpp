@@ -36,8 +36,10 @@ class waiting_adapter : public awaitable_adapter
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "waiting"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.events = true}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override
+    {
+        return {.name = "waiting", .capabilities = {.events = true}};
+    }
 
     void tell()
     {

@@ -28,8 +28,10 @@ class scripted_pages_adapter final : public awaitable_adapter
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "listing_fixture"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.list = true}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override
+    {
+        return {.name = "listing_fixture", .capabilities = {.list = true}};
+    }
 
     std::vector<list_outcome> pages{};
     /// The limit of each step of a purge.

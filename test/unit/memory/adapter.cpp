@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
 {
     asio::io_context io;
     const auto backend = memory::make_adapter(io.get_executor());
-    BOOST_TEST(backend->capabilities().immediate);
+    BOOST_TEST(backend->traits().capabilities.immediate);
     const claim_ptr first = driver::exclusive("k");
     const claim_ptr second = driver::exclusive("k");
     int ended = 0;
