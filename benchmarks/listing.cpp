@@ -63,8 +63,9 @@ struct stored_locks
     }
     void release_all()
     {
-        for_each_from(
-            0, [this](const colock::claim_ptr& each) -> asio::awaitable<void> { co_await backend->release(each); });
+        for_each_from(0, [this](const colock::claim_ptr& each) -> asio::awaitable<void> {
+            co_await backend->release(each, colock::release_guarantee::released);
+        });
         claims.clear();
     }
 

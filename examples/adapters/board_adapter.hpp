@@ -71,7 +71,7 @@ protected:
         co_await round_trip();
         co_return put_up(*claim);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim, colock::release_guarantee) override
     {
         co_await round_trip();
         co_return take_off(*claim);

@@ -60,7 +60,7 @@ protected:
         found.expires = now + claim->ttl();
         co_return colock::create_outcome::granted(found.fence);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim, colock::release_guarantee) override
     {
         co_await round_trip();
         if (!find_ours(*claim))

@@ -50,11 +50,7 @@ public:
     {
         done(store_->create_all(claims));
     }
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
-    {
-        done({store_->release(*claim), nullptr});
-    }
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
+    void start_release(claim_ptr claim, release_guarantee, completion<release_outcome> done) override
     {
         done({store_->release(*claim), nullptr});
     }

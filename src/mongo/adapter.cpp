@@ -56,6 +56,18 @@ public:
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
     }
 
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
+    {
+        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
+            state->source.reset();
+            if (!state->granted && !state->is_waiting_writer && state->in_doubt_until == 0) {
+                done({release_status::not_held, nullptr});
+                return;
+            }
+        }
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
+    }
+
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
         auto& state = state_of(*claim);
@@ -113,18 +125,6 @@ public:
     }
 
 private:
-    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
-    {
-        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
-            state->source.reset();
-            if (!state->granted && !state->is_waiting_writer && state->in_doubt_until == 0) {
-                done({release_status::not_held, nullptr});
-                return;
-            }
-        }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
-    }
-
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
         if (auto from = page_start::from(cursor)) {

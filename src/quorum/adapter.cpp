@@ -180,13 +180,25 @@ public:
         std::make_shared<adoption>(current->node_claims, std::move(*parts), std::move(on_decided))->start();
     }
 
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    /// Settles all node claims, because a node whose reply is missing may have granted its claim. Completes when a
+    /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
+    void start_release(claim_ptr claim, release_guarantee, completion<release_outcome> done) override
     {
-        abandon_all(*claim, std::move(done));
-    }
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
-    {
-        abandon_all(*claim, std::move(done));
+        const auto ending = round_of(*claim);
+        if (!ending) {
+            done({release_status::not_held, nullptr});
+            return;
+        }
+        ending->is_over = true;
+        auto on_decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
+            if (outcome.status != release_status::failed)
+                ending->retire();
+            done(std::move(outcome));
+        };
+        const auto votes =
+            std::make_shared<vote<release_outcome>>(nodes_.size(), decide_release, std::move(on_decided));
+        for (const auto& each : ending->node_claims)
+            each->abandon(make_counter(votes, count_release));
     }
 
     void start_extend(claim_ptr claim, milliseconds ttl, completion<extend_outcome> done) override
@@ -341,27 +353,6 @@ private:
         // Late requests of an earlier round have other tokens, so they cannot change this round.
         wanted.clear_late();
         return fresh;
-    }
-
-    /// Abandons all node claims, because a node whose reply is missing may have granted its claim. Completes when a
-    /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
-    void abandon_all(const claim& held, completion<release_outcome> done)
-    {
-        const auto ending = round_of(held);
-        if (!ending) {
-            done({release_status::not_held, nullptr});
-            return;
-        }
-        ending->is_over = true;
-        auto on_decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
-            if (outcome.status != release_status::failed)
-                ending->retire();
-            done(std::move(outcome));
-        };
-        const auto votes =
-            std::make_shared<vote<release_outcome>>(nodes_.size(), decide_release, std::move(on_decided));
-        for (const auto& each : ending->node_claims)
-            each->abandon(make_counter(votes, count_release));
     }
 
     /// The delay is random, so that two clients that have each won a minority do not collide again and again.

@@ -93,6 +93,18 @@ public:
         get_client().submit(make_create_all(get_client(), std::move(claims), std::move(done)));
     }
 
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
+    {
+        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
+            state->source.reset();
+            if (!state->granted && !state->intent && state->creates.empty()) {
+                done({release_status::not_held, nullptr});
+                return;
+            }
+        }
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
+    }
+
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
         auto& state = state_of(*claim);
@@ -170,18 +182,6 @@ public:
 
 private:
     [[nodiscard]] const settings& config() const noexcept { return get_client().config(); }
-
-    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
-    {
-        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
-            state->source.reset();
-            if (!state->granted && !state->intent && state->creates.empty()) {
-                done({release_status::not_held, nullptr});
-                return;
-            }
-        }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
-    }
 
     void walk(walk_purpose why, filter which, std::size_t limit, std::string_view cursor, completion<list_outcome> done)
     {

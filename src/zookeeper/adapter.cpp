@@ -60,6 +60,18 @@ public:
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
     }
 
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
+    {
+        auto* const state = find_state(*claim);
+        if (!state || (state->node.empty() && state->creates.empty() && !state->indexed)) {
+            if (state)
+                state->stop_waiting();
+            done({release_status::not_held, nullptr});
+            return;
+        }
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
+    }
+
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
     {
         auto* const state = find_state(*claim);
@@ -98,7 +110,7 @@ public:
         if (auto* const state = find_state(*next))
             state->only_polls = false;
         const auto both = std::make_shared<hand_over_state>(std::move(done));
-        start_release(std::move(held), [both](release_outcome got) {
+        start_release(std::move(held), release_guarantee::released, [both](release_outcome got) {
             both->outcome.released = std::move(got);
             both->finish_one();
         });
@@ -127,18 +139,6 @@ public:
     }
 
 private:
-    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
-    {
-        auto* const state = find_state(*claim);
-        if (!state || (state->node.empty() && state->creates.empty() && !state->indexed)) {
-            if (state)
-                state->stop_waiting();
-            done({release_status::not_held, nullptr});
-            return;
-        }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
-    }
-
     void list_all(filter which, std::string cursor, completion<list_outcome> done) override
     {
         const bool standard = get_client().config().standard();

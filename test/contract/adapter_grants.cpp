@@ -212,9 +212,9 @@ COLOCK_CONTRACT_CASE(adapter, extending_a_queued_claim_grants_nothing)
     env.abandon(queued);
 }
 
-// Abandon.
+// The guarantee `settled`.
 
-COLOCK_CONTRACT_CASE(adapter, abandoning_a_grant_releases_it)
+COLOCK_CONTRACT_CASE(adapter, settling_a_grant_releases_it)
 {
     const auto claim = env.exclusive("k"), other = env.exclusive("k");
     env.grant(claim);
@@ -225,7 +225,7 @@ COLOCK_CONTRACT_CASE(adapter, abandoning_a_grant_releases_it)
     env.release_held(other);
 }
 
-COLOCK_CONTRACT_CASE(adapter, abandoning_nothing_does_nothing)
+COLOCK_CONTRACT_CASE(adapter, settling_nothing_does_nothing)
 {
     const auto claim = env.exclusive("k"), other = env.exclusive("k");
     BOOST_TEST(env.abandon(claim).status == release_status::not_held);
@@ -235,7 +235,7 @@ COLOCK_CONTRACT_CASE(adapter, abandoning_nothing_does_nothing)
     env.release_held(other);
 }
 
-COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
+COLOCK_CONTRACT_CASE(adapter, a_settled_claim_leaves_the_queue)
 {
     const auto holder = env.exclusive("k"), gone = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
@@ -248,7 +248,7 @@ COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
     env.release_held(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, an_abandoned_head_makes_way)
+COLOCK_CONTRACT_CASE(adapter, a_settled_head_makes_way)
 {
     const auto holder = env.exclusive("k"), head = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);

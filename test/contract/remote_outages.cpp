@@ -82,7 +82,10 @@ COLOCK_REMOTE_CASE(unanswered_request_ends_in_time_with_an_unknown_outcome)
     // The claims can still be used.
     env.until([&] { return env.run(linked_driver.backend().is_valid(held)).valid; });
     for (const auto& each : {held, wanted})
-        env.until([&] { return env.run(linked_driver.backend().abandon(each)).status != release_status::failed; });
+        env.until([&] {
+            return env.run(linked_driver.backend().release(each, release_guarantee::settled)).status !=
+                   release_status::failed;
+        });
     env.check_stored(0);
 }
 

@@ -38,7 +38,7 @@ protected:
     {
         co_return colock::create_outcome::granted(0);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr, colock::release_guarantee) override
     {
         co_return colock::release_outcome{};
     }

@@ -97,7 +97,7 @@ protected:
     {
         return fail<colock::create_outcome>();
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr, colock::release_guarantee) override
     {
         return fail<colock::release_outcome>();
     }

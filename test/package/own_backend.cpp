@@ -43,7 +43,7 @@ protected:
         until = now + claim->ttl();
         co_return colock::create_outcome::granted(0);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim, colock::release_guarantee) override
     {
         if (!holds(*claim))
             co_return colock::release_outcome{colock::release_status::not_held};

@@ -90,12 +90,12 @@ create_all_outcome driver::create_all(const std::vector<plain_claim_ptr>& claims
 
 release_outcome driver::release(const claim_ptr& claim, where at) const
 {
-    return run_coro(io_, backend_->release(sent_now(claim)), at);
+    return run_coro(io_, backend_->release(sent_now(claim), release_guarantee::released), at);
 }
 
 release_outcome driver::abandon(const claim_ptr& claim, where at) const
 {
-    return run_coro(io_, backend_->abandon(sent_now(claim)), at);
+    return run_coro(io_, backend_->release(sent_now(claim), release_guarantee::settled), at);
 }
 
 extend_outcome driver::extend(const claim_ptr& claim, std::chrono::milliseconds ttl, where at) const

@@ -193,8 +193,7 @@ public:
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override;
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override;
-    void start_release(claim_ptr claim, completion<release_outcome> done) override;
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override;
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override;
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override;
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override;
     void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) override;

@@ -29,13 +29,9 @@ public:
             done(std::move(outcome));
         });
     }
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
     {
-        below_->start_release(claim, std::move(done));
-    }
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
-    {
-        below_->start_abandon(claim, std::move(done));
+        below_->start_release(claim, guarantee, std::move(done));
     }
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
     {

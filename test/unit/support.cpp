@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_held_request_arrives_when_it_is_delivered)
     BOOST_TEST(!scripted->deliver());
 
     scripted->next(operation::release, step::hold());
-    auto releasing = start(io, scripted->release(claim));
+    auto releasing = start(io, scripted->release(claim, release_guarantee::released));
     run_ready(io);
     BOOST_TEST(scripted->discard());
     BOOST_TEST(code_of(releasing.get(io).error) == errc::outcome_unknown);
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
     env.check_refused(next);
     bool is_woken = false;
     scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { is_woken = true; });
-    direct.backend().start_release(claim, [](release_outcome) {});
+    direct.backend().start_release(claim, release_guarantee::released, [](release_outcome) {});
     BOOST_TEST(!is_woken);
     run_ready(io);
     BOOST_TEST(is_woken);

@@ -90,15 +90,14 @@ public:
     /// one. If the lock is busy, the claim keeps its place in the backend's queue, provided that the backend has a
     /// queue and the claim `queues()`.
     virtual void start_create(claim_ptr claim, completion<create_outcome> done) = 0;
-    /// Releases a lock. Called for a claim that was granted and is not in doubt. The outcome is `not_held` if the
-    /// backend stored nothing for this claim. Never affects the grant of another holder. Idempotent.
-    virtual void start_release(claim_ptr claim, completion<release_outcome> done) = 0;
-    /// Removes everything that the backend may store for a claim: a place in the queue, or a grant that is in doubt.
-    /// May be called for any claim, also for a claim that was never sent or holds nothing.
+    /// Releases a lock. The outcome is `released` only if the claim held the lock, otherwise `not_held`. Never affects
+    /// the grant of another holder. Idempotent. After `failed`, the core calls the function again.
     ///
-    /// An outcome other than `failed` is a promise: the claim holds nothing and never will, even if a lost request
-    /// arrives late. After `failed`, the core calls the function again.
-    virtual void start_abandon(claim_ptr claim, completion<release_outcome> done) = 0;
+    /// The guarantee `released` is requested for a claim that was granted and is not in doubt. The guarantee `settled`
+    /// may be requested for any claim, also for a claim that was never sent or holds nothing. Everything that the
+    /// backend may store for the claim is removed: a place in the queue, or a grant that is in doubt. An outcome other
+    /// than `failed` is then a promise: the claim holds nothing and never will, even if a lost request arrives late.
+    virtual void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) = 0;
     /// Sets the remaining time to `ttl`, longer or shorter, but only if the claim still holds the lock. Never creates
     /// the lock again. Called for a claim that was granted. The outcome `not_held` ends the lease.
     virtual void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) = 0;
@@ -162,7 +161,7 @@ public:
     /// more.
     ///
     /// A claim that already holds the lock is granted again, as by `start_create`. An adoption with an unknown outcome
-    /// may therefore be repeated, and is ended by `start_abandon`.
+    /// may therefore be repeated, and is ended by a release that is `settled`.
     virtual void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
     /// Closes each connection when it is no longer used. After `deadline`, operations that are not sent fail, and
@@ -196,7 +195,7 @@ public:
     /// lease.
     [[nodiscard]] lease_clock::time_point connected_at() const noexcept;
     /// Returns the number of parts of locks that the adapter could not remove by itself, not counting the claims that
-    /// were passed to `start_abandon`.
+    /// were passed to `start_release`.
     [[nodiscard]] std::uint64_t unproven() const noexcept;
     /// Returns why the backend cannot be reached at present, or null if it can be reached as far as is known. The core
     /// reports this to callers that have received no answer.
@@ -211,9 +210,7 @@ public:
     /// operation has ended.
     [[nodiscard]] asio::awaitable<create_outcome> create(claim_ptr claim);
     /// Awaitable form of start_release.
-    [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim);
-    /// Awaitable form of start_abandon.
-    [[nodiscard]] asio::awaitable<release_outcome> abandon(claim_ptr claim);
+    [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim, release_guarantee guarantee);
     /// Awaitable form of start_extend.
     [[nodiscard]] asio::awaitable<extend_outcome> extend(claim_ptr claim, std::chrono::milliseconds ttl);
     /// Awaitable form of start_is_valid.

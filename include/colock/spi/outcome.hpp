@@ -92,6 +92,16 @@ struct create_outcome
     }
 };
 
+/// The guarantee of a release that has not failed.
+enum class release_guarantee : unsigned char
+{
+    /// The lock that was granted is released. An earlier request that was lost may still take effect.
+    released,
+    /// The claim holds nothing, waits in no queue, and never will: no earlier request takes effect any more, even if it
+    /// arrives late.
+    settled,
+};
+
 /// The answer to a release.
 enum class release_status : unsigned char
 {
@@ -102,7 +112,7 @@ enum class release_status : unsigned char
     /// There is no answer, or the backend refused the request; `error` says why.
     failed,
 };
-/// Outcome of a request to release or abandon a claim.
+/// Outcome of a request to release a claim.
 struct release_outcome
 {
     /// The answer.

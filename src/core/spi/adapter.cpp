@@ -394,18 +394,11 @@ asio::awaitable<create_outcome> adapter::create(claim_ptr claim)
     });
 }
 
-asio::awaitable<release_outcome> adapter::release(claim_ptr claim)
+asio::awaitable<release_outcome> adapter::release(claim_ptr claim, release_guarantee guarantee)
 {
-    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_release(std::move(claim), std::move(done));
-    });
-}
-
-asio::awaitable<release_outcome> adapter::abandon(claim_ptr claim)
-{
-    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_abandon(std::move(claim), std::move(done));
-    });
+    return await_completion<release_outcome>(
+        [self = shared_from_this(), claim = std::move(claim), guarantee](
+            auto done) mutable { self->start_release(std::move(claim), guarantee, std::move(done)); });
 }
 
 asio::awaitable<extend_outcome> adapter::extend(claim_ptr claim, std::chrono::milliseconds ttl)

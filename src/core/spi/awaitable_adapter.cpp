@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/spi/awaitable_adapter.hpp>
 
+#include "core/spi/release_then_create.hpp"
 #include "util/unsupported.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -165,14 +166,9 @@ void awaitable_adapter::start_create(claim_ptr claim, completion<create_outcome>
     spawn(*this, do_create(std::move(claim)), std::move(done), &create_outcome::failed);
 }
 
-void awaitable_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
+void awaitable_adapter::start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done)
 {
-    spawn(*this, do_release(std::move(claim)), std::move(done), &release_failed);
-}
-
-void awaitable_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
-{
-    spawn(*this, do_abandon(std::move(claim)), std::move(done), &release_failed);
+    spawn(*this, do_release(std::move(claim), guarantee), std::move(done), &release_failed);
 }
 
 void awaitable_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
@@ -265,11 +261,6 @@ void awaitable_adapter::start_close(lease_clock::duration deadline, completion<c
         [self = shared_from_this(), done = std::move(done)](const std::exception_ptr&) mutable { done(closed{}); });
 }
 
-asio::awaitable<release_outcome> awaitable_adapter::do_abandon(claim_ptr claim)
-{
-    return do_release(std::move(claim));
-}
-
 asio::awaitable<void> awaitable_adapter::do_wait(claim_ptr, lease_clock::time_point until)
 {
     lease_timer timer(co_await asio::this_coro::executor, until);
@@ -280,11 +271,7 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
 {
     hand_over_outcome outcome;
     try {
-        // Not one conditional expression, because GCC 14 then evaluates both branches.
-        if (held->in_doubt())
-            outcome.released = co_await do_abandon(held);
-        else
-            outcome.released = co_await do_release(held);
+        outcome.released = co_await do_release(held, detail::needed_guarantee(*held));
     } catch (...) {
         outcome.released = release_failed(describe(std::current_exception()));
     }

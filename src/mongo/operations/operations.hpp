@@ -19,7 +19,6 @@ namespace colock::inline v0::mongo::detail {
 
 using remote::key_purpose;
 using remote::operation_ptr;
-using remote::release_guarantee;
 
 // Operations of the adapter.
 

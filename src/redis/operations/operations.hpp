@@ -21,7 +21,6 @@
 namespace colock::inline v0::redis::detail {
 
 using remote::key_purpose;
-using remote::release_guarantee;
 
 // The operations of the adapter. Each has its own file.
 

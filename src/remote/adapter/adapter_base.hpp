@@ -41,16 +41,6 @@ public:
         return made;
     }
 
-    void start_release(claim_ptr claim, completion<release_outcome> done) final
-    {
-        release_or_abandon(std::move(claim), release_guarantee::released, std::move(done));
-    }
-
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) final
-    {
-        release_or_abandon(std::move(claim), release_guarantee::settled, std::move(done));
-    }
-
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final
     {
         client_->submit(make_extend(*client_, std::move(claim), ttl, std::move(done)));
@@ -117,9 +107,6 @@ protected:
     }
 
 private:
-    /// Releases or abandons a claim that was made in this process.
-    /// \param guarantee what a successful answer must guarantee
-    virtual void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) = 0;
     /// Returns why no lock can have this key, or null if the key is valid.
     [[nodiscard]] virtual failure_ptr refuse_key(std::string_view key) const
     {

@@ -19,7 +19,6 @@ namespace colock::inline v0::zookeeper::detail {
 
 using remote::key_purpose;
 using remote::operation_ptr;
-using remote::release_guarantee;
 
 // The operations of an adapter, each in a source file of its own.
 

@@ -59,7 +59,7 @@ std::vector<cut_operation> cut_operations()
         };
     };
     const auto release = [](fixture& env, const plain_claim_ptr& claim) {
-        return env.begin(env.backend().release(claim));
+        return env.begin(env.backend().release(claim, release_guarantee::released));
     };
     const auto extend = [](fixture& env, const plain_claim_ptr& claim) {
         claim->set_sent(lease_clock::now());
@@ -170,7 +170,7 @@ std::vector<cut_operation> cut_operations()
                 env.test_driver().check_refused(claim);
                 BOOST_TEST(env.has(intent_name));
                 start_cut();
-                return env.begin(env.backend().abandon(claim));
+                return env.begin(env.backend().release(claim, release_guarantee::settled));
             },
             [](fixture& env) { return !env.has(intent_name); }, false},
         {"extend", kind::script, "EVALSHA", held(exclusive, extend), extended},

@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
     for (const claim_ptr claim : {exclusive, reader}) {
         begin(backend.is_valid(claim));
         begin(backend.extend(claim, 10s));
-        begin(backend.release(claim));
+        begin(backend.release(claim, release_guarantee::released));
     }
     begin(backend.create(sent_now(driver::exclusive("k"))));
     begin(backend.create(sent_now(driver::shared("s"))));
@@ -348,7 +348,8 @@ BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)
             if (stopped)
                 server.resume();
             // After the context is gone, the adapter does nothing. In particular it does not crash.
-            backend->start_release(holder, [](release_outcome) { BOOST_ERROR("there is nobody to answer"); });
+            backend->start_release(
+                holder, release_guarantee::released, [](release_outcome) { BOOST_ERROR("there is nobody to answer"); });
         }
     }
 }

@@ -115,7 +115,8 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     for (auto& each : handed_over)
         BOOST_TEST((each.get(client.io).created.status == create_status::granted));
     for (const auto& each : after)
-        released.push_back(start(client.io, client.test_driver.backend().release(sent_now(each))));
+        released.push_back(
+            start(client.io, client.test_driver.backend().release(sent_now(each), release_guarantee::released)));
     for (auto& each : released)
         BOOST_TEST((each.get(client.io).status == release_status::released));
 

@@ -119,7 +119,7 @@ BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
     demote_without({});
     std::vector<release_outcome> outcomes;
     for (const auto& each : claims)
-        client.test_driver.backend().start_release(sent_now(each),
+        client.test_driver.backend().start_release(sent_now(each), release_guarantee::released,
             completion<release_outcome>([&](release_outcome outcome) { outcomes.push_back(std::move(outcome)); }));
     run_until(client.io, [&] { return outcomes.size() == claims.size(); });
     for (const auto& each : outcomes)

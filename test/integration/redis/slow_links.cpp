@@ -85,7 +85,8 @@ private:
 
             BOOST_TEST(((co_await backend.extend(claim, 1min)).status == extend_status::extended));
             BOOST_TEST((co_await backend.is_valid(claim)).valid);
-            BOOST_TEST(((co_await backend.release(claim)).status == release_status::released));
+            BOOST_TEST(
+                ((co_await backend.release(claim, release_guarantee::released)).status == release_status::released));
             BOOST_TEST(!(co_await backend.is_valid(claim)).valid);
         }
     }

@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
             }
             co_return create_outcome::granted(1);
         }
-        asio::awaitable<release_outcome> do_release(claim_ptr claim) override
+        asio::awaitable<release_outcome> do_release(claim_ptr claim, release_guarantee) override
         {
             released.push_back(claim->token());
             co_return release_outcome{};

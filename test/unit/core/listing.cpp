@@ -39,7 +39,7 @@ public:
 
 protected:
     asio::awaitable<create_outcome> do_create(claim_ptr) override { co_return create_outcome::granted(7); }
-    asio::awaitable<release_outcome> do_release(claim_ptr) override { co_return release_outcome{}; }
+    asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee) override { co_return release_outcome{}; }
     asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
     {
         co_return extend_outcome{};

@@ -65,8 +65,8 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
     backend->start_extend(first, 1s, [&](extend_outcome) { ++ended; });
     backend->start_is_valid(first, [&](valid_outcome) { ++ended; });
     backend->start_hand_over(first, second, [&](hand_over_outcome) { ++ended; });
-    backend->start_release(second, [&](release_outcome) { ++ended; });
-    backend->start_abandon(second, [&](release_outcome) { ++ended; });
+    backend->start_release(second, release_guarantee::released, [&](release_outcome) { ++ended; });
+    backend->start_release(second, release_guarantee::settled, [&](release_outcome) { ++ended; });
     backend->start_inspect("k", [&](list_outcome) { ++ended; });
     backend->start_break("k", [&](list_outcome) { ++ended; });
     backend->start_list({}, {}, [&](list_outcome) { ++ended; });
@@ -85,7 +85,8 @@ BOOST_AUTO_TEST_CASE(adapter_works_after_its_context_is_destroyed)
     std::optional<create_status> created;
     std::optional<release_status> released;
     backend->start_create(claim, [&](create_outcome outcome) { created = outcome.status; });
-    backend->start_release(claim, [&](release_outcome outcome) { released = outcome.status; });
+    backend->start_release(
+        claim, release_guarantee::released, [&](release_outcome outcome) { released = outcome.status; });
     BOOST_TEST((created == create_status::granted));
     BOOST_TEST((released == release_status::released));
 }
