@@ -165,7 +165,10 @@ void measure_purge(stored_locks& stored, std::size_t size, const std::string& na
         const byte_count counted;
         colock::list_outcome step;
         do {
-            step = stored.run_and_measure(stored.backend->purge(1000, std::move(step.next)), longest);
+            step = stored.run_and_measure(
+                stored.backend->listing(
+                    {.action = colock::listing_action::purge, .cursor = std::move(step.next), .limit = 1000}),
+                longest);
             expect(!step.error, step.error ? step.error->detail : "");
             removed += step.locks.size();
             ++steps;

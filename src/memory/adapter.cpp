@@ -79,30 +79,10 @@ public:
     {
         done(store_->adopt(ticket, std::move(claim)));
     }
-    void start_inspect(std::string key, completion<list_outcome> done) override
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        done({store_->inspect(key), nullptr});
+        done(store_->listing(request));
     }
-    void start_break(std::string key, completion<list_outcome> done) override
-    {
-        done({store_->break_key(key), nullptr});
-    }
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) override
-    {
-        list_outcome found;
-        if (which.key && cursor.empty()) {
-            found.locks = store_->inspect(*which.key);
-            std::erase_if(found.locks, [&](const lock_status& each) { return !which.matches(each); });
-        } else {
-            found = store_->list(which, cursor);
-        }
-        done(std::move(found));
-    }
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
-    {
-        done(store_->purge(limit, cursor));
-    }
-
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {

@@ -114,26 +114,19 @@ public:
             get_client().submit(make_adopt(get_client(), std::move(ticket), std::move(claim), std::move(done)));
     }
 
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        if (auto from = page_start::from(cursor)) {
-            index_once();
-            get_client().submit(make_purge(get_client(), limit, *std::move(from), std::move(done)));
-        } else {
+        auto from = page_start::from(request.cursor);
+        if (!from) {
             done({.error = colock::detail::not_a_cursor(traits().name)});
+            return;
         }
+        if (!request.filter.key)
+            index_once();
+        get_client().submit(make_listing(get_client(), std::move(request), *std::move(from), std::move(done)));
     }
 
 private:
-    void list_all(filter which, std::string cursor, completion<list_outcome> done) override
-    {
-        if (auto from = page_start::from(cursor)) {
-            index_once();
-            get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
-        } else {
-            done({.error = colock::detail::not_a_cursor(traits().name)});
-        }
-    }
     /// Creates the indexes, once. No operation waits for them: they only make results faster.
     void index_once()
     {

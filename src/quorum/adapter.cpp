@@ -48,18 +48,19 @@ std::shared_ptr<round> round_of(const claim& of) noexcept
 }
 
 /// Adds the locks that a node lists, page by page.
-void add_pages(std::shared_ptr<adapter> node, filter which, list_outcome known, std::shared_ptr<list_merger> all)
+void add_pages(
+    std::shared_ptr<adapter> node, listing_request request, list_outcome known, std::shared_ptr<list_merger> all)
 {
     auto& backend = *node;
-    auto cursor = std::exchange(known.next, {});
-    backend.start_list(which, std::move(cursor),
-        [node = std::move(node), which, known = std::move(known), all = std::move(all)](list_outcome page) mutable {
+    request.cursor = std::exchange(known.next, {});
+    backend.start_listing(request,
+        [node = std::move(node), request, known = std::move(known), all = std::move(all)](list_outcome page) mutable {
             page.locks.insert(page.locks.begin(), std::make_move_iterator(known.locks.begin()),
                 std::make_move_iterator(known.locks.end()));
             if (page.error || page.next.empty())
                 all->add(std::move(page));
             else
-                add_pages(std::move(node), std::move(which), std::move(page), std::move(all));
+                add_pages(std::move(node), std::move(request), std::move(page), std::move(all));
         });
 }
 
@@ -233,31 +234,18 @@ public:
             each->is_valid(make_counter(votes, count_valid));
     }
 
-    void start_inspect(std::string key, completion<list_outcome> done) override
+    /// Returns a single page, because a majority is known only after all pages of all nodes. A purge has nothing to
+    /// remove, because exclusive locks expire by themselves.
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
-        for (const auto& each : nodes_)
-            each->backend().start_inspect(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
-    }
-    void start_break(std::string key, completion<list_outcome> done) override
-    {
-        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
-        for (const auto& each : nodes_)
-            each->backend().start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
-    }
-    /// Returns a single page, because a majority is known only after all pages of all nodes.
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) override
-    {
-        if (!cursor.empty()) {
-            done({.error = colock::detail::not_a_cursor(traits().name)});
+        if (request.action == listing_action::purge || !request.cursor.empty()) {
+            done({.error = request.cursor.empty() ? nullptr : colock::detail::not_a_cursor(traits().name)});
             return;
         }
         const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
         for (const auto& each : nodes_)
-            add_pages(each->backend().shared_from_this(), which, {}, all);
+            add_pages(each->backend().shared_from_this(), request, {}, all);
     }
-    /// Nothing is left to remove, because exclusive locks expire by themselves.
-    void start_purge(std::size_t, std::string, completion<list_outcome> done) override { done({}); }
 
     void start_close(lease_clock::duration deadline, completion<closed> done) override
     {

@@ -130,20 +130,11 @@ public:
             get_client().submit(make_group_release(get_client(), std::move(id), std::move(done)));
     }
 
-    void start_purge(std::size_t, std::string cursor, completion<list_outcome> done) override
-    {
-        if (cursor.empty())
-            get_client().submit(make_purge(get_client(), std::move(done)));
-        else
-            done({.error = colock::detail::not_a_cursor(traits().name)});
-    }
-
-private:
-    void list_all(filter which, std::string cursor, completion<list_outcome> done) override
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
         const bool standard = get_client().config().standard();
-        if (auto from = page_start::from(cursor, standard ? page_start::bucket_count : 1))
-            get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
+        if (auto from = page_start::from(request.cursor, standard ? page_start::bucket_count : 1))
+            get_client().submit(make_listing(get_client(), std::move(request), *std::move(from), std::move(done)));
         else
             done({.error = colock::detail::not_a_cursor(traits().name)});
     }

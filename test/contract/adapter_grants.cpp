@@ -207,6 +207,7 @@ COLOCK_CONTRACT_CASE(adapter, extending_a_queued_claim_grants_nothing)
     env.grant(holder);
     env.check_refused(queued);
     BOOST_TEST(env.extend(queued, env.long_ttl).status == extend_status::not_held);
+    env.check_not_held(queued);
     env.check_held(holder);
     env.release_held(holder);
     env.abandon(queued);

@@ -30,8 +30,8 @@ std::vector<failure_ptr> failures_of(
     begin(backend.is_valid(held));
     begin(backend.extend(testing::sent_now(held), 1h));
     if (env.capabilities().list) {
-        begin(backend.inspect("k"));
-        begin(backend.list({}));
+        begin(backend.listing({.filter = {.key = "k"}}));
+        begin(backend.listing({}));
     }
     std::vector<failure_ptr> failures;
     for (auto& each : under_way)

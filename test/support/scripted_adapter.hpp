@@ -199,10 +199,7 @@ public:
     void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) override;
     void cancel_wait(claim& claim) noexcept override;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override;
-    void start_inspect(std::string key, completion<list_outcome> done) override;
-    void start_break(std::string key, completion<list_outcome> done) override;
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) override;
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override;
+    void start_listing(listing_request request, completion<list_outcome> done) override;
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override;

@@ -286,38 +286,17 @@ void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completio
         {operation::hand_over, std::move(how), {held, next}, send, std::move(done), state_, {held, next}});
 }
 
-void scripted_adapter::start_inspect(std::string key, completion<list_outcome> done)
+void scripted_adapter::start_listing(listing_request request, completion<list_outcome> done)
 {
-    auto how = begin({operation::inspect, key, {}, {}});
-    const auto send = [key = std::move(key)](adapter& backend, completion<list_outcome> end) {
-        backend.start_inspect(key, std::move(end));
+    const auto kind = request.action == listing_action::break_key ? operation::break_key
+                      : request.action == listing_action::purge   ? operation::purge
+                      : request.filter.key                        ? operation::inspect
+                                                                  : operation::list;
+    auto how = begin({kind, request.filter.key.value_or(""), {}, {}});
+    const auto send = [request = std::move(request)](adapter& backend, completion<list_outcome> end) {
+        backend.start_listing(request, std::move(end));
     };
-    run<list_outcome>({operation::inspect, std::move(how), {}, send, std::move(done), nullptr, {}});
-}
-
-void scripted_adapter::start_break(std::string key, completion<list_outcome> done)
-{
-    auto how = begin({operation::break_key, key, {}, {}});
-    const auto send = [key = std::move(key)](
-                          adapter& backend, completion<list_outcome> end) { backend.start_break(key, std::move(end)); };
-    run<list_outcome>({operation::break_key, std::move(how), {}, send, std::move(done), nullptr, {}});
-}
-
-void scripted_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
-{
-    auto how = begin({operation::list, which.key.value_or(""), {}, {}});
-    const auto send = [which = std::move(which), cursor = std::move(cursor)](adapter& backend,
-                          completion<list_outcome> end) { backend.start_list(which, cursor, std::move(end)); };
-    run<list_outcome>({operation::list, std::move(how), {}, send, std::move(done), nullptr, {}});
-}
-
-void scripted_adapter::start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done)
-{
-    auto how = begin({operation::purge, {}, {}, {}});
-    const auto send = [limit, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> end) {
-        backend.start_purge(limit, cursor, std::move(end));
-    };
-    run<list_outcome>({operation::purge, std::move(how), {}, send, std::move(done), nullptr, {}});
+    run<list_outcome>({kind, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
 void scripted_adapter::start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done)

@@ -129,12 +129,13 @@ private:
     void administer(bool purge)
     {
         if (purge)
-            backend_->start_purge(0, {}, [](list_outcome) {});
+            backend_->start_listing({.action = listing_action::purge}, [](list_outcome) {});
         else
-            backend_->start_list({}, {}, [](list_outcome) {});
+            backend_->start_listing({}, [](list_outcome) {});
         const claim_ptr broken = driver::exclusive("broken");
         create(broken);
-        backend_->start_break("broken", [](list_outcome) {});
+        backend_->start_listing(
+            {.action = listing_action::break_key, .filter = {.key = "broken"}}, [](list_outcome) {});
         const claim_ptr stale = driver::exclusive("stale", 1ms);
         create(stale);
         backend_->start_release(broken, release_guarantee::settled, [](release_outcome) {});

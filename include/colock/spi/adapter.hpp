@@ -122,23 +122,20 @@ public:
     /// operation fails with an unknown outcome, both claims are in doubt.
     virtual void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
-    /// Returns the live holders of a key.
-    virtual void start_inspect(std::string key, completion<list_outcome> done);
-    /// Forced release for administrators: queries the holders of a key, removes them, and returns the removed holders.
-    /// The removal names exactly these holders. A lock that is granted, handed over or adopted after the query is
-    /// therefore not removed, however late the removal arrives. An empty result means that none of the holders was
-    /// left.
-    virtual void start_break(std::string key, completion<list_outcome> done);
-    /// Returns one page of the live holders that match. The cursor is empty for the first page, and the `next` of the
-    /// previous page for each other page. A page may be empty. It must be small enough not to delay other operations.
+    /// Lists or removes locks of any holder. Required for `capabilities::list`. Default: `errc::unsupported`.
     ///
-    /// Holders that are granted or end between two pages may be missing, and a key that the backend moves meanwhile may
-    /// be returned twice. An invalid cursor fails with `errc::invalid_options`.
-    virtual void start_list(filter which, std::string cursor, completion<list_outcome> done);
-    /// Removes expired locks and returns them, in steps that continue like the pages of a list. One step removes at
-    /// most `limit` locks (0: the adapter decides), and never a live lock. A failed outcome contains the locks that
-    /// were removed before the failure.
-    virtual void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done);
+    /// - `list` returns one page of the live holders. All holders of a key, if the filter has one, are one page. A page
+    ///   may be empty, and must be small enough not to delay other operations. Holders that are granted or end between
+    ///   two pages may be missing, and a key that the backend moves meanwhile may be returned twice.
+    /// - `break_key` is a forced release for administrators. The adapter queries the holders of the key, and removes
+    ///   exactly these. A lock that is granted, handed over or adopted after the query is therefore not removed,
+    ///   however late the removal arrives. An empty result means that none of the holders was left.
+    /// - `purge` removes expired locks in steps that continue like the pages of a list. It never removes a live lock or
+    ///   data of other programs. A failed outcome contains the locks that were removed before the failure.
+    ///
+    /// The cursor consists of any text. A text that is not a `next` of this adapter fails with `errc::invalid_options`,
+    /// before anything is sent.
+    virtual void start_listing(listing_request request, completion<list_outcome> done);
 
     /// Creates all claims or none. Each claim is created as by `start_create`. If the request is refused, no claim
     /// keeps a place in a queue or blocks other claims.
@@ -219,14 +216,9 @@ public:
     [[nodiscard]] asio::awaitable<woken> wait(claim_ptr claim, lease_clock::time_point until);
     /// Awaitable form of start_hand_over.
     [[nodiscard]] asio::awaitable<hand_over_outcome> hand_over(claim_ptr held, claim_ptr next);
-    /// Awaitable form of start_inspect.
-    [[nodiscard]] asio::awaitable<list_outcome> inspect(std::string key);
-    /// Awaitable form of start_break.
-    [[nodiscard]] asio::awaitable<list_outcome> break_key(std::string key);
-    /// Awaitable form of start_list.
-    [[nodiscard]] asio::awaitable<list_outcome> list(filter which, std::string cursor = {});
-    /// Awaitable form of start_purge.
-    [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit, std::string cursor = {});
+    /// Awaitable form of start_listing. Returns only the locks that match the filter, and cursors as a locker returns
+    /// them, which name the backend.
+    [[nodiscard]] asio::awaitable<list_outcome> listing(listing_request request);
     /// Awaitable form of start_close.
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 

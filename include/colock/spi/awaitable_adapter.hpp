@@ -33,10 +33,7 @@ public:
     void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) final;
     void cancel_wait(claim& claim) noexcept final;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) final;
-    void start_inspect(std::string key, completion<list_outcome> done) final;
-    void start_break(std::string key, completion<list_outcome> done) final;
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) final;
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) final;
+    void start_listing(listing_request request, completion<list_outcome> done) final;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
     void start_export(claim_ptr held, completion<export_outcome> done) final;
@@ -67,15 +64,9 @@ protected:
     /// May be overridden: the body of adapter::start_hand_over. Default: `do_release`, which settles a claim that is in
     /// doubt, and then `do_create`.
     [[nodiscard]] virtual asio::awaitable<hand_over_outcome> do_hand_over(claim_ptr held, claim_ptr next);
-    /// May be overridden: the body of adapter::start_inspect. Required for `capabilities::list`, like the next three
-    /// functions. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_inspect(std::string key);
-    /// May be overridden: the body of adapter::start_break. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_break(std::string key);
-    /// May be overridden: the body of adapter::start_list. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
-    /// May be overridden: the body of adapter::start_purge. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
+    /// May be overridden: the body of adapter::start_listing. Required for `capabilities::list`. Default:
+    /// `errc::unsupported`.
+    [[nodiscard]] virtual asio::awaitable<list_outcome> do_listing(listing_request request);
     /// May be overridden: the body of adapter::start_group. Required for `capabilities::groups` and
     /// `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(

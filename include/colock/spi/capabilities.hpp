@@ -22,7 +22,7 @@ struct capabilities
     bool fifo = false;
     /// Each grant has a fencing token that is greater than the tokens of all earlier grants of the key.
     bool fence = false;
-    /// `inspect`, `break_key`, `list` and `purge` are supported.
+    /// `start_listing` is supported.
     bool list = false;
     /// A release ends a `wait`. Without this feature, the core waits by a timer alone and never calls `wait`.
     bool events = false;

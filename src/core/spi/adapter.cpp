@@ -6,12 +6,14 @@
 #include "core/spi/release_then_create.hpp"
 #include "util/await_completion.hpp"
 #include "util/context_service.hpp"
+#include "util/cursor.hpp"
 #include "util/option_errors.hpp"
 #include "util/unsupported.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -130,22 +132,7 @@ void adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_ov
     operation->start(std::move(held));
 }
 
-void adapter::start_inspect(std::string, completion<list_outcome> done)
-{
-    done(detail::cannot_list(traits().name));
-}
-
-void adapter::start_break(std::string, completion<list_outcome> done)
-{
-    done(detail::cannot_list(traits().name));
-}
-
-void adapter::start_list(filter, std::string, completion<list_outcome> done)
-{
-    done(detail::cannot_list(traits().name));
-}
-
-void adapter::start_purge(std::size_t, std::string, completion<list_outcome> done)
+void adapter::start_listing(listing_request, completion<list_outcome> done)
 {
     done(detail::cannot_list(traits().name));
 }
@@ -385,82 +372,58 @@ void adapter::warn_of_refusal(const failure& why) noexcept
         [&](observer& listener) { listener.warning(traits().name, why.detail); });
 }
 
-using detail::await_completion;
+namespace {
+
+/// Returns the awaitable form of an operation.
+template <class Outcome, class Start, class... Arguments>
+asio::awaitable<Outcome> await_operation(std::shared_ptr<adapter> self, Start start, Arguments... arguments)
+{
+    return detail::await_completion<Outcome>(
+        [self = std::move(self), start, ... arguments = std::move(arguments)](
+            auto done) mutable { std::invoke(start, *self, std::move(arguments)..., std::move(done)); });
+}
+
+} // namespace
 
 asio::awaitable<create_outcome> adapter::create(claim_ptr claim)
 {
-    return await_completion<create_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_create(std::move(claim), std::move(done));
-    });
+    return await_operation<create_outcome>(shared_from_this(), &adapter::start_create, std::move(claim));
 }
 
 asio::awaitable<release_outcome> adapter::release(claim_ptr claim, release_guarantee guarantee)
 {
-    return await_completion<release_outcome>(
-        [self = shared_from_this(), claim = std::move(claim), guarantee](
-            auto done) mutable { self->start_release(std::move(claim), guarantee, std::move(done)); });
+    return await_operation<release_outcome>(shared_from_this(), &adapter::start_release, std::move(claim), guarantee);
 }
 
 asio::awaitable<extend_outcome> adapter::extend(claim_ptr claim, std::chrono::milliseconds ttl)
 {
-    return await_completion<extend_outcome>(
-        [self = shared_from_this(), claim = std::move(claim), ttl](
-            auto done) mutable { self->start_extend(std::move(claim), ttl, std::move(done)); });
+    return await_operation<extend_outcome>(shared_from_this(), &adapter::start_extend, std::move(claim), ttl);
 }
 
 asio::awaitable<valid_outcome> adapter::is_valid(claim_ptr claim)
 {
-    return await_completion<valid_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_is_valid(std::move(claim), std::move(done));
-    });
+    return await_operation<valid_outcome>(shared_from_this(), &adapter::start_is_valid, std::move(claim));
 }
 
 asio::awaitable<woken> adapter::wait(claim_ptr claim, lease_clock::time_point until)
 {
-    return await_completion<woken>([self = shared_from_this(), claim = std::move(claim), until](auto done) mutable {
-        self->start_wait(std::move(claim), until, std::move(done));
-    });
+    return await_operation<woken>(shared_from_this(), &adapter::start_wait, std::move(claim), until);
 }
 
 asio::awaitable<hand_over_outcome> adapter::hand_over(claim_ptr held, claim_ptr next)
 {
-    return await_completion<hand_over_outcome>(
-        [self = shared_from_this(), held = std::move(held), next = std::move(next)](
-            auto done) mutable { self->start_hand_over(std::move(held), std::move(next), std::move(done)); });
+    return await_operation<hand_over_outcome>(
+        shared_from_this(), &adapter::start_hand_over, std::move(held), std::move(next));
 }
 
-asio::awaitable<list_outcome> adapter::inspect(std::string key)
+asio::awaitable<list_outcome> adapter::listing(listing_request request)
 {
-    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
-        self->start_inspect(std::move(key), std::move(done));
-    });
-}
-
-asio::awaitable<list_outcome> adapter::break_key(std::string key)
-{
-    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
-        self->start_break(std::move(key), std::move(done));
-    });
-}
-
-asio::awaitable<list_outcome> adapter::list(filter which, std::string cursor)
-{
-    return await_completion<list_outcome>(
-        [self = shared_from_this(), which = std::move(which), cursor = std::move(cursor)](
-            auto done) mutable { self->start_list(std::move(which), std::move(cursor), std::move(done)); });
-}
-
-asio::awaitable<list_outcome> adapter::purge(std::size_t limit, std::string cursor)
-{
-    return await_completion<list_outcome>(
-        [self = shared_from_this(), limit, cursor = std::move(cursor)](
-            auto done) mutable { self->start_purge(limit, std::move(cursor), std::move(done)); });
+    return await_operation<list_outcome>(shared_from_this(), &detail::start_listing, std::move(request));
 }
 
 asio::awaitable<closed> adapter::close(lease_clock::duration deadline)
 {
-    return await_completion<closed>(
-        [self = shared_from_this(), deadline](auto done) mutable { self->start_close(deadline, std::move(done)); });
+    return await_operation<closed>(shared_from_this(), &adapter::start_close, deadline);
 }
 
 } // namespace colock::inline v0

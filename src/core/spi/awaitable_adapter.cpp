@@ -213,24 +213,9 @@ void awaitable_adapter::start_hand_over(claim_ptr held, claim_ptr next, completi
     });
 }
 
-void awaitable_adapter::start_inspect(std::string key, completion<list_outcome> done)
+void awaitable_adapter::start_listing(listing_request request, completion<list_outcome> done)
 {
-    spawn(*this, do_inspect(std::move(key)), std::move(done), &list_failed);
-}
-
-void awaitable_adapter::start_break(std::string key, completion<list_outcome> done)
-{
-    spawn(*this, do_break(std::move(key)), std::move(done), &list_failed);
-}
-
-void awaitable_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
-{
-    spawn(*this, do_list(std::move(which), std::move(cursor)), std::move(done), &list_failed);
-}
-
-void awaitable_adapter::start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done)
-{
-    spawn(*this, do_purge(limit, std::move(cursor)), std::move(done), &list_failed);
+    spawn(*this, do_listing(std::move(request)), std::move(done), &list_failed);
 }
 
 void awaitable_adapter::start_group(
@@ -283,22 +268,7 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
     co_return outcome;
 }
 
-asio::awaitable<list_outcome> awaitable_adapter::do_inspect(std::string)
-{
-    co_return detail::cannot_list(traits().name);
-}
-
-asio::awaitable<list_outcome> awaitable_adapter::do_break(std::string)
-{
-    co_return detail::cannot_list(traits().name);
-}
-
-asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
-{
-    co_return detail::cannot_list(traits().name);
-}
-
-asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
+asio::awaitable<list_outcome> awaitable_adapter::do_listing(listing_request)
 {
     co_return detail::cannot_list(traits().name);
 }

@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/adapter/purpose.hpp"
 #include "remote/requests/event_reporter.hpp"
 
 #include <colock/spi/adapter.hpp>
@@ -51,36 +50,6 @@ public:
         client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
     }
 
-    void start_inspect(std::string key, completion<list_outcome> done) final
-    {
-        if (auto refused = refuse_key(key))
-            done({.error = std::move(refused)});
-        else
-            client_->submit(
-                make_key_listing(*client_, std::move(key), key_purpose::inspect, filter{}, std::move(done)));
-    }
-
-    void start_break(std::string key, completion<list_outcome> done) final
-    {
-        if (auto refused = refuse_key(key))
-            done({.error = std::move(refused)});
-        else
-            client_->submit(make_key_listing(*client_, std::move(key), key_purpose::remove, filter{}, std::move(done)));
-    }
-
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) final
-    {
-        if (auto refused = which.key ? refuse_key(*which.key) : nullptr) {
-            done({.error = std::move(refused)});
-        } else if (which.key && cursor.empty()) {
-            auto key = *which.key;
-            client_->submit(
-                make_key_listing(*client_, std::move(key), key_purpose::inspect, std::move(which), std::move(done)));
-        } else {
-            list_all(std::move(which), std::move(cursor), std::move(done));
-        }
-    }
-
     void start_close(lease_clock::duration deadline, completion<closed> done) final
     {
         client_->close(deadline, std::move(done));
@@ -107,15 +76,6 @@ protected:
     }
 
 private:
-    /// Returns why no lock can have this key, or null if the key is valid.
-    [[nodiscard]] virtual failure_ptr refuse_key(std::string_view key) const
-    {
-        static_cast<void>(key);
-        return nullptr;
-    }
-    /// Lists the holders of all keys.
-    virtual void list_all(filter which, std::string cursor, completion<list_outcome> done) = 0;
-
     std::shared_ptr<Client> client_;
 };
 

@@ -79,11 +79,11 @@ std::vector<cut_operation> cut_operations()
     };
     /// Starts a first operation, which is sent alone. The operations after it are sent in one batch.
     const auto start_first_operation = [](fixture& env) {
-        env.batch_mates.push_back(env.begin(env.backend().purge(0)));
+        env.batch_mates.push_back(env.begin(env.backend().listing({.action = listing_action::purge})));
     };
-    const auto list = [](adapter& backend) { return backend.list({}); };
-    const auto purge = [](adapter& backend) { return backend.purge(0); };
-    const auto inspect = [](adapter& backend) { return backend.inspect("k"); };
+    const auto list = [](adapter& backend) { return backend.listing({}); };
+    const auto purge = [](adapter& backend) { return backend.listing({.action = listing_action::purge}); };
+    const auto inspect = [](adapter& backend) { return backend.listing({.filter = {.key = "k"}}); };
 
     return {
         {"create", kind::one_request, "SET", create(exclusive), locked},

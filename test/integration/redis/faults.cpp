@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)
             }
             auto first = test_driver.start_acquire(driver::exclusive(holder->key()));
             auto second = test_driver.start_acquire(driver::exclusive(holder->key()));
-            auto listed = start(*io, backend->list({}));
+            auto listed = start(*io, backend->listing({}));
             io->restart();
             for (int i = 0; i < steps && io->run_one_for(2ms) > 0; ++i) {
             }

@@ -63,9 +63,10 @@ BOOST_AUTO_TEST_CASE(keys_of_its_own_are_refused_as_keys_of_users)
             auto& backend = f.test_driver->backend();
             refused(f.test_driver->create(driver::exclusive(key)).error);
             refused(f.test_driver->adopt(std::string(32, 'a'), driver::exclusive(key)).error);
-            refused(run_coro(f.io, backend.inspect(key)).error);
-            refused(run_coro(f.io, backend.break_key(key)).error);
-            refused(run_coro(f.io, backend.list({.key = key})).error);
+            refused(run_coro(f.io, backend.listing({.filter = {.key = key}})).error);
+            refused(
+                run_coro(f.io, backend.listing({.action = listing_action::break_key, .filter = {.key = key}})).error);
+            refused(run_coro(f.io, backend.listing({.filter = {.key = key}})).error);
         }
         BOOST_TEST(f.raw({"GET", "{colock}#fence"}) == "1700000000000000");
         f.test_driver->grant(driver::exclusive("k"));

@@ -78,7 +78,7 @@ private:
                 (refused.error ? refused.error->detail : std::string("granted")));
             BOOST_TEST(refused.holder == "holder-" + number);
 
-            const auto held = co_await backend.inspect("theirs-" + number);
+            const auto held = co_await backend.listing({.filter = {.key = "theirs-" + number}});
             BOOST_TEST_REQUIRE(held.locks.size() == 1u);
             BOOST_TEST(held.locks[0].key == "theirs-" + number);
             BOOST_TEST(held.locks[0].owner == "holder-" + number);

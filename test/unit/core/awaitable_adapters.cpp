@@ -321,10 +321,8 @@ BOOST_AUTO_TEST_CASE(each_part_of_a_hand_over_fails_independently)
 
 BOOST_AUTO_TEST_CASE(by_default_nothing_is_listed_and_nothing_is_to_be_closed)
 {
-    for (auto* asked : {+[](adapter& of) { return of.inspect("k"); }, +[](adapter& of) { return of.break_key("k"); },
-             +[](adapter& of) { return of.list({}); }, +[](adapter& of) { return of.purge(0); }})
-    {
-        const auto outcome = run_coro(io, asked(*backend));
+    for (const auto action : {listing_action::list, listing_action::break_key, listing_action::purge}) {
+        const auto outcome = run_coro(io, backend->listing({.action = action, .filter = {.key = "k"}}));
         BOOST_TEST_REQUIRE((outcome.error != nullptr));
         BOOST_TEST(outcome.error->code == errc::unsupported);
         BOOST_TEST(outcome.error->detail == "waiting cannot list its locks");

@@ -67,10 +67,11 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
     backend->start_hand_over(first, second, [&](hand_over_outcome) { ++ended; });
     backend->start_release(second, release_guarantee::released, [&](release_outcome) { ++ended; });
     backend->start_release(second, release_guarantee::settled, [&](release_outcome) { ++ended; });
-    backend->start_inspect("k", [&](list_outcome) { ++ended; });
-    backend->start_break("k", [&](list_outcome) { ++ended; });
-    backend->start_list({}, {}, [&](list_outcome) { ++ended; });
-    backend->start_purge(0, {}, [&](list_outcome) { ++ended; });
+    backend->start_listing({.filter = {.key = "k"}}, [&](list_outcome) { ++ended; });
+    backend->start_listing(
+        {.action = listing_action::break_key, .filter = {.key = "k"}}, [&](list_outcome) { ++ended; });
+    backend->start_listing({}, [&](list_outcome) { ++ended; });
+    backend->start_listing({.action = listing_action::purge}, [&](list_outcome) { ++ended; });
     backend->start_close(1s, [&](closed) { ++ended; });
     BOOST_TEST(ended == 11);
     BOOST_TEST(io.poll() == 0U);
@@ -266,11 +267,11 @@ BOOST_AUTO_TEST_CASE(key_without_a_holder_is_not_stored)
     BOOST_TEST(locks->key_count() == 0U);
 
     create(holder);
-    BOOST_TEST(locks->break_key("k").size() == 1U);
+    BOOST_TEST(locks->listing({.action = listing_action::break_key, .filter = {.key = "k"}}).locks.size() == 1U);
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(2 * ttl);
-    BOOST_TEST(locks->purge(0, {}).locks.size() == 1U);
+    BOOST_TEST(locks->listing({.action = listing_action::purge}).locks.size() == 1U);
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(2 * ttl);
