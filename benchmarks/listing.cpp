@@ -63,8 +63,9 @@ struct stored_locks
     }
     void release_all()
     {
-        for_each_from(
-            0, [this](const colock::claim_ptr& each) -> asio::awaitable<void> { co_await backend->release(each); });
+        for_each_from(0, [this](const colock::claim_ptr& each) -> asio::awaitable<void> {
+            co_await backend->release(each, colock::release_guarantee::released);
+        });
         claims.clear();
     }
 
@@ -144,10 +145,10 @@ void measure_pages(stored_locks& stored, std::size_t size, const std::string& na
 
 void measure_purge(stored_locks& stored, std::size_t size, const std::string& name, report& results)
 {
-    if (!stored.backend->capabilities().expires)
+    if (!stored.backend->traits().capabilities.expires)
         return;
     // Redis deletes a key when all its holders have expired. A reader with a longer TTL keeps the key.
-    const bool has_reader = stored.backend->name() == "redis";
+    const bool has_reader = stored.backend->traits().name == "redis";
     const auto mode = has_reader ? colock::lock_mode::shared : colock::lock_mode::exclusive;
     stored.acquire(size, "p:", mode, has_reader ? 10s : 1s);
     stored.claims.clear();
@@ -164,7 +165,10 @@ void measure_purge(stored_locks& stored, std::size_t size, const std::string& na
         const byte_count counted;
         colock::list_outcome step;
         do {
-            step = stored.run_and_measure(stored.backend->purge(1000, std::move(step.next)), longest);
+            step = stored.run_and_measure(
+                stored.backend->listing(
+                    {.action = colock::listing_action::purge, .cursor = std::move(step.next), .limit = 1000}),
+                longest);
             expect(!step.error, step.error ? step.error->detail : "");
             removed += step.locks.size();
             ++steps;

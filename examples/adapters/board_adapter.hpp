@@ -59,10 +59,9 @@ public:
     {
     }
 
-    std::string_view name() const noexcept override { return "board"; }
-    colock::capabilities capabilities() const noexcept override
+    colock::adapter_traits traits() const noexcept override
     {
-        return {.no_ttl = true, .fence = true, .list = true, .events = true};
+        return {.name = "board", .capabilities = {.no_ttl = true, .fence = true, .list = true, .events = true}};
     }
 
 protected:
@@ -72,7 +71,7 @@ protected:
         co_await round_trip();
         co_return put_up(*claim);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim, colock::release_guarantee) override
     {
         co_await round_trip();
         co_return take_off(*claim);
@@ -121,64 +120,31 @@ protected:
     }
     //]
 
-    asio::awaitable<colock::list_outcome> do_inspect(std::string key) override
-    {
-        co_await round_trip();
-        colock::list_outcome outcome;
-        if (is_taken(key))
-            outcome.locks.push_back(status_of(board_->notes.find(key)->second));
-        co_return outcome;
-    }
-    asio::awaitable<colock::list_outcome> do_break(std::string key) override
-    {
-        co_await round_trip();
-        colock::list_outcome outcome;
-        if (is_taken(key)) {
-            const auto broken = board_->notes.find(key);
-            outcome.locks.push_back(status_of(broken->second));
-            board_->take_off(broken);
-        }
-        co_return outcome;
-    }
     //[ list
-    // In pages: the cursor is the last key that was checked.
-    asio::awaitable<colock::list_outcome> do_list(colock::filter which, std::string cursor) override
+    // In pages: the cursor is the last key that was checked. A purge finds the expired notes, and a list the others.
+    asio::awaitable<colock::list_outcome> do_listing(colock::listing_request request) override
     {
         co_await round_trip();
+        const auto& key = request.filter.key;
+        const bool is_purge = request.action == colock::listing_action::purge;
+        auto next = key ? board_->notes.find(*key) : board_->notes.upper_bound(request.cursor);
         colock::list_outcome page;
-        auto next = cursor.empty() ? board_->notes.begin() : board_->notes.upper_bound(cursor);
-        for (std::size_t looked_at = 0; next != board_->notes.end() && looked_at < notes_per_page; ++next, ++looked_at)
-        {
-            const auto status = status_of(next->second);
-            if (is_taken(next->first) && which.matches(status))
-                page.locks.push_back(status);
-            cursor = next->first;
+        for (auto left = key ? 1 : notes_per_page; next != board_->notes.end() && left > 0; --left) {
+            if (page.locks.size() == request.limit)
+                break;
+            const auto note = next++;
+            request.cursor = note->first;
+            if (is_taken(note->first) == is_purge)
+                continue;
+            page.locks.push_back(status_of(note->second));
+            if (request.action != colock::listing_action::list)
+                board_->take_off(note);
         }
-        if (next != board_->notes.end())
-            page.next = cursor;
+        if (!key && next != board_->notes.end())
+            page.next = request.cursor;
         co_return page;
     }
     //]
-    // In steps, like do_list().
-    asio::awaitable<colock::list_outcome> do_purge(std::size_t limit, std::string cursor) override
-    {
-        co_await round_trip();
-        colock::list_outcome step;
-        auto next = cursor.empty() ? board_->notes.begin() : board_->notes.upper_bound(cursor);
-        for (std::size_t looked_at = 0; next != board_->notes.end() && looked_at < notes_per_page; ++looked_at) {
-            const auto note = next++;
-            cursor = note->first;
-            if (is_taken(note->first))
-                continue;
-            step.locks.push_back(status_of(note->second));
-            board_->take_off(note);
-            if (step.locks.size() == limit)
-                break;
-        }
-        if (next != board_->notes.end())
-            step.next = cursor;
-        co_return step;
-    }
 
     virtual colock::lease_clock::time_point expiry_of(std::chrono::milliseconds ttl) const
     {
@@ -188,7 +154,7 @@ protected:
     }
 
 private:
-    static constexpr std::size_t notes_per_page = 16;
+    static constexpr int notes_per_page = 16;
 
     struct watch_guard
     {

@@ -39,8 +39,10 @@ public:
     {
     }
 
-    std::string_view name() const noexcept override { return "table"; }
-    colock::capabilities capabilities() const noexcept override { return {.fence = true}; }
+    colock::adapter_traits traits() const noexcept override
+    {
+        return {.name = "table", .capabilities = {.fence = true}};
+    }
 
 protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr claim) override
@@ -58,7 +60,7 @@ protected:
         found.expires = now + claim->ttl();
         co_return colock::create_outcome::granted(found.fence);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim, colock::release_guarantee) override
     {
         co_await round_trip();
         if (!find_ours(*claim))

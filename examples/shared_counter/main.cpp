@@ -108,7 +108,7 @@ bool count_together(const settings& options, const std::filesystem::path& folder
 bool write_reports(const std::string& backend, const std::filesystem::path& folder)
 {
     if (asio::io_context io;
-        !colock::make_adapter(io.get_executor(), backend, tools::built_backends())->capabilities().fence)
+        !colock::make_adapter(io.get_executor(), backend, tools::built_backends())->traits().capabilities.fence)
     {
         std::cout << "this backend has no fences: a late write could not be detected\n";
         return true;

@@ -70,7 +70,7 @@ try {
     const colock::locker locker(adapter, {.ttl = 5s, .retry = colock::within(opening_time / 2)});
     ticket_office office(locker, seats, !unlocked);
     std::cout << "ticket office: " << grouped(capacity) << " seats in " << seats.blocks() << " blocks, " << clients
-              << " clients, " << (unlocked ? "no lock" : adapter->name()) << '\n';
+              << " clients, " << (unlocked ? "no lock" : adapter->traits().name) << '\n';
 
     asio::ip::tcp::acceptor acceptor(io, {asio::ip::address_v4::loopback(), 0});
     const auto address = acceptor.local_endpoint();

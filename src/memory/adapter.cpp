@@ -23,21 +23,21 @@ public:
     }
     ~memory_adapter() override { store_->clear(); }
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "memory"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
-        return {.shared = true,
-            .semaphore = true,
-            .no_ttl = true,
-            .fifo = true,
-            .fence = true,
-            .list = true,
-            .events = true,
-            .several = true,
-            .groups = true,
-            .extends_groups = true,
-            .tickets = true,
-            .immediate = true};
+        return {.name = "memory",
+            .capabilities = {.shared = true,
+                .semaphore = true,
+                .no_ttl = true,
+                .fifo = true,
+                .fence = true,
+                .list = true,
+                .events = true,
+                .several = true,
+                .groups = true,
+                .extends_groups = true,
+                .tickets = true,
+                .immediate = true}};
     }
 
     // A completion may destroy the adapter, so each function calls it last.
@@ -50,11 +50,7 @@ public:
     {
         done(store_->create_all(claims));
     }
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
-    {
-        done({store_->release(*claim), nullptr});
-    }
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
+    void start_release(claim_ptr claim, release_guarantee, completion<release_outcome> done) override
     {
         done({store_->release(*claim), nullptr});
     }
@@ -83,30 +79,10 @@ public:
     {
         done(store_->adopt(ticket, std::move(claim)));
     }
-    void start_inspect(std::string key, completion<list_outcome> done) override
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        done({store_->inspect(key), nullptr});
+        done(store_->listing(request));
     }
-    void start_break(std::string key, completion<list_outcome> done) override
-    {
-        done({store_->break_key(key), nullptr});
-    }
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) override
-    {
-        list_outcome found;
-        if (which.key && cursor.empty()) {
-            found.locks = store_->inspect(*which.key);
-            std::erase_if(found.locks, [&](const lock_status& each) { return !which.matches(each); });
-        } else {
-            found = store_->list(which, cursor);
-        }
-        done(std::move(found));
-    }
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
-    {
-        done(store_->purge(limit, cursor));
-    }
-
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override
     {

@@ -45,11 +45,7 @@ public:
     /// Called by the destructor of a queue_place.
     void remove_place(queue_place& removed) noexcept;
 
-    [[nodiscard]] std::vector<lock_status> inspect(const std::string& key);
-    [[nodiscard]] std::vector<lock_status> break_key(const std::string& key);
-    [[nodiscard]] list_outcome list(const filter& which, std::string_view cursor);
-    /// \param limit 0: the maximum of one step
-    [[nodiscard]] list_outcome purge(std::size_t limit, std::string_view cursor);
+    [[nodiscard]] list_outcome listing(const listing_request& request);
 
     /// Breaks all locks of a group.
     [[nodiscard]] std::vector<lock_status> release_group(const std::string& id);
@@ -111,6 +107,9 @@ private:
     ///     bucket must be visited again
     template <class Visit>
     [[nodiscard]] list_outcome walk(std::string_view cursor, Visit visit);
+    [[nodiscard]] list_outcome list(std::string_view cursor);
+    [[nodiscard]] list_outcome purge(std::size_t limit, std::string_view cursor);
+    [[nodiscard]] list_outcome list_key(const std::string& key, listing_action action);
 
     static constexpr std::size_t shard_bits = 4;
     std::array<shard, std::size_t{1} << shard_bits> shards_;

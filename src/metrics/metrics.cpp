@@ -131,7 +131,7 @@ void write_backends(text_writer& to, const std::vector<std::shared_ptr<adapter>>
     std::map<std::string_view, bool> is_up;
     for (const auto& each : backends) {
         if (each) {
-            bool& all = is_up.try_emplace(each->name(), true).first->second;
+            bool& all = is_up.try_emplace(each->traits().name, true).first->second;
             all = all && !each->connection_failure();
         }
     }

@@ -23,19 +23,19 @@ class mongo_adapter final : public remote::adapter_base<client>
 public:
     using adapter_base::adapter_base;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "mongodb"; }
-
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
-        return {.shared = true,
-            .semaphore = true,
-            .no_ttl = true,
-            .fence = true,
-            .list = true,
-            .events = true,
-            .groups = true,
-            .extends_groups = true,
-            .tickets = true};
+        return {.name = "mongodb",
+            .capabilities = {.shared = true,
+                .semaphore = true,
+                .no_ttl = true,
+                .fence = true,
+                .list = true,
+                .events = true,
+                .groups = true,
+                .extends_groups = true,
+                .tickets = true},
+            .limits = limits()};
     }
 
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
@@ -54,6 +54,18 @@ public:
         if (auto* const state = find_state(*claim); state && state->source)
             state->source->mark_as_seen();
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
+    }
+
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
+    {
+        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
+            state->source.reset();
+            if (!state->granted && !state->is_waiting_writer && state->in_doubt_until == 0) {
+                done({release_status::not_held, nullptr});
+                return;
+            }
+        }
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
@@ -102,38 +114,19 @@ public:
             get_client().submit(make_adopt(get_client(), std::move(ticket), std::move(claim), std::move(done)));
     }
 
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        if (auto from = page_start::from(cursor)) {
-            index_once();
-            get_client().submit(make_purge(get_client(), limit, *std::move(from), std::move(done)));
-        } else {
-            done({.error = colock::detail::not_a_cursor(name())});
+        auto from = page_start::from(request.cursor);
+        if (!from) {
+            done({.error = colock::detail::not_a_cursor(traits().name)});
+            return;
         }
+        if (!request.filter.key)
+            index_once();
+        get_client().submit(make_listing(get_client(), std::move(request), *std::move(from), std::move(done)));
     }
 
 private:
-    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
-    {
-        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
-            state->source.reset();
-            if (!state->granted && !state->is_waiting_writer && state->in_doubt_until == 0) {
-                done({release_status::not_held, nullptr});
-                return;
-            }
-        }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
-    }
-
-    void list_all(filter which, std::string cursor, completion<list_outcome> done) override
-    {
-        if (auto from = page_start::from(cursor)) {
-            index_once();
-            get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
-        } else {
-            done({.error = colock::detail::not_a_cursor(name())});
-        }
-    }
     /// Creates the indexes, once. No operation waits for them: they only make results faster.
     void index_once()
     {
@@ -184,8 +177,8 @@ asio::awaitable<void> create_indexes(std::shared_ptr<adapter> of)
     const auto why = co_await colock::detail::await_completion<failure_ptr>(
         [&ours](auto done) { ours.start_indexes(std::move(done)); });
     if (why) {
-        throw error(
-            why->code, {.backend = std::string(of->name()), .attempts = 1, .cause = why->cause, .detail = why->detail});
+        throw error(why->code,
+            {.backend = std::string(of->traits().name), .attempts = 1, .cause = why->cause, .detail = why->detail});
     }
 }
 

@@ -48,18 +48,19 @@ std::shared_ptr<round> round_of(const claim& of) noexcept
 }
 
 /// Adds the locks that a node lists, page by page.
-void add_pages(std::shared_ptr<adapter> node, filter which, list_outcome known, std::shared_ptr<list_merger> all)
+void add_pages(
+    std::shared_ptr<adapter> node, listing_request request, list_outcome known, std::shared_ptr<list_merger> all)
 {
     auto& backend = *node;
-    auto cursor = std::exchange(known.next, {});
-    backend.start_list(which, std::move(cursor),
-        [node = std::move(node), which, known = std::move(known), all = std::move(all)](list_outcome page) mutable {
+    request.cursor = std::exchange(known.next, {});
+    backend.start_listing(request,
+        [node = std::move(node), request, known = std::move(known), all = std::move(all)](list_outcome page) mutable {
             page.locks.insert(page.locks.begin(), std::make_move_iterator(known.locks.begin()),
                 std::make_move_iterator(known.locks.end()));
             if (page.error || page.next.empty())
                 all->add(std::move(page));
             else
-                add_pages(std::move(node), std::move(which), std::move(page), std::move(all));
+                add_pages(std::move(node), std::move(request), std::move(page), std::move(all));
         });
 }
 
@@ -105,11 +106,10 @@ public:
         }
     }
 
-    [[nodiscard]] std::string_view name() const noexcept override { return settings_.name; }
     /// The quorum requires a ttl: a part of a lock that remains on a disconnected node would otherwise exist forever.
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
-        return {.list = true, .tickets = true};
+        return {.name = settings_.name, .capabilities = {.list = true, .tickets = true}};
     }
 
     /// Two majorities may share only one node. If the clock of that node gets ahead, both majorities can grant the
@@ -181,13 +181,25 @@ public:
         std::make_shared<adoption>(current->node_claims, std::move(*parts), std::move(on_decided))->start();
     }
 
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    /// Settles all node claims, because a node whose reply is missing may have granted its claim. Completes when a
+    /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
+    void start_release(claim_ptr claim, release_guarantee, completion<release_outcome> done) override
     {
-        abandon_all(*claim, std::move(done));
-    }
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
-    {
-        abandon_all(*claim, std::move(done));
+        const auto ending = round_of(*claim);
+        if (!ending) {
+            done({release_status::not_held, nullptr});
+            return;
+        }
+        ending->is_over = true;
+        auto on_decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
+            if (outcome.status != release_status::failed)
+                ending->retire();
+            done(std::move(outcome));
+        };
+        const auto votes =
+            std::make_shared<vote<release_outcome>>(nodes_.size(), decide_release, std::move(on_decided));
+        for (const auto& each : ending->node_claims)
+            each->abandon(make_counter(votes, count_release));
     }
 
     void start_extend(claim_ptr claim, milliseconds ttl, completion<extend_outcome> done) override
@@ -222,31 +234,18 @@ public:
             each->is_valid(make_counter(votes, count_valid));
     }
 
-    void start_inspect(std::string key, completion<list_outcome> done) override
+    /// Returns a single page, because a majority is known only after all pages of all nodes. A purge has nothing to
+    /// remove, because exclusive locks expire by themselves.
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
-        for (const auto& each : nodes_)
-            each->backend().start_inspect(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
-    }
-    void start_break(std::string key, completion<list_outcome> done) override
-    {
-        const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
-        for (const auto& each : nodes_)
-            each->backend().start_break(key, [all](list_outcome outcome) { all->add(std::move(outcome)); });
-    }
-    /// Returns a single page, because a majority is known only after all pages of all nodes.
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) override
-    {
-        if (!cursor.empty()) {
-            done({.error = colock::detail::not_a_cursor(name())});
+        if (request.action == listing_action::purge || !request.cursor.empty()) {
+            done({.error = request.cursor.empty() ? nullptr : colock::detail::not_a_cursor(traits().name)});
             return;
         }
         const auto all = std::make_shared<list_merger>(nodes_.size(), std::move(done));
         for (const auto& each : nodes_)
-            add_pages(each->backend().shared_from_this(), which, {}, all);
+            add_pages(each->backend().shared_from_this(), request, {}, all);
     }
-    /// Nothing is left to remove, because exclusive locks expire by themselves.
-    void start_purge(std::size_t, std::string, completion<list_outcome> done) override { done({}); }
 
     void start_close(lease_clock::duration deadline, completion<closed> done) override
     {
@@ -342,27 +341,6 @@ private:
         // Late requests of an earlier round have other tokens, so they cannot change this round.
         wanted.clear_late();
         return fresh;
-    }
-
-    /// Abandons all node claims, because a node whose reply is missing may have granted its claim. Completes when a
-    /// majority has answered, and continues with the others in the background. Without a majority the core tries again.
-    void abandon_all(const claim& held, completion<release_outcome> done)
-    {
-        const auto ending = round_of(held);
-        if (!ending) {
-            done({release_status::not_held, nullptr});
-            return;
-        }
-        ending->is_over = true;
-        auto on_decided = [ending, done = std::move(done)](release_outcome outcome) mutable {
-            if (outcome.status != release_status::failed)
-                ending->retire();
-            done(std::move(outcome));
-        };
-        const auto votes =
-            std::make_shared<vote<release_outcome>>(nodes_.size(), decide_release, std::move(on_decided));
-        for (const auto& each : ending->node_claims)
-            each->abandon(make_counter(votes, count_release));
     }
 
     /// The delay is random, so that two clients that have each won a minority do not collide again and again.

@@ -306,9 +306,9 @@ void node_claim::send_abandon()
         return;
     }
     claim_->set_sent(lease_clock::now());
-    node_->backend().start_abandon(
-        claim_, [in_flight = in_flight_guard(*this)](
-                    const release_outcome& outcome) mutable { in_flight.take_owner()->on_abandoned(outcome); });
+    node_->backend().start_release(claim_, release_guarantee::settled,
+        [in_flight = in_flight_guard(*this)](
+            const release_outcome& outcome) mutable { in_flight.take_owner()->on_abandoned(outcome); });
 }
 
 void node_claim::on_abandoned(const release_outcome& outcome)

@@ -23,23 +23,21 @@ class redis_adapter final : public remote::adapter_base<client>
 public:
     using adapter_base::adapter_base;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "redis"; }
-
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
         const bool standard = !config().plain();
-        return {.shared = standard,
-            .semaphore = standard,
-            .no_ttl = true,
-            .fifo = false,
-            .fence = standard,
-            .list = true,
-            .events = true,
-            .several = standard,
-            .groups = standard,
-            .extends_groups = standard,
-            .tickets = true,
-            .immediate = false};
+        return {.name = "redis",
+            .capabilities = {.shared = standard,
+                .semaphore = standard,
+                .no_ttl = true,
+                .fence = standard,
+                .list = true,
+                .events = true,
+                .several = standard,
+                .groups = standard,
+                .extends_groups = standard,
+                .tickets = true},
+            .limits = limits()};
     }
 
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override
@@ -93,6 +91,18 @@ public:
                 state->source->mark_as_seen();
         }
         get_client().submit(make_create_all(get_client(), std::move(claims), std::move(done)));
+    }
+
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
+    {
+        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
+            state->source.reset();
+            if (!state->granted && !state->intent && state->creates.empty()) {
+                done({release_status::not_held, nullptr});
+                return;
+            }
+        }
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
@@ -162,52 +172,35 @@ public:
         get_client().submit(make_adopt(get_client(), std::move(ticket), std::move(claim), std::move(done)));
     }
 
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
-        if (config().plain())
+        const auto from = request.cursor.empty() ? 0 : colock::detail::read_number(request.cursor);
+        if (auto refused = refuse_listing(request, from.has_value()))
+            done({.error = std::move(refused)});
+        else if (request.action == listing_action::purge && config().plain())
             done({});
         else
-            walk(walk_purpose::purge, filter{}, limit, cursor, std::move(done));
+            get_client().submit(make_listing(get_client(), std::move(request), from.value_or(0), std::move(done)));
     }
 
 private:
     [[nodiscard]] const settings& config() const noexcept { return get_client().config(); }
 
-    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
-    {
-        if (auto* const state = guarantee == release_guarantee::settled ? find_state(*claim) : nullptr) {
-            state->source.reset();
-            if (!state->granted && !state->intent && state->creates.empty()) {
-                done({release_status::not_held, nullptr});
-                return;
-            }
-        }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
-    }
-
-    void walk(walk_purpose why, filter which, std::size_t limit, std::string_view cursor, completion<list_outcome> done)
-    {
-        if (const auto from = read_walk_cursor(cursor))
-            get_client().submit(make_walk(get_client(), why, std::move(which), limit, *from, std::move(done)));
-        else
-            done({.error = colock::detail::not_a_cursor(name())});
-    }
-
-    [[nodiscard]] failure_ptr refuse_key(std::string_view key) const override
+    [[nodiscard]] failure_ptr refuse_key(std::string_view key) const
     {
         return config().reserves(key)
                    ? make_failure(errc::invalid_key, "keys that begin with {colock}# are colock's own")
                    : nullptr;
     }
 
-    void list_all(filter which, std::string cursor, completion<list_outcome> done) override
+    [[nodiscard]] failure_ptr refuse_listing(const listing_request& request, bool has_position) const
     {
+        if (const auto& key = request.filter.key)
+            return refuse_key(*key);
         // Without a prefix, every key of the database could be a lock.
-        if (config().prefix.empty())
-            done({{},
-                make_failure(errc::unsupported, "listing needs a prefix; set options::prefix, or ask for one key")});
-        else
-            walk(walk_purpose::list, std::move(which), 0, cursor, std::move(done));
+        if (request.action == listing_action::list && config().prefix.empty())
+            return make_failure(errc::unsupported, "listing needs a prefix; set options::prefix, or ask for one key");
+        return has_position ? nullptr : colock::detail::not_a_cursor(traits().name);
     }
 };
 

@@ -2,6 +2,9 @@
 #include "util/cursor.hpp"
 
 #include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace colock::inline v0::detail {
 
@@ -12,17 +15,26 @@ constexpr std::size_t max_cursor_size = 4096;
 
 } // namespace
 
-std::string make_cursor(std::string_view backend, std::string_view where)
+void start_listing(adapter& backend, listing_request request, completion<list_outcome> done)
 {
-    return std::string(backend).append(":").append(where);
-}
-
-std::optional<std::string_view> read_cursor(std::string_view backend, std::string_view cursor)
-{
-    if (cursor.size() > max_cursor_size || !cursor.starts_with(backend) ||
-        !cursor.substr(backend.size()).starts_with(':'))
-        return std::nullopt;
-    return cursor.substr(backend.size() + 1);
+    const auto prefix = std::string(backend.traits().name) + ':';
+    auto& cursor = request.cursor;
+    if (!cursor.empty()) {
+        if (request.filter.key || cursor.size() > max_cursor_size || cursor.size() == prefix.size() ||
+            !cursor.starts_with(prefix))
+        {
+            done({.error = not_a_cursor(backend.traits().name)});
+            return;
+        }
+        cursor.erase(0, prefix.size());
+    }
+    auto finish = [prefix, which = request.filter, done = std::move(done)](list_outcome outcome) mutable {
+        std::erase_if(outcome.locks, [&](const lock_status& each) { return !which.matches(each); });
+        if (!outcome.next.empty())
+            outcome.next.insert(0, prefix);
+        done(std::move(outcome));
+    };
+    backend.start_listing(std::move(request), std::move(finish));
 }
 
 failure_ptr not_a_cursor(std::string_view backend)

@@ -1,11 +1,10 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include <colock/spi/outcome.hpp>
+#include <colock/spi/adapter.hpp>
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace colock::inline v0::detail {
@@ -13,9 +12,9 @@ namespace colock::inline v0::detail {
 // A cursor identifies the next page of a list. It consists of the name of the backend, a colon, and data of the
 // backend. Users store cursors between calls, so any string may be passed in.
 
-[[nodiscard]] std::string make_cursor(std::string_view backend, std::string_view where);
-/// Returns the backend's part of the cursor. Empty if the cursor does not belong to the backend or is too long.
-[[nodiscard]] std::optional<std::string_view> read_cursor(std::string_view backend, std::string_view cursor);
+/// Starts a listing for a user. The adapter receives the cursor without the name of the backend, and the user receives
+/// only the locks that match the filter.
+void start_listing(adapter& backend, listing_request request, completion<list_outcome> done);
 [[nodiscard]] failure_ptr not_a_cursor(std::string_view backend);
 
 /// Parses the whole text as a number.

@@ -38,26 +38,38 @@ class zookeeper_adapter final : public remote::adapter_base<client>
 public:
     using adapter_base::adapter_base;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "zookeeper"; }
-
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override
+    [[nodiscard]] adapter_traits traits() const noexcept override
     {
         const auto layout = get_client().config().layout;
         const bool standard = layout == zookeeper::layout::standard;
-        return {.shared = layout != zookeeper::layout::curator_mutex,
-            .semaphore = standard,
-            .no_ttl = true,
-            .fifo = true,
-            .fence = true,
-            .list = true,
-            .events = true,
-            .groups = standard,
-            .expires = false};
+        return {.name = "zookeeper",
+            .capabilities = {.shared = layout != zookeeper::layout::curator_mutex,
+                .semaphore = standard,
+                .no_ttl = true,
+                .fifo = true,
+                .fence = true,
+                .list = true,
+                .events = true,
+                .groups = standard,
+                .expires = false},
+            .limits = limits()};
     }
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
         get_client().submit(make_create(get_client(), std::move(claim), std::move(done)));
+    }
+
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
+    {
+        auto* const state = find_state(*claim);
+        if (!state || (state->node.empty() && state->creates.empty() && !state->indexed)) {
+            if (state)
+                state->stop_waiting();
+            done({release_status::not_held, nullptr});
+            return;
+        }
+        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
     }
 
     void start_wait(claim_ptr claim, lease_clock::time_point, completion<woken> done) override
@@ -98,7 +110,7 @@ public:
         if (auto* const state = find_state(*next))
             state->only_polls = false;
         const auto both = std::make_shared<hand_over_state>(std::move(done));
-        start_release(std::move(held), [both](release_outcome got) {
+        start_release(std::move(held), release_guarantee::released, [both](release_outcome got) {
             both->outcome.released = std::move(got);
             both->finish_one();
         });
@@ -118,34 +130,13 @@ public:
             get_client().submit(make_group_release(get_client(), std::move(id), std::move(done)));
     }
 
-    void start_purge(std::size_t, std::string cursor, completion<list_outcome> done) override
-    {
-        if (cursor.empty())
-            get_client().submit(make_purge(get_client(), std::move(done)));
-        else
-            done({.error = colock::detail::not_a_cursor(name())});
-    }
-
-private:
-    void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
-    {
-        auto* const state = find_state(*claim);
-        if (!state || (state->node.empty() && state->creates.empty() && !state->indexed)) {
-            if (state)
-                state->stop_waiting();
-            done({release_status::not_held, nullptr});
-            return;
-        }
-        get_client().submit(make_release(get_client(), std::move(claim), std::move(done), guarantee));
-    }
-
-    void list_all(filter which, std::string cursor, completion<list_outcome> done) override
+    void start_listing(listing_request request, completion<list_outcome> done) override
     {
         const bool standard = get_client().config().standard();
-        if (auto from = page_start::from(cursor, standard ? page_start::bucket_count : 1))
-            get_client().submit(make_page(get_client(), std::move(which), *std::move(from), std::move(done)));
+        if (auto from = page_start::from(request.cursor, standard ? page_start::bucket_count : 1))
+            get_client().submit(make_listing(get_client(), std::move(request), *std::move(from), std::move(done)));
         else
-            done({.error = colock::detail::not_a_cursor(name())});
+            done({.error = colock::detail::not_a_cursor(traits().name)});
     }
 };
 

@@ -207,14 +207,15 @@ COLOCK_CONTRACT_CASE(adapter, extending_a_queued_claim_grants_nothing)
     env.grant(holder);
     env.check_refused(queued);
     BOOST_TEST(env.extend(queued, env.long_ttl).status == extend_status::not_held);
+    env.check_not_held(queued);
     env.check_held(holder);
     env.release_held(holder);
     env.abandon(queued);
 }
 
-// Abandon.
+// The guarantee `settled`.
 
-COLOCK_CONTRACT_CASE(adapter, abandoning_a_grant_releases_it)
+COLOCK_CONTRACT_CASE(adapter, settling_a_grant_releases_it)
 {
     const auto claim = env.exclusive("k"), other = env.exclusive("k");
     env.grant(claim);
@@ -225,7 +226,7 @@ COLOCK_CONTRACT_CASE(adapter, abandoning_a_grant_releases_it)
     env.release_held(other);
 }
 
-COLOCK_CONTRACT_CASE(adapter, abandoning_nothing_does_nothing)
+COLOCK_CONTRACT_CASE(adapter, settling_nothing_does_nothing)
 {
     const auto claim = env.exclusive("k"), other = env.exclusive("k");
     BOOST_TEST(env.abandon(claim).status == release_status::not_held);
@@ -235,7 +236,7 @@ COLOCK_CONTRACT_CASE(adapter, abandoning_nothing_does_nothing)
     env.release_held(other);
 }
 
-COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
+COLOCK_CONTRACT_CASE(adapter, a_settled_claim_leaves_the_queue)
 {
     const auto holder = env.exclusive("k"), gone = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
@@ -248,7 +249,7 @@ COLOCK_CONTRACT_CASE(adapter, an_abandoned_claim_leaves_the_queue)
     env.release_held(next);
 }
 
-COLOCK_CONTRACT_CASE(adapter, an_abandoned_head_makes_way)
+COLOCK_CONTRACT_CASE(adapter, a_settled_head_makes_way)
 {
     const auto holder = env.exclusive("k"), head = env.exclusive("k"), next = env.exclusive("k");
     env.grant(holder);
@@ -339,8 +340,8 @@ COLOCK_CONTRACT_CASE(adapter, processes_exclude_each_other)
 
 COLOCK_CONTRACT_CASE(adapter, limits_and_name_make_sense)
 {
-    BOOST_TEST(!env.backend().name().empty());
-    const auto limits = env.backend().limits();
+    BOOST_TEST(!env.backend().traits().name.empty());
+    const auto limits = env.backend().traits().limits;
     BOOST_TEST(limits.max_key >= 512U);
     BOOST_TEST((limits.min_ttl > 0ms && limits.min_ttl <= 1s));
     BOOST_TEST((limits.max_ttl >= 24h));

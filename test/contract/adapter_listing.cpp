@@ -251,7 +251,7 @@ COLOCK_CONTRACT_CASE(adapter, pages_do_not_depend_on_locks_of_earlier_pages, &ca
     std::string cursor;
     int later = 0;
     do {
-        const auto page = run_coro(env.io(), env.backend().list({}, cursor));
+        const auto page = run_coro(env.io(), env.backend().listing({.cursor = cursor}));
         BOOST_REQUIRE(!page.error);
         listed.merge(keys_of(page.locks));
         cursor = page.next;
@@ -274,10 +274,10 @@ COLOCK_CONTRACT_CASE(adapter, a_cursor_may_be_anything, &capabilities::list)
 {
     const auto claim = env.exclusive("k");
     env.grant(claim);
-    const std::vector<std::string> named{"memory:0.0", "memory:15.15", "memory:0.99999999999", "memory:16.0",
-        "memory:-1.0", "redis:0", "redis:1", "redis:18446744073709551616", "mongodb:tk", "mongodb:b\xff",
-        "mongodb:t\xff", "zookeeper:00", "zookeeper:ffk", "zookeeper:fg", "zookeeper:7f../..",
-        std::string(100'000, 'x'), std::string(8, '\0')};
+    const std::vector<std::string> named{"memory:0", "memory:15", "memory:99999999999", "memory:256", "memory:-1",
+        "redis:0", "redis:1", "redis:18446744073709551616", "mongodb:tk", "mongodb:b\xff", "mongodb:t\xff",
+        "zookeeper:00", "zookeeper:ffk", "zookeeper:fg", "zookeeper:7f../..", std::string(100'000, 'x'),
+        std::string(8, '\0')};
     std::minstd_rand random(17);
     std::vector<std::string> cursors = named;
     for (const auto& each : named) {
@@ -292,11 +292,12 @@ COLOCK_CONTRACT_CASE(adapter, a_cursor_may_be_anything, &capabilities::list)
         BOOST_TEST_CONTEXT("cursor " << cursor.substr(0, 40))
         {
             for (const auto& which : {filter{}, filter{.key = "k"}}) {
-                const auto page = run_coro(env.io(), env.backend().list(which, cursor));
+                const auto page = run_coro(env.io(), env.backend().listing({.filter = which, .cursor = cursor}));
                 BOOST_TEST((!page.error || page.error->code == errc::invalid_options));
                 BOOST_TEST(page.locks.size() <= 1U);
             }
-            const auto purged = run_coro(env.io(), env.backend().purge(1, cursor));
+            const auto purged = run_coro(
+                env.io(), env.backend().listing({.action = listing_action::purge, .cursor = cursor, .limit = 1}));
             BOOST_TEST((!purged.error || purged.error->code == errc::invalid_options));
             BOOST_TEST(purged.locks.empty());
         }

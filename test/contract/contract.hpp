@@ -34,7 +34,7 @@ public:
     fixture(asio::io_context& io, environment& backend_environment);
     fixture(asio::io_context& io, environment& backend_environment, std::shared_ptr<adapter> tested);
 
-    [[nodiscard]] colock::capabilities capabilities() const noexcept { return backend().capabilities(); }
+    [[nodiscard]] colock::capabilities capabilities() const noexcept { return backend().traits().capabilities; }
     [[nodiscard]] std::chrono::milliseconds short_ttl() const { return environment_.short_ttl(); }
     void pass_time(lease_clock::duration span) { environment_.pass_time(span); }
     /// Returns a driver with another adapter, which the backend sees as another process.

@@ -34,12 +34,12 @@ class lasting_board_adapter final : public board_adapter
 public:
     using board_adapter::board_adapter;
 
-    std::string_view name() const noexcept override { return "lasting_board"; }
-    colock::capabilities capabilities() const noexcept override
+    colock::adapter_traits traits() const noexcept override
     {
-        auto supported = board_adapter::capabilities();
-        supported.expires = false;
-        return supported;
+        auto result = board_adapter::traits();
+        result.name = "lasting_board";
+        result.capabilities.expires = false;
+        return result;
     }
 
 protected:

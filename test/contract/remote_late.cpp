@@ -97,7 +97,7 @@ COLOCK_REMOTE_CASE(late_release_of_a_dead_connection_removes_no_other_lock)
     for_free_and_held(env, [&](bool taken) {
         const auto claim = env.exclusive("k");
         env.grant(claim);
-        const auto outcome = send_before_disconnect(env, env.backend().release(claim));
+        const auto outcome = send_before_disconnect(env, env.backend().release(claim, release_guarantee::released));
         BOOST_TEST_REQUIRE(outcome.status == release_status::failed);
         BOOST_TEST(outcome.error->code == errc::outcome_unknown);
         check_abandon_is_final(env, claim, taken);

@@ -198,7 +198,7 @@ COLOCK_REMOTE_CASE(lost_query_is_an_error)
         env.check_held(claim);
         if (env.capabilities().list) {
             env.link().cut(what);
-            const auto listed = env.run(env.backend().inspect("k"));
+            const auto listed = env.run(env.backend().listing({.filter = {.key = "k"}}));
             BOOST_TEST(listed.error != nullptr);
         }
         env.check_held(claim);

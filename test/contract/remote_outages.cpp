@@ -30,8 +30,8 @@ std::vector<failure_ptr> failures_of(
     begin(backend.is_valid(held));
     begin(backend.extend(testing::sent_now(held), 1h));
     if (env.capabilities().list) {
-        begin(backend.inspect("k"));
-        begin(backend.list({}));
+        begin(backend.listing({.filter = {.key = "k"}}));
+        begin(backend.listing({}));
     }
     std::vector<failure_ptr> failures;
     for (auto& each : under_way)
@@ -82,7 +82,10 @@ COLOCK_REMOTE_CASE(unanswered_request_ends_in_time_with_an_unknown_outcome)
     // The claims can still be used.
     env.until([&] { return env.run(linked_driver.backend().is_valid(held)).valid; });
     for (const auto& each : {held, wanted})
-        env.until([&] { return env.run(linked_driver.backend().abandon(each)).status != release_status::failed; });
+        env.until([&] {
+            return env.run(linked_driver.backend().release(each, release_guarantee::settled)).status !=
+                   release_status::failed;
+        });
     env.check_stored(0);
 }
 

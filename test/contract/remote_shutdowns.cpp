@@ -178,8 +178,10 @@ COLOCK_REMOTE_CASE(adapter_closed_while_its_server_was_unreachable_connects_agai
             BOOST_TEST(granted);
             static_cast<void>(env.get(std::move(waiting)));
             for (const auto& each : claims)
-                env.until(
-                    [&] { return env.run(test_driver.backend().abandon(each)).status != release_status::failed; });
+                env.until([&] {
+                    return env.run(test_driver.backend().release(each, release_guarantee::settled)).status !=
+                           release_status::failed;
+                });
         }
     }
 }

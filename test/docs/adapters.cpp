@@ -31,15 +31,14 @@ class granting_adapter : public colock::awaitable_adapter
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    std::string_view name() const noexcept override { return "granting"; }
-    colock::capabilities capabilities() const noexcept override { return {}; }
+    colock::adapter_traits traits() const noexcept override { return {.name = "granting"}; }
 
 protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr) override
     {
         co_return colock::create_outcome::granted(0);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr, colock::release_guarantee) override
     {
         co_return colock::release_outcome{};
     }
@@ -61,7 +60,10 @@ class session_adapter : public granting_adapter
 public:
     using granting_adapter::granting_adapter;
 
-    colock::capabilities capabilities() const noexcept override { return {.no_ttl = true, .expires = false}; }
+    colock::adapter_traits traits() const noexcept override
+    {
+        return {.name = "session", .capabilities = {.no_ttl = true, .expires = false}};
+    }
 
     // Called when a session is open. A new session has a new lease, so that locks of the old session stay lost.
     void on_connected(colock::lease_clock::time_point asked)

@@ -90,15 +90,14 @@ class down_adapter : public colock::awaitable_adapter
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    std::string_view name() const noexcept override { return "down"; }
-    colock::capabilities capabilities() const noexcept override { return {}; }
+    colock::adapter_traits traits() const noexcept override { return {.name = "down"}; }
 
 protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr) override
     {
         return fail<colock::create_outcome>();
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr, colock::release_guarantee) override
     {
         return fail<colock::release_outcome>();
     }

@@ -35,7 +35,7 @@ std::size_t count_stored(adapter& store)
     std::size_t count = 0;
     std::string cursor;
     do {
-        store.start_purge(0, cursor, [&](list_outcome step) {
+        store.start_listing({.action = listing_action::purge, .cursor = cursor}, [&](list_outcome step) {
             count += step.locks.size();
             cursor = std::move(step.next);
         });

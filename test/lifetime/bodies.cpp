@@ -197,7 +197,8 @@ BOOST_AUTO_TEST_CASE(no_body_begins_under_a_lease_that_has_ended)
     // The lock is granted, but its coroutine has not been resumed yet.
     while (env.locker->stats().grants == 0)
         BOOST_TEST_REQUIRE(env.io().poll_one() == 1U);
-    env.memory->start_break("k", [](const list_outcome&) {});
+    env.memory->start_listing(
+        {.action = listing_action::break_key, .filter = {.key = "k"}}, [](const list_outcome&) {});
     env.ready();
     BOOST_TEST_REQUIRE(working.done());
     COLOCK_THROWS(lost_error, errc::lost, working.get(env.io()));

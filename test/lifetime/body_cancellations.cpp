@@ -143,7 +143,8 @@ struct survivor
             advance_to(9s);
             break;
         case reason::broken:
-            env.memory->start_break("k", [](const list_outcome&) {});
+            env.memory->start_listing(
+                {.action = listing_action::break_key, .filter = {.key = "k"}}, [](const list_outcome&) {});
             break;
         case reason::expired:
             advance_to(10s);

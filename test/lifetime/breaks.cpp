@@ -185,7 +185,8 @@ BOOST_AUTO_TEST_CASE(grant_that_is_lost_before_its_coroutine_is_resumed_is_a_los
         while (env.locker->stats().held == 0)
             BOOST_TEST_REQUIRE(env.io().poll_one() == 1U);
         BOOST_TEST_REQUIRE(!granted.done());
-        env.memory->start_break("k", [](const list_outcome&) {});
+        env.memory->start_listing(
+            {.action = listing_action::break_key, .filter = {.key = "k"}}, [](const list_outcome&) {});
         const auto held = granted.get(env.io(), std::source_location::current(), {.handlers = 1000});
         BOOST_TEST(!held.held());
         BOOST_TEST((env.run(held.lost()) == lost_reason::broken));

@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(listening_waiters_ask_again_when_contact_is_regained_unless
 {
     for (const bool fifo : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
-        auto can = env.script->capabilities();
+        auto can = env.script->traits().capabilities;
         can.fifo = fifo;
         env.script->set_capabilities(can);
         env.locker.emplace(env.script);
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(every_one_of_many_waiters_asks_again_when_contact_is_regain
 {
     constexpr unsigned number_of_keys = 3000;
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->capabilities();
+    auto can = env.script->traits().capabilities;
     can.fifo = false;
     env.script->set_capabilities(can);
     env.locker.emplace(env.script);

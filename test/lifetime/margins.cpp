@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(renewal_after_a_failed_extension_comes_before_the_shorter_l
 BOOST_AUTO_TEST_CASE(earlier_expiry_is_noticed_while_an_answer_is_in_flight)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto supported = env.memory->capabilities();
+    auto supported = env.memory->traits().capabilities;
     supported.events = false;
     supported.fifo = false;
     supported.immediate = false;

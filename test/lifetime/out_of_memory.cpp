@@ -260,11 +260,13 @@ BOOST_AUTO_TEST_CASE(the_memory_store_stays_whole)
     using operation = std::function<void(adapter&, const claim_ptr&)>;
     constexpr auto ignore = [](auto&&) {};
     const operation operations[] = {
-        [&](adapter& env, const claim_ptr& held) { env.start_release(held, ignore); },
+        [&](adapter& env, const claim_ptr& held) { env.start_release(held, release_guarantee::released, ignore); },
         [&](adapter& env, const claim_ptr& held) { env.start_extend(held, 1s, ignore); },
-        [&](adapter& env, const claim_ptr&) { env.start_break("k", ignore); },
-        [&](adapter& env, const claim_ptr&) { env.start_purge(0, {}, ignore); },
-        [&](adapter& env, const claim_ptr&) { env.start_list({}, {}, ignore); },
+        [&](adapter& env, const claim_ptr&) {
+            env.start_listing({.action = listing_action::break_key, .filter = {.key = "k"}}, ignore);
+        },
+        [&](adapter& env, const claim_ptr&) { env.start_listing({.action = listing_action::purge}, ignore); },
+        [&](adapter& env, const claim_ptr&) { env.start_listing({}, ignore); },
     };
     for (const auto& operate : operations) {
         for (long n = 0, failed = 1; failed != 0; ++n) {

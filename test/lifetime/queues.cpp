@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(hand_overs_are_capped_where_the_backend_keeps_no_queue)
     constexpr int count = 40;
     for (const bool fifo : {false, true}) {
         virtual_fixture env(backend_kind::scripted);
-        auto can = env.script->capabilities();
+        auto can = env.script->traits().capabilities;
         can.fifo = fifo;
         env.script->set_capabilities(can);
         env.locker.emplace(env.backend());
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(a_release_wakes_the_next_without_a_timer)
 BOOST_AUTO_TEST_CASE(a_local_release_wakes_a_head_whose_attempt_was_under_way)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->capabilities();
+    auto can = env.script->traits().capabilities;
     can.events = false;
     env.script->set_capabilities(can);
     env.locker.emplace(env.backend());
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(total_time_is_absolute_and_wake_ups_are_no_attempts)
 BOOST_AUTO_TEST_CASE(without_events_the_core_polls_by_the_policy_alone)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->capabilities();
+    auto can = env.script->traits().capabilities;
     can.events = false;
     can.fifo = false;
     env.script->set_capabilities(can);

@@ -30,10 +30,10 @@ public:
         fail_once(operation::create);
         scripted_adapter::start_create(std::move(claim), std::move(done));
     }
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
     {
         fail_once(operation::release);
-        scripted_adapter::start_release(std::move(claim), std::move(done));
+        scripted_adapter::start_release(std::move(claim), guarantee, std::move(done));
     }
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
     {

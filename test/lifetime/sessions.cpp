@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(grant_of_a_session_that_ends_too_soon_is_refused)
 BOOST_AUTO_TEST_CASE(core_ends_leases_if_the_backend_expires_nothing)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->capabilities();
+    auto can = env.script->traits().capabilities;
     can.expires = false;
     env.script->set_capabilities(can);
     // Only lockers that are made from now on use the new capabilities.
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(core_ends_leases_if_the_backend_expires_nothing)
 BOOST_AUTO_TEST_CASE(release_is_repeated_until_answered_if_the_backend_expires_nothing)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->capabilities();
+    auto can = env.script->traits().capabilities;
     can.expires = false;
     env.script->set_capabilities(can);
     env.locker.emplace(env.script);

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(shutdown_reports_an_unreleased_late_grant)
 BOOST_AUTO_TEST_CASE(plain_waiter_is_not_reported_as_unsettled)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->capabilities();
+    auto can = env.script->traits().capabilities;
     can.fifo = false;
     env.script->set_capabilities(can);
     colock::locker by(env.script);

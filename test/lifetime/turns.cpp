@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(becoming_head_does_not_count_as_an_attempt)
 BOOST_AUTO_TEST_CASE(waits_that_end_at_once_are_followed_by_growing_delays)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto can = env.script->capabilities();
+    auto can = env.script->traits().capabilities;
     can.fifo = false;
     env.script->set_capabilities(can);
     colock::locker by(env.script);

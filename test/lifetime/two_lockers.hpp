@@ -22,7 +22,7 @@ struct two_lockers : virtual_fixture
 
     explicit two_lockers(bool fifo) : virtual_fixture(backend_kind::scripted)
     {
-        auto can = script->capabilities();
+        auto can = script->traits().capabilities;
         can.fifo = fifo;
         script->set_capabilities(can);
         locker.emplace(backend());

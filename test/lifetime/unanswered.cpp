@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(timeout_of_the_adapter_is_used_only_if_it_is_short_enough)
         {row{1s, false, false}, row{10s, false, true}, row{0s, false, true}, row{1s, true, true}})
     {
         virtual_fixture env(backend_kind::scripted);
-        auto limits = env.script->limits();
+        auto limits = env.script->traits().limits;
         limits.answers_within = within;
         env.script->set_limits(limits);
         env.locker.emplace(env.backend());

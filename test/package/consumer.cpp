@@ -76,7 +76,8 @@ int main()
 
 #if defined(WITH_CONNECT) && defined(WITH_REDIS)
     backends_work &=
-        colock::make_adapter(io.get_executor(), "redis://127.0.0.1:1", {colock::redis::by_url})->name() == "redis";
+        colock::make_adapter(io.get_executor(), "redis://127.0.0.1:1", {colock::redis::by_url})->traits().name ==
+        "redis";
 #endif
 
 #ifdef WITH_METRICS

@@ -30,8 +30,7 @@ public:
     {
     }
 
-    std::string_view name() const noexcept override { return "map"; }
-    colock::capabilities capabilities() const noexcept override { return {}; }
+    colock::adapter_traits traits() const noexcept override { return {.name = "map"}; }
 
 protected:
     asio::awaitable<colock::create_outcome> do_create(colock::claim_ptr claim) override
@@ -44,7 +43,7 @@ protected:
         until = now + claim->ttl();
         co_return colock::create_outcome::granted(0);
     }
-    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim) override
+    asio::awaitable<colock::release_outcome> do_release(colock::claim_ptr claim, colock::release_guarantee) override
     {
         if (!holds(*claim))
             co_return colock::release_outcome{colock::release_status::not_held};

@@ -44,7 +44,7 @@ std::vector<lock_status> stored_in(adapter& store)
     std::vector<lock_status> all;
     std::string cursor;
     do {
-        store.start_list({}, cursor, [&](list_outcome page) {
+        store.start_listing({.cursor = cursor}, [&](list_outcome page) {
             std::ranges::move(page.locks, std::back_inserter(all));
             cursor = std::move(page.next);
         });
@@ -90,12 +90,12 @@ create_all_outcome driver::create_all(const std::vector<plain_claim_ptr>& claims
 
 release_outcome driver::release(const claim_ptr& claim, where at) const
 {
-    return run_coro(io_, backend_->release(sent_now(claim)), at);
+    return run_coro(io_, backend_->release(sent_now(claim), release_guarantee::released), at);
 }
 
 release_outcome driver::abandon(const claim_ptr& claim, where at) const
 {
-    return run_coro(io_, backend_->abandon(sent_now(claim)), at);
+    return run_coro(io_, backend_->release(sent_now(claim), release_guarantee::settled), at);
 }
 
 extend_outcome driver::extend(const claim_ptr& claim, std::chrono::milliseconds ttl, where at) const
@@ -136,12 +136,13 @@ create_outcome driver::adopt(std::string ticket, const claim_ptr& claim, where a
 
 std::vector<lock_status> driver::inspect(std::string key, where at) const
 {
-    return statuses(run_coro(io_, backend_->inspect(std::move(key)), at));
+    return statuses(run_coro(io_, backend_->listing({.filter = {.key = std::move(key)}}), at));
 }
 
 std::vector<lock_status> driver::break_key(std::string key, where at) const
 {
-    return statuses(run_coro(io_, backend_->break_key(std::move(key)), at));
+    return statuses(
+        run_coro(io_, backend_->listing({.action = listing_action::break_key, .filter = {.key = std::move(key)}}), at));
 }
 
 std::vector<lock_status> driver::list(const filter& which, where at) const
@@ -149,7 +150,7 @@ std::vector<lock_status> driver::list(const filter& which, where at) const
     std::vector<lock_status> all;
     std::string cursor;
     do {
-        auto page = run_coro(io_, backend_->list(which, cursor), at);
+        auto page = run_coro(io_, backend_->listing({.filter = which, .cursor = cursor}), at);
         cursor = page.next;
         for (auto& each : statuses(std::move(page)))
             all.push_back(std::move(each));
@@ -181,7 +182,10 @@ std::vector<lock_status> driver::purge(std::size_t limit, where at) const
     std::vector<lock_status> all;
     std::string cursor;
     do {
-        auto step = run_coro(io_, backend_->purge(limit == 0 ? 0 : limit - all.size(), cursor), at);
+        listing_request request{.action = listing_action::purge, .cursor = cursor};
+        if (limit != 0)
+            request.limit = limit - all.size();
+        auto step = run_coro(io_, backend_->listing(std::move(request)), at);
         cursor = step.next;
         for (auto& each : statuses(std::move(step)))
             all.push_back(std::move(each));

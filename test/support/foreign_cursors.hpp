@@ -1,6 +1,8 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
+#include "util/cursor.hpp"
+
 #include <colock/spi/adapter.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -17,7 +19,8 @@ inline void check_cursors_are_refused(adapter& backend, const std::vector<std::s
     for (const auto& cursor : cursors) {
         for (const auto& which : {filter{}, filter{.key = "k"}}) {
             failure_ptr why;
-            backend.start_list(which, cursor, [&](list_outcome outcome) { why = std::move(outcome.error); });
+            colock::detail::start_listing(backend, {.filter = which, .cursor = cursor},
+                [&](list_outcome outcome) { why = std::move(outcome.error); });
             BOOST_TEST_REQUIRE(why, cursor);
             BOOST_TEST((why->code == errc::invalid_options));
         }

@@ -115,7 +115,7 @@ void random_mix::draw_setting(bool with_faults)
 {
     constexpr backend_kind kinds[] = {backend_kind::memory, backend_kind::immediate, backend_kind::scripted};
     setting_.kind = kinds[draw_.below(3)];
-    setting_.can = store_->capabilities();
+    setting_.can = store_->traits().capabilities;
     if (setting_.kind != backend_kind::memory) {
         setting_.can.immediate = setting_.kind == backend_kind::immediate;
         setting_.can.fifo = draw_.once_in(2);

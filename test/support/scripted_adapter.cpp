@@ -194,24 +194,14 @@ void scripted_adapter::join_session(const claim_ptr& granted)
         granted->lease().tie(std::move(session));
 }
 
-std::string_view scripted_adapter::name() const noexcept
+adapter_traits scripted_adapter::traits() const noexcept
 {
-    return backend_->name();
-}
-
-capabilities scripted_adapter::capabilities() const noexcept
-{
+    auto result = backend_->traits();
+    result.capabilities.immediate = result.capabilities.immediate && timing_ == timing::immediate;
     const std::lock_guard guard(state_->mutex);
-    auto supported = state_->given_capabilities.value_or(backend_->capabilities());
-    if (!state_->given_capabilities)
-        supported.immediate = supported.immediate && timing_ == timing::immediate;
-    return supported;
-}
-
-adapter_limits scripted_adapter::limits() const noexcept
-{
-    const std::lock_guard guard(state_->mutex);
-    return state_->given_limits.value_or(backend_->limits());
+    result.capabilities = state_->given_capabilities.value_or(result.capabilities);
+    result.limits = state_->given_limits.value_or(result.limits);
+    return result;
 }
 
 std::chrono::milliseconds scripted_adapter::max_clock_lead(std::chrono::milliseconds ttl) const noexcept

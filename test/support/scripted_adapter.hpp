@@ -189,23 +189,17 @@ public:
     using adapter::notify_unreachable;
     using adapter::notify_warning;
 
-    [[nodiscard]] std::string_view name() const noexcept override;
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override;
-    [[nodiscard]] adapter_limits limits() const noexcept override;
+    [[nodiscard]] adapter_traits traits() const noexcept override;
     [[nodiscard]] std::chrono::milliseconds max_clock_lead(std::chrono::milliseconds ttl) const noexcept override;
 
     void start_create(claim_ptr claim, completion<create_outcome> done) override;
-    void start_release(claim_ptr claim, completion<release_outcome> done) override;
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override;
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override;
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override;
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) override;
     void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) override;
     void cancel_wait(claim& claim) noexcept override;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) override;
-    void start_inspect(std::string key, completion<list_outcome> done) override;
-    void start_break(std::string key, completion<list_outcome> done) override;
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) override;
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) override;
+    void start_listing(listing_request request, completion<list_outcome> done) override;
     void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) override;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) override;

@@ -144,8 +144,8 @@ void scripted_adapter::execute(pending_call<Outcome> started)
             return started.answer(create_outcome::busy(started.how.retry_after_, started.how.holder_));
         } else if constexpr (std::is_same_v<Outcome, hand_over_outcome>) {
             auto held = started.claims.front();
-            return backend_->start_release(
-                std::move(held), [pending = std::move(started)](release_outcome released) mutable {
+            return backend_->start_release(std::move(held), release_guarantee::released,
+                [pending = std::move(started)](release_outcome released) mutable {
                     auto created = create_outcome::busy(pending.how.retry_after_, pending.how.holder_);
                     pending.answer({std::move(released), std::move(created)});
                 });
@@ -182,32 +182,25 @@ void scripted_adapter::start_create(claim_ptr claim, completion<create_outcome> 
     run<create_outcome>({operation::create, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
-void scripted_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
+void scripted_adapter::start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done)
 {
-    auto how = begin(operation::release, claim, claim->ttl());
-    const auto send = [claim](adapter& backend, completion<release_outcome> end) {
-        backend.start_release(claim, std::move(end));
-    };
-    run<release_outcome>({operation::release, std::move(how), {claim}, send, std::move(done), state_, {claim}});
-}
-
-void scripted_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
-{
-    auto how = begin(operation::abandon, claim, claim->ttl());
-    const auto send = [claim, state = state_](adapter& backend, completion<release_outcome> end) {
+    const bool settles = guarantee == release_guarantee::settled;
+    const auto kind = settles ? operation::abandon : operation::release;
+    auto how = begin(kind, claim, claim->ttl());
+    const auto send = [claim, guarantee, settles, state = state_](adapter& backend, completion<release_outcome> end) {
         bool late = false;
         {
             const std::lock_guard guard(state->mutex);
-            late = !state->trust_abandon && std::any_of(state->held.begin(), state->held.end(), [&](const auto& held) {
-                return held.what != operation::wait && held.concerns(*claim);
-            });
+            late = settles && !state->trust_abandon &&
+                   std::any_of(state->held.begin(), state->held.end(),
+                       [&](const auto& held) { return held.what != operation::wait && held.concerns(*claim); });
         }
         if (late)
             end({release_status::failed, make_failure(errc::unavailable, "an earlier request is still under way")});
         else
-            backend.start_abandon(claim, std::move(end));
+            backend.start_release(claim, guarantee, std::move(end));
     };
-    run<release_outcome>({operation::abandon, std::move(how), {claim}, send, std::move(done), state_, {claim}});
+    run<release_outcome>({kind, std::move(how), {claim}, send, std::move(done), state_, {claim}});
 }
 
 void scripted_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
@@ -293,38 +286,17 @@ void scripted_adapter::start_hand_over(claim_ptr held, claim_ptr next, completio
         {operation::hand_over, std::move(how), {held, next}, send, std::move(done), state_, {held, next}});
 }
 
-void scripted_adapter::start_inspect(std::string key, completion<list_outcome> done)
+void scripted_adapter::start_listing(listing_request request, completion<list_outcome> done)
 {
-    auto how = begin({operation::inspect, key, {}, {}});
-    const auto send = [key = std::move(key)](adapter& backend, completion<list_outcome> end) {
-        backend.start_inspect(key, std::move(end));
+    const auto kind = request.action == listing_action::break_key ? operation::break_key
+                      : request.action == listing_action::purge   ? operation::purge
+                      : request.filter.key                        ? operation::inspect
+                                                                  : operation::list;
+    auto how = begin({kind, request.filter.key.value_or(""), {}, {}});
+    const auto send = [request = std::move(request)](adapter& backend, completion<list_outcome> end) {
+        backend.start_listing(request, std::move(end));
     };
-    run<list_outcome>({operation::inspect, std::move(how), {}, send, std::move(done), nullptr, {}});
-}
-
-void scripted_adapter::start_break(std::string key, completion<list_outcome> done)
-{
-    auto how = begin({operation::break_key, key, {}, {}});
-    const auto send = [key = std::move(key)](
-                          adapter& backend, completion<list_outcome> end) { backend.start_break(key, std::move(end)); };
-    run<list_outcome>({operation::break_key, std::move(how), {}, send, std::move(done), nullptr, {}});
-}
-
-void scripted_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
-{
-    auto how = begin({operation::list, which.key.value_or(""), {}, {}});
-    const auto send = [which = std::move(which), cursor = std::move(cursor)](adapter& backend,
-                          completion<list_outcome> end) { backend.start_list(which, cursor, std::move(end)); };
-    run<list_outcome>({operation::list, std::move(how), {}, send, std::move(done), nullptr, {}});
-}
-
-void scripted_adapter::start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done)
-{
-    auto how = begin({operation::purge, {}, {}, {}});
-    const auto send = [limit, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> end) {
-        backend.start_purge(limit, cursor, std::move(end));
-    };
-    run<list_outcome>({operation::purge, std::move(how), {}, send, std::move(done), nullptr, {}});
+    run<list_outcome>({kind, std::move(how), {}, send, std::move(done), nullptr, {}});
 }
 
 void scripted_adapter::start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done)

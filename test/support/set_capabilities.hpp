@@ -11,7 +11,7 @@ namespace colock::testing {
 /// capabilities in its constructor.
 inline void set_capabilities(virtual_fixture& env, bool fifo, bool several, locker_options options = {})
 {
-    auto supported = env.script->capabilities();
+    auto supported = env.script->traits().capabilities;
     supported.fifo = fifo;
     supported.several = several;
     env.script->set_capabilities(supported);

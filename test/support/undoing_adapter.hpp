@@ -17,8 +17,7 @@ class undoing_adapter final : public adapter
 {
 public:
     explicit undoing_adapter(std::shared_ptr<adapter> below) : adapter(below->executor()), below_(std::move(below)) {}
-    std::string_view name() const noexcept override { return below_->name(); }
-    colock::capabilities capabilities() const noexcept override { return below_->capabilities(); }
+    adapter_traits traits() const noexcept override { return below_->traits(); }
     void start_create(claim_ptr claim, completion<create_outcome> done) override
     {
         const bool is_undone = !std::exchange(has_undone_, true);
@@ -30,13 +29,9 @@ public:
             done(std::move(outcome));
         });
     }
-    void start_release(claim_ptr claim, completion<release_outcome> done) override
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) override
     {
-        below_->start_release(claim, std::move(done));
-    }
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) override
-    {
-        below_->start_abandon(claim, std::move(done));
+        below_->start_release(claim, guarantee, std::move(done));
     }
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) override
     {

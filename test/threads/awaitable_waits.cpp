@@ -36,8 +36,10 @@ public:
     {
     }
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "telling"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.events = true}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override
+    {
+        return {.name = "telling", .capabilities = {.events = true}};
+    }
 
     void notify()
     {
@@ -46,7 +48,7 @@ public:
 
 protected:
     asio::awaitable<create_outcome> do_create(claim_ptr) override { co_return create_outcome::granted(0); }
-    asio::awaitable<release_outcome> do_release(claim_ptr) override { co_return release_outcome{}; }
+    asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee) override { co_return release_outcome{}; }
     asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
     {
         co_return extend_outcome{};

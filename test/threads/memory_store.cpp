@@ -80,7 +80,7 @@ private:
     void release(const claim_ptr& claim)
     {
         claim->set_sent(lease_clock::now());
-        backend_->start_release(claim, [](release_outcome) {});
+        backend_->start_release(claim, release_guarantee::released, [](release_outcome) {});
     }
 
     void exclude(const std::string& name, std::size_t key, unsigned long choice)
@@ -94,7 +94,7 @@ private:
             case 1:
                 backend_->start_wait(claim, lease_clock::time_point::max(), [](woken) {});
                 backend_->cancel_wait(*claim);
-                return backend_->start_abandon(claim, [](release_outcome) {});
+                return backend_->start_release(claim, release_guarantee::settled, [](release_outcome) {});
             default:
                 await_grant(claim);
             }
@@ -129,16 +129,17 @@ private:
     void administer(bool purge)
     {
         if (purge)
-            backend_->start_purge(0, {}, [](list_outcome) {});
+            backend_->start_listing({.action = listing_action::purge}, [](list_outcome) {});
         else
-            backend_->start_list({}, {}, [](list_outcome) {});
+            backend_->start_listing({}, [](list_outcome) {});
         const claim_ptr broken = driver::exclusive("broken");
         create(broken);
-        backend_->start_break("broken", [](list_outcome) {});
+        backend_->start_listing(
+            {.action = listing_action::break_key, .filter = {.key = "broken"}}, [](list_outcome) {});
         const claim_ptr stale = driver::exclusive("stale", 1ms);
         create(stale);
-        backend_->start_abandon(broken, [](release_outcome) {});
-        backend_->start_abandon(stale, [](release_outcome) {});
+        backend_->start_release(broken, release_guarantee::settled, [](release_outcome) {});
+        backend_->start_release(stale, release_guarantee::settled, [](release_outcome) {});
     }
 
     asio::io_context io_;

@@ -147,12 +147,12 @@ BOOST_FIXTURE_TEST_SUITE(test_support_scripted, scripted_fixture)
 
 BOOST_AUTO_TEST_CASE(without_a_script_all_passes_and_nothing_ends_inline)
 {
-    BOOST_TEST(!scripted->capabilities().immediate);
+    BOOST_TEST(!scripted->traits().capabilities.immediate);
     bool ended = false;
     claim->set_sent(lease_clock::now());
     scripted->start_create(claim, [&](create_outcome) { ended = true; });
     BOOST_TEST(!ended);
-    BOOST_TEST(memory->capabilities().immediate);
+    BOOST_TEST(memory->traits().capabilities.immediate);
     run_ready(io);
     BOOST_TEST(ended);
     const auto next = driver::exclusive("k");
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(without_a_script_all_passes_and_nothing_ends_inline)
 BOOST_AUTO_TEST_CASE(immediate_timing_passes_inline)
 {
     const auto inline_adapter = std::make_shared<scripted_adapter>(memory, timing::immediate);
-    BOOST_TEST(inline_adapter->capabilities().immediate);
+    BOOST_TEST(inline_adapter->traits().capabilities.immediate);
     bool ended = false;
     inline_adapter->start_create(claim, [&](create_outcome) { ended = true; });
     BOOST_TEST(ended);
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_held_request_arrives_when_it_is_delivered)
     BOOST_TEST(!scripted->deliver());
 
     scripted->next(operation::release, step::hold());
-    auto releasing = start(io, scripted->release(claim));
+    auto releasing = start(io, scripted->release(claim, release_guarantee::released));
     run_ready(io);
     BOOST_TEST(scripted->discard());
     BOOST_TEST(code_of(releasing.get(io).error) == errc::outcome_unknown);
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
     env.check_refused(next);
     bool is_woken = false;
     scripted->start_wait(next, lease_clock::time_point::max(), [&](woken) { is_woken = true; });
-    direct.backend().start_release(claim, [](release_outcome) {});
+    direct.backend().start_release(claim, release_guarantee::released, [](release_outcome) {});
     BOOST_TEST(!is_woken);
     run_ready(io);
     BOOST_TEST(is_woken);
@@ -370,9 +370,9 @@ BOOST_AUTO_TEST_CASE(a_wait_is_woken_by_a_post)
 BOOST_AUTO_TEST_CASE(capabilities_can_be_set)
 {
     scripted->set_capabilities({.fence = true});
-    BOOST_TEST(scripted->capabilities().fence);
-    BOOST_TEST(!scripted->capabilities().fifo);
-    BOOST_TEST(scripted->name() == "memory");
+    BOOST_TEST(scripted->traits().capabilities.fence);
+    BOOST_TEST(!scripted->traits().capabilities.fifo);
+    BOOST_TEST(scripted->traits().name == "memory");
 }
 
 BOOST_AUTO_TEST_CASE(held_or_delayed_request_is_destroyed_with_its_context)

@@ -4,8 +4,7 @@
 #include <colock/detail/requirements.hpp>
 
 #include <colock/detail/export.hpp>
-#include <colock/spi/adapter_limits.hpp>
-#include <colock/spi/capabilities.hpp>
+#include <colock/spi/adapter_traits.hpp>
 #include <colock/spi/claim.hpp>
 #include <colock/spi/completion.hpp>
 #include <colock/spi/outcome.hpp>
@@ -70,12 +69,8 @@ public:
 
     /// Returns the executor; empty after the execution context has been shut down.
     [[nodiscard]] asio::any_io_executor executor() const;
-    /// Returns the name of the backend for messages: "memory", "redis", ...
-    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// Returns what the backend supports. The result never changes.
-    [[nodiscard]] virtual colock::capabilities capabilities() const noexcept = 0;
-    /// Returns the limits of this backend. The result never changes.
-    [[nodiscard]] virtual adapter_limits limits() const noexcept { return {}; }
+    /// Returns the name, the capabilities and the limits of the backend. The result never changes.
+    [[nodiscard]] virtual adapter_traits traits() const noexcept = 0;
     /// Returns the maximum time by which the backend's clock may get ahead during a lease with this ttl, in addition to
     /// running faster by one percent. A clock gets ahead by a forward step, or when another server takes over whose
     /// clock is ahead. A clock that falls behind needs no limit, because it only prolongs the lease.
@@ -95,15 +90,14 @@ public:
     /// one. If the lock is busy, the claim keeps its place in the backend's queue, provided that the backend has a
     /// queue and the claim `queues()`.
     virtual void start_create(claim_ptr claim, completion<create_outcome> done) = 0;
-    /// Releases a lock. Called for a claim that was granted and is not in doubt. The outcome is `not_held` if the
-    /// backend stored nothing for this claim. Never affects the grant of another holder. Idempotent.
-    virtual void start_release(claim_ptr claim, completion<release_outcome> done) = 0;
-    /// Removes everything that the backend may store for a claim: a place in the queue, or a grant that is in doubt.
-    /// May be called for any claim, also for a claim that was never sent or holds nothing.
+    /// Releases a lock. The outcome is `released` only if the claim held the lock, otherwise `not_held`. Never affects
+    /// the grant of another holder. Idempotent. After `failed`, the core calls the function again.
     ///
-    /// An outcome other than `failed` is a promise: the claim holds nothing and never will, even if a lost request
-    /// arrives late. After `failed`, the core calls the function again.
-    virtual void start_abandon(claim_ptr claim, completion<release_outcome> done) = 0;
+    /// The guarantee `released` is requested for a claim that was granted and is not in doubt. The guarantee `settled`
+    /// may be requested for any claim, also for a claim that was never sent or holds nothing. Everything that the
+    /// backend may store for the claim is removed: a place in the queue, or a grant that is in doubt. An outcome other
+    /// than `failed` is then a promise: the claim holds nothing and never will, even if a lost request arrives late.
+    virtual void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) = 0;
     /// Sets the remaining time to `ttl`, longer or shorter, but only if the claim still holds the lock. Never creates
     /// the lock again. Called for a claim that was granted. The outcome `not_held` ends the lease.
     virtual void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) = 0;
@@ -128,23 +122,20 @@ public:
     /// operation fails with an unknown outcome, both claims are in doubt.
     virtual void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
-    /// Returns the live holders of a key.
-    virtual void start_inspect(std::string key, completion<list_outcome> done);
-    /// Forced release for administrators: queries the holders of a key, removes them, and returns the removed holders.
-    /// The removal names exactly these holders. A lock that is granted, handed over or adopted after the query is
-    /// therefore not removed, however late the removal arrives. An empty result means that none of the holders was
-    /// left.
-    virtual void start_break(std::string key, completion<list_outcome> done);
-    /// Returns one page of the live holders that match. The cursor is empty for the first page, and the `next` of the
-    /// previous page for each other page. A page may be empty. It must be small enough not to delay other operations.
+    /// Lists or removes locks of any holder. Required for `capabilities::list`. Default: `errc::unsupported`.
     ///
-    /// Holders that are granted or end between two pages may be missing, and a key that the backend moves meanwhile may
-    /// be returned twice. An invalid cursor fails with `errc::invalid_options`.
-    virtual void start_list(filter which, std::string cursor, completion<list_outcome> done);
-    /// Removes expired locks and returns them, in steps that continue like the pages of a list. One step removes at
-    /// most `limit` locks (0: the adapter decides), and never a live lock. A failed outcome contains the locks that
-    /// were removed before the failure.
-    virtual void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done);
+    /// - `list` returns one page of the live holders. All holders of a key, if the filter has one, are one page. A page
+    ///   may be empty, and must be small enough not to delay other operations. Holders that are granted or end between
+    ///   two pages may be missing, and a key that the backend moves meanwhile may be returned twice.
+    /// - `break_key` is a forced release for administrators. The adapter queries the holders of the key, and removes
+    ///   exactly these. A lock that is granted, handed over or adopted after the query is therefore not removed,
+    ///   however late the removal arrives. An empty result means that none of the holders was left.
+    /// - `purge` removes expired locks in steps that continue like the pages of a list. It never removes a live lock or
+    ///   data of other programs. A failed outcome contains the locks that were removed before the failure.
+    ///
+    /// The cursor consists of any text. A text that is not a `next` of this adapter fails with `errc::invalid_options`,
+    /// before anything is sent.
+    virtual void start_listing(listing_request request, completion<list_outcome> done);
 
     /// Creates all claims or none. Each claim is created as by `start_create`. If the request is refused, no claim
     /// keeps a place in a queue or blocks other claims.
@@ -167,7 +158,7 @@ public:
     /// more.
     ///
     /// A claim that already holds the lock is granted again, as by `start_create`. An adoption with an unknown outcome
-    /// may therefore be repeated, and is ended by `start_abandon`.
+    /// may therefore be repeated, and is ended by a release that is `settled`.
     virtual void start_adopt(std::string ticket, claim_ptr claim, completion<create_outcome> done);
 
     /// Closes each connection when it is no longer used. After `deadline`, operations that are not sent fail, and
@@ -201,7 +192,7 @@ public:
     /// lease.
     [[nodiscard]] lease_clock::time_point connected_at() const noexcept;
     /// Returns the number of parts of locks that the adapter could not remove by itself, not counting the claims that
-    /// were passed to `start_abandon`.
+    /// were passed to `start_release`.
     [[nodiscard]] std::uint64_t unproven() const noexcept;
     /// Returns why the backend cannot be reached at present, or null if it can be reached as far as is known. The core
     /// reports this to callers that have received no answer.
@@ -216,9 +207,7 @@ public:
     /// operation has ended.
     [[nodiscard]] asio::awaitable<create_outcome> create(claim_ptr claim);
     /// Awaitable form of start_release.
-    [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim);
-    /// Awaitable form of start_abandon.
-    [[nodiscard]] asio::awaitable<release_outcome> abandon(claim_ptr claim);
+    [[nodiscard]] asio::awaitable<release_outcome> release(claim_ptr claim, release_guarantee guarantee);
     /// Awaitable form of start_extend.
     [[nodiscard]] asio::awaitable<extend_outcome> extend(claim_ptr claim, std::chrono::milliseconds ttl);
     /// Awaitable form of start_is_valid.
@@ -227,14 +216,9 @@ public:
     [[nodiscard]] asio::awaitable<woken> wait(claim_ptr claim, lease_clock::time_point until);
     /// Awaitable form of start_hand_over.
     [[nodiscard]] asio::awaitable<hand_over_outcome> hand_over(claim_ptr held, claim_ptr next);
-    /// Awaitable form of start_inspect.
-    [[nodiscard]] asio::awaitable<list_outcome> inspect(std::string key);
-    /// Awaitable form of start_break.
-    [[nodiscard]] asio::awaitable<list_outcome> break_key(std::string key);
-    /// Awaitable form of start_list.
-    [[nodiscard]] asio::awaitable<list_outcome> list(filter which, std::string cursor = {});
-    /// Awaitable form of start_purge.
-    [[nodiscard]] asio::awaitable<list_outcome> purge(std::size_t limit, std::string cursor = {});
+    /// Awaitable form of start_listing. Returns only the locks that match the filter, and cursors as a locker returns
+    /// them, which name the backend.
+    [[nodiscard]] asio::awaitable<list_outcome> listing(listing_request request);
     /// Awaitable form of start_close.
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 

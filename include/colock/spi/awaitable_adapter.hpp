@@ -27,17 +27,13 @@ public:
     ~awaitable_adapter() override;
 
     void start_create(claim_ptr claim, completion<create_outcome> done) final;
-    void start_release(claim_ptr claim, completion<release_outcome> done) final;
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) final;
+    void start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) final;
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final;
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final;
     void start_wait(claim_ptr claim, lease_clock::time_point until, completion<woken> done) final;
     void cancel_wait(claim& claim) noexcept final;
     void start_hand_over(claim_ptr held, claim_ptr next, completion<hand_over_outcome> done) final;
-    void start_inspect(std::string key, completion<list_outcome> done) final;
-    void start_break(std::string key, completion<list_outcome> done) final;
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) final;
-    void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) final;
+    void start_listing(listing_request request, completion<list_outcome> done) final;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
     void start_export(claim_ptr held, completion<export_outcome> done) final;
@@ -47,11 +43,9 @@ public:
 protected:
     /// Must be overridden: the body of adapter::start_create.
     [[nodiscard]] virtual asio::awaitable<create_outcome> do_create(claim_ptr claim) = 0;
-    /// Must be overridden: the body of adapter::start_release.
-    [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim) = 0;
-    /// May be overridden: the body of adapter::start_abandon. Default: `do_release`, which is correct only if there is
-    /// no queue, and requests cannot arrive late or out of order.
-    [[nodiscard]] virtual asio::awaitable<release_outcome> do_abandon(claim_ptr claim);
+    /// Must be overridden: the body of adapter::start_release. It may ignore `guarantee` only if there is no queue, and
+    /// requests cannot arrive late or out of order.
+    [[nodiscard]] virtual asio::awaitable<release_outcome> do_release(claim_ptr claim, release_guarantee guarantee) = 0;
     /// Must be overridden: the body of adapter::start_extend.
     [[nodiscard]] virtual asio::awaitable<extend_outcome> do_extend(claim_ptr claim, std::chrono::milliseconds ttl) = 0;
     /// Must be overridden: the body of adapter::start_is_valid.
@@ -67,18 +61,12 @@ protected:
     /// begin before this coroutine has ended. The coroutine must therefore not access `claim::slot` after it was
     /// cancelled.
     [[nodiscard]] virtual asio::awaitable<void> do_wait(claim_ptr claim, lease_clock::time_point until);
-    /// May be overridden: the body of adapter::start_hand_over. Default: `do_release` (or `do_abandon` for a claim that
-    /// is in doubt), and then `do_create`.
+    /// May be overridden: the body of adapter::start_hand_over. Default: `do_release`, which settles a claim that is in
+    /// doubt, and then `do_create`.
     [[nodiscard]] virtual asio::awaitable<hand_over_outcome> do_hand_over(claim_ptr held, claim_ptr next);
-    /// May be overridden: the body of adapter::start_inspect. Required for `capabilities::list`, like the next three
-    /// functions. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_inspect(std::string key);
-    /// May be overridden: the body of adapter::start_break. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_break(std::string key);
-    /// May be overridden: the body of adapter::start_list. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
-    /// May be overridden: the body of adapter::start_purge. Default: `errc::unsupported`.
-    [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
+    /// May be overridden: the body of adapter::start_listing. Required for `capabilities::list`. Default:
+    /// `errc::unsupported`.
+    [[nodiscard]] virtual asio::awaitable<list_outcome> do_listing(listing_request request);
     /// May be overridden: the body of adapter::start_group. Required for `capabilities::groups` and
     /// `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(

@@ -5,7 +5,7 @@
 
 namespace colock::inline v0 {
 
-/// The features of a backend. They must be the same in every call. The locker rejects an unsupported operation with
+/// The features of a backend. The locker rejects an unsupported operation with
 /// `errc::unsupported` before anything is sent. The default values are always correct, though not always the fastest:
 /// set a field only if the contract test suite confirms it.
 struct capabilities
@@ -22,7 +22,7 @@ struct capabilities
     bool fifo = false;
     /// Each grant has a fencing token that is greater than the tokens of all earlier grants of the key.
     bool fence = false;
-    /// `inspect`, `break_key`, `list` and `purge` are supported.
+    /// `start_listing` is supported.
     bool list = false;
     /// A release ends a `wait`. Without this feature, the core waits by a timer alone and never calls `wait`.
     bool events = false;

@@ -104,9 +104,9 @@ public:
         return lease_clock::time_point(lease_clock::duration(sent_.load(std::memory_order_relaxed)));
     }
 
-    /// Returns whether an attempt of this claim has an unknown outcome. Such a claim ends with `abandon` and never with
-    /// `release`, even if a later attempt is granted. Set by the core. Cleared only by an adapter that has proof that
-    /// no request is in flight.
+    /// Returns whether an attempt of this claim has an unknown outcome. Such a claim ends with a release whose
+    /// guarantee is `settled`, even if a later attempt is granted. Set by the core. Cleared only by an adapter that has
+    /// proof that no request is in flight.
     [[nodiscard]] bool in_doubt() const noexcept { return in_doubt_.load(std::memory_order_relaxed); }
     /// Resets in_doubt(). Called by an adapter that has proof that no request is in flight.
     void clear_in_doubt() noexcept { in_doubt_.store(false, std::memory_order_relaxed); }

@@ -92,6 +92,16 @@ struct create_outcome
     }
 };
 
+/// The guarantee of a release that has not failed.
+enum class release_guarantee : unsigned char
+{
+    /// The lock that was granted is released. An earlier request that was lost may still take effect.
+    released,
+    /// The claim holds nothing, waits in no queue, and never will: no earlier request takes effect any more, even if it
+    /// arrives late.
+    settled,
+};
+
 /// The answer to a release.
 enum class release_status : unsigned char
 {
@@ -102,7 +112,7 @@ enum class release_status : unsigned char
     /// There is no answer, or the backend refused the request; `error` says why.
     failed,
 };
-/// Outcome of a request to release or abandon a claim.
+/// Outcome of a request to release a claim.
 struct release_outcome
 {
     /// The answer.
@@ -159,10 +169,33 @@ struct hand_over_outcome
     create_outcome created{};
 };
 
-/// Outcome of a query for locks, or of a removal of locks.
+/// An operation on the locks that a listing finds.
+enum class listing_action : unsigned char
+{
+    /// Returns live locks. Changes nothing.
+    list,
+    /// Removes the live locks of one key, and returns them.
+    break_key,
+    /// Removes expired locks, and returns them.
+    purge,
+};
+/// A request for locks of any holder.
+struct listing_request
+{
+    /// What is done with the locks.
+    listing_action action = listing_action::list;
+    /// A list may return more locks than those that match, because colock removes the others. A break has a key, and no
+    /// other condition. A purge has no condition.
+    colock::filter filter{};
+    /// Empty for the first page or step, otherwise the `next` of the one before. Always empty if the filter has a key.
+    std::string cursor{};
+    /// Maximum number of locks that one step of a purge removes, at least 1. A step may remove fewer.
+    std::size_t limit = 1000;
+};
+/// Outcome of a listing.
 struct list_outcome
 {
-    /// The locks that were found or removed, including those before a failure.
+    /// The locks that were found or removed, including those that were removed before a failure.
     std::vector<lock_status> locks{};
     /// Null, or the reason for a failure.
     failure_ptr error{};

@@ -63,7 +63,7 @@ struct backend
 {
     /// Name of the backend: letters, digits and underscores.
     std::string name;
-    /// The `capabilities()` of its adapters.
+    /// The `capabilities` of its adapters.
     colock::capabilities capabilities;
     /// Makes the store of one test case, which runs on this context. See in_real_time().
     std::function<std::unique_ptr<environment>(asio::io_context&)> make_environment;

@@ -82,7 +82,7 @@ struct remote_backend
 {
     /// Name of the backend: letters, digits and underscores.
     std::string name;
-    /// The `capabilities()` of its adapters.
+    /// The `capabilities` of its adapters.
     colock::capabilities capabilities;
     /// Makes the server of one test case, whose client side runs on this context.
     std::function<std::unique_ptr<remote_environment>(asio::io_context&)> make_environment;

@@ -5,6 +5,7 @@
 #include "core/operations/request_answer.hpp"
 #include "core/policy/validation.hpp"
 #include "core/state/core.hpp"
+#include "util/cursor.hpp"
 
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/post.hpp>
@@ -21,8 +22,6 @@
 namespace colock::inline v0::detail::operations {
 
 namespace {
-
-constexpr std::size_t max_purged_per_step = 1000;
 
 void throw_if_unable(const core& self, const std::string& key)
 {
@@ -45,16 +44,10 @@ void throw_if_unable(const core& self, const std::string& key)
     throw_unanswered(self, why, what, std::move(context));
 }
 
-using list_query = std::function<void(adapter&, completion<list_outcome>)>;
-
-asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, std::string key, effect what, list_query start)
+std::function<void(adapter&, completion<list_outcome>)> make_query(listing_request request)
 {
-    throw_if_unable(*self, key);
-    const auto began = lease_clock::now();
-    auto answer = co_await request_answer(self, std::move(start));
-    if (answer.error)
-        throw_failed_query(*self, std::move(key), what, answer.error, began);
-    co_return answer;
+    return [request = std::move(request)](
+               adapter& backend, completion<list_outcome> done) { start_listing(backend, request, std::move(done)); };
 }
 
 /// Lets other handlers run between the steps on a backend that answers at once, because nothing else interrupts a long
@@ -63,6 +56,19 @@ asio::awaitable<void> let_others_run(const core& self, const std::string& cursor
 {
     if (self.can.immediate && !cursor.empty())
         co_await asio::post(asio::deferred);
+}
+
+asio::awaitable<list_outcome> ask(std::shared_ptr<core> self, listing_request request)
+{
+    auto key = request.filter.key.value_or("");
+    const auto what = request.action == listing_action::list ? effect::none : effect::writes;
+    co_await let_others_run(*self, request.cursor);
+    throw_if_unable(*self, key);
+    const auto began = lease_clock::now();
+    auto answer = co_await request_answer(self, make_query(std::move(request)));
+    if (answer.error)
+        throw_failed_query(*self, std::move(key), what, answer.error, began);
+    co_return answer;
 }
 
 /// Collects the pages of a list in order. Sorting, moving or freeing a hundred thousand entries at once would block the
@@ -125,17 +131,15 @@ void throw_key_refused(const std::unique_ptr<const failure>& refused, std::strin
 asio::awaitable<bool> is_locked(std::shared_ptr<core> self, std::string key)
 {
     throw_key_refused(check_key(key, self->limits), key, self->backend_name());
-    const auto seen = co_await ask(self, key, effect::none,
-        [key](adapter& backend, completion<list_outcome> done) { backend.start_inspect(key, std::move(done)); });
+    listing_request request{.filter = {.key = std::move(key)}};
+    const auto seen = co_await ask(std::move(self), std::move(request));
     co_return !seen.locks.empty();
 }
 
 asio::awaitable<lock_page> list_page(std::shared_ptr<core> self, filter which, std::string cursor)
 {
-    co_await let_others_run(*self, cursor);
-    auto answer = co_await ask(self, {}, effect::none,
-        [which = std::move(which), cursor = std::move(cursor)](
-            adapter& backend, completion<list_outcome> done) { backend.start_list(which, cursor, std::move(done)); });
+    listing_request request{.filter = std::move(which), .cursor = std::move(cursor)};
+    auto answer = co_await ask(std::move(self), std::move(request));
     co_return lock_page{.locks = std::move(answer.locks), .next = std::move(answer.next)};
 }
 
@@ -157,35 +161,30 @@ asio::awaitable<std::vector<lock_status>> list(std::shared_ptr<core> self, filte
 asio::awaitable<std::vector<lock_status>> purge(std::shared_ptr<core> self, std::size_t limit)
 {
     std::vector<lock_status> all;
-    std::string cursor;
+    listing_request request{.action = listing_action::purge};
     do {
-        co_await let_others_run(*self, cursor);
+        co_await let_others_run(*self, request.cursor);
         // The locks that were removed are reported even if the rest fails.
         if (!all.empty() && self->dead)
             break;
         const auto began = lease_clock::now();
-        const auto max_count = limit == 0 ? max_purged_per_step : std::min(limit - all.size(), max_purged_per_step);
+        if (limit != 0)
+            request.limit = std::min(limit - all.size(), listing_request{}.limit);
         if (all.empty())
             throw_if_unable(*self, {});
-        auto step = co_await request_answer(
-            self, list_query([max_count, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
-                backend.start_purge(max_count, cursor, std::move(done));
-            }));
+        auto step = co_await request_answer(self, make_query(request));
         all.insert(all.end(), std::make_move_iterator(step.locks.begin()), std::make_move_iterator(step.locks.end()));
         if (step.error && all.empty())
             throw_failed_query(*self, {}, effect::writes, step.error, began);
-        cursor = step.error ? std::string() : std::move(step.next);
-    } while (!cursor.empty() && (limit == 0 || all.size() < limit));
+        request.cursor = step.error ? std::string() : std::move(step.next);
+    } while (!request.cursor.empty() && (limit == 0 || all.size() < limit));
     co_return all;
 }
 
 asio::awaitable<std::string> purge_step(std::shared_ptr<core> self, std::size_t limit, std::string cursor)
 {
-    co_await let_others_run(*self, cursor);
-    auto step = co_await ask(
-        self, {}, effect::writes, [limit, cursor = std::move(cursor)](adapter& backend, completion<list_outcome> done) {
-            backend.start_purge(limit, cursor, std::move(done));
-        });
+    listing_request request{.action = listing_action::purge, .cursor = std::move(cursor), .limit = limit};
+    auto step = co_await ask(std::move(self), std::move(request));
     co_return std::move(step.next);
 }
 
@@ -194,10 +193,8 @@ asio::awaitable<std::vector<lock_status>> break_lock(std::shared_ptr<core> self,
     throw_key_refused(check_key(key, self->limits), key, self->backend_name());
     throw_if_unable(*self, key);
     const auto began = lease_clock::now();
-    list_query start = [key](adapter& backend, completion<list_outcome> done) {
-        backend.start_break(key, std::move(done));
-    };
-    auto broken = co_await break_locks(self, [key](const record& held) { return held.key() == key; }, std::move(start));
+    auto query = make_query({.action = listing_action::break_key, .filter = {.key = key}});
+    auto broken = co_await break_locks(self, [key](const record& held) { return held.key() == key; }, std::move(query));
     if (broken.error)
         throw_failed_query(*self, std::move(key), effect::writes, broken.error, began);
     co_return std::move(broken.locks);

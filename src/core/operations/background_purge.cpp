@@ -74,7 +74,7 @@ public:
             return;
         if (self_.options.observer && !self_.closed_to_new) {
             self_.options.observer->warning(
-                self_.backend->name(), std::string("the background purge will be repeated: ") + why.what());
+                self_.backend->traits().name, std::string("the background purge will be repeated: ") + why.what());
         }
     }
 

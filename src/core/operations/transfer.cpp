@@ -251,7 +251,7 @@ ticket_content read_ticket(const core& self, std::string_view ticket)
     auto content = parse_ticket(ticket);
     if (!content || check_label("group", content->group))
         refuse("this is not the ticket of a lock; pass the complete string that detach() returned");
-    if (content->backend != self.backend->name())
+    if (content->backend != self.backend->traits().name)
         refuse("the ticket belongs to another kind of backend; adopt it through a locker on the same kind");
     return std::move(*content);
 }

@@ -136,27 +136,27 @@ std::unique_ptr<const failure> check_margins(std::chrono::milliseconds ttl, std:
 
 void check_locker_options(const locker_options& options, const adapter& backend)
 {
+    const auto traits = backend.traits();
     const auto refuse = [&](const std::unique_ptr<const failure>& problem) {
         if (!problem)
             return;
-        throw validation_error(problem->code, {.backend = std::string(backend.name()), .detail = problem->detail});
+        throw validation_error(problem->code, {.backend = std::string(traits.name), .detail = problem->detail});
     };
     const auto in_range = [&](std::string_view name, std::chrono::milliseconds value, std::chrono::milliseconds min,
-                              std::chrono::milliseconds max) { check_range(backend.name(), name, value, min, max); };
-    const auto limits = backend.limits();
+                              std::chrono::milliseconds max) { check_range(traits.name, name, value, min, max); };
     const auto max_clock_lead = backend.max_clock_lead(options.ttl);
-    refuse(check_ttl(options.ttl, limits, backend.capabilities(), max_clock_lead));
+    refuse(check_ttl(options.ttl, traits.limits, traits.capabilities, max_clock_lead));
     refuse(check_retry(options.retry));
     refuse(check_label("owner", options.owner));
     refuse(check_label("host", options.host));
     in_range("operation_timeout", options.operation_timeout, 10ms, std::chrono::hours(1));
     if (options.minimum_validity)
-        in_range("minimum_validity", *options.minimum_validity, 0ms, limits.max_ttl);
+        in_range("minimum_validity", *options.minimum_validity, 0ms, traits.limits.max_ttl);
     if (options.stop_margin)
-        in_range("stop_margin", *options.stop_margin, 0ms, limits.max_ttl);
+        in_range("stop_margin", *options.stop_margin, 0ms, traits.limits.max_ttl);
     refuse(check_margins(options.ttl, max_clock_lead, options, renewal::automatic));
     if (options.max_hold)
-        refuse(check_max_hold(*options.max_hold, options.ttl, limits));
+        refuse(check_max_hold(*options.max_hold, options.ttl, traits.limits));
     if (options.debug && !options.observer)
         refuse(make_problem(errc::invalid_options,
             "debug is set without an observer, which would receive its reports; set observer, too"));
@@ -166,9 +166,9 @@ void check_locker_options(const locker_options& options, const adapter& backend)
             refuse(make_problem(errc::invalid_options, "purge.limit is " + std::to_string(options.purge->limit) +
                                                            "; give one from 1 to " + std::to_string(max_purge_limit)));
         }
-        if (!backend.capabilities().list) {
+        if (!traits.capabilities.list) {
             refuse(make_problem(errc::unsupported,
-                std::string(backend.name()) + " cannot list its locks, so it cannot purge them; leave purge unset"));
+                std::string(traits.name) + " cannot list its locks, so it cannot purge them; leave purge unset"));
         }
     }
 }
@@ -181,7 +181,7 @@ std::unique_ptr<const failure> check_acquire_options(std::string_view key, const
     if (!refused && options.ttl)
         refused = check_ttl(*options.ttl, limits, can, backend.max_clock_lead(*options.ttl));
     if (!refused && (options.mode != lock_mode::exclusive || options.max_holders != 0))
-        refused = check_mode(options.mode, options.max_holders, can, backend.name());
+        refused = check_mode(options.mode, options.max_holders, can, backend.traits().name);
     if (!refused && !options.owner.empty())
         refused = check_label("owner", options.owner);
     if (!refused && !options.comment.empty())

@@ -6,12 +6,14 @@
 #include "core/spi/release_then_create.hpp"
 #include "util/await_completion.hpp"
 #include "util/context_service.hpp"
+#include "util/cursor.hpp"
 #include "util/option_errors.hpp"
 #include "util/unsupported.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -130,45 +132,30 @@ void adapter::start_hand_over(claim_ptr held, claim_ptr next, completion<hand_ov
     operation->start(std::move(held));
 }
 
-void adapter::start_inspect(std::string, completion<list_outcome> done)
+void adapter::start_listing(listing_request, completion<list_outcome> done)
 {
-    done(detail::cannot_list(name()));
-}
-
-void adapter::start_break(std::string, completion<list_outcome> done)
-{
-    done(detail::cannot_list(name()));
-}
-
-void adapter::start_list(filter, std::string, completion<list_outcome> done)
-{
-    done(detail::cannot_list(name()));
-}
-
-void adapter::start_purge(std::size_t, std::string, completion<list_outcome> done)
-{
-    done(detail::cannot_list(name()));
+    done(detail::cannot_list(traits().name));
 }
 
 void adapter::start_create_all(std::vector<claim_ptr>, completion<create_all_outcome> done)
 {
-    auto why = detail::cannot(name(), "take several locks in one step");
+    auto why = detail::cannot(traits().name, "take several locks in one step");
     done({.status = create_status::failed, .why = create_outcome::failed(std::move(why))});
 }
 
 void adapter::start_group(std::string, group_action, std::chrono::milliseconds, completion<group_outcome> done)
 {
-    done({.error = detail::cannot(name(), "access a group of locks by its id")});
+    done({.error = detail::cannot(traits().name, "access a group of locks by its id")});
 }
 
 void adapter::start_export(claim_ptr, completion<export_outcome> done)
 {
-    done({.error = detail::cannot(name(), "move locks to another process")});
+    done({.error = detail::cannot(traits().name, "move locks to another process")});
 }
 
 void adapter::start_adopt(std::string, claim_ptr, completion<create_outcome> done)
 {
-    done(create_outcome::failed(detail::cannot(name(), "take over a lock from another process")));
+    done(create_outcome::failed(detail::cannot(traits().name, "take over a lock from another process")));
 }
 
 void adapter::start_close(lease_clock::duration, completion<closed> done)
@@ -189,7 +176,7 @@ void adapter::attach(const std::shared_ptr<observer>& listener)
         known.push_back({.who = listener, .knows_ready = is_ready});
     }
     if (is_ready)
-        listener->ready(name());
+        listener->ready(traits().name);
 }
 
 void adapter::watch_contact(const std::shared_ptr<contact_watcher>& watcher)
@@ -298,7 +285,7 @@ void adapter::notify_ready(lease_clock::time_point connected_at) noexcept
         }
     }
     for (const auto& listener : targets)
-        listener->ready(name());
+        listener->ready(traits().name);
     if (is_regained)
         listeners_->notify_contact(&contact_watcher::on_contact_regained);
 }
@@ -321,14 +308,14 @@ void adapter::notify_unreachable(const failure_ptr& why, std::string_view addres
         }
     }
     for (const auto& listener : targets)
-        listener->unreachable(name(), failure_id.first, address, why->detail);
+        listener->unreachable(traits().name, failure_id.first, address, why->detail);
     if (is_lost)
         listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
 
 void adapter::report_unreachable(const error_code& why, std::string_view address, std::string_view detail) noexcept
 {
-    notify(everyone, [&](observer& listener) { listener.unreachable(name(), why, address, detail); });
+    notify(everyone, [&](observer& listener) { listener.unreachable(traits().name, why, address, detail); });
 }
 
 void adapter::notify_suspended(const error_code& why) noexcept
@@ -339,7 +326,7 @@ void adapter::notify_suspended(const error_code& why) noexcept
         is_lost = !listeners_->connection_failure;
         listeners_->connection_failure = make_failure(errc::unavailable, "the connection was lost", why);
     }
-    notify(everyone, [&](observer& listener) { listener.suspended(name(), why); });
+    notify(everyone, [&](observer& listener) { listener.suspended(traits().name, why); });
     if (is_lost)
         listeners_->notify_contact(&contact_watcher::on_contact_lost);
 }
@@ -362,9 +349,9 @@ void adapter::notify_reconnected() noexcept
     }
     for (const auto& [listener, knows] : targets) {
         if (knows)
-            listener->reconnected(name());
+            listener->reconnected(traits().name);
         else
-            listener->ready(name());
+            listener->ready(traits().name);
     }
     if (is_regained)
         listeners_->notify_contact(&contact_watcher::on_contact_regained);
@@ -373,7 +360,7 @@ void adapter::notify_reconnected() noexcept
 void adapter::notify_warning(std::string_view message) noexcept
 {
     notify([&](auto& known) { return known.note_warning(message); },
-        [&](observer& listener) { listener.warning(name(), message); });
+        [&](observer& listener) { listener.warning(traits().name, message); });
 }
 
 void adapter::warn_of_refusal(const failure& why) noexcept
@@ -382,92 +369,61 @@ void adapter::warn_of_refusal(const failure& why) noexcept
     if (!is_refusal || why.detail.empty())
         return;
     notify([&](auto& known) { return !known.knows_cause(why.detail) && known.note_warning(why.detail); },
-        [&](observer& listener) { listener.warning(name(), why.detail); });
+        [&](observer& listener) { listener.warning(traits().name, why.detail); });
 }
 
-using detail::await_completion;
+namespace {
+
+/// Returns the awaitable form of an operation.
+template <class Outcome, class Start, class... Arguments>
+asio::awaitable<Outcome> await_operation(std::shared_ptr<adapter> self, Start start, Arguments... arguments)
+{
+    return detail::await_completion<Outcome>(
+        [self = std::move(self), start, ... arguments = std::move(arguments)](
+            auto done) mutable { std::invoke(start, *self, std::move(arguments)..., std::move(done)); });
+}
+
+} // namespace
 
 asio::awaitable<create_outcome> adapter::create(claim_ptr claim)
 {
-    return await_completion<create_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_create(std::move(claim), std::move(done));
-    });
+    return await_operation<create_outcome>(shared_from_this(), &adapter::start_create, std::move(claim));
 }
 
-asio::awaitable<release_outcome> adapter::release(claim_ptr claim)
+asio::awaitable<release_outcome> adapter::release(claim_ptr claim, release_guarantee guarantee)
 {
-    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_release(std::move(claim), std::move(done));
-    });
-}
-
-asio::awaitable<release_outcome> adapter::abandon(claim_ptr claim)
-{
-    return await_completion<release_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_abandon(std::move(claim), std::move(done));
-    });
+    return await_operation<release_outcome>(shared_from_this(), &adapter::start_release, std::move(claim), guarantee);
 }
 
 asio::awaitable<extend_outcome> adapter::extend(claim_ptr claim, std::chrono::milliseconds ttl)
 {
-    return await_completion<extend_outcome>(
-        [self = shared_from_this(), claim = std::move(claim), ttl](
-            auto done) mutable { self->start_extend(std::move(claim), ttl, std::move(done)); });
+    return await_operation<extend_outcome>(shared_from_this(), &adapter::start_extend, std::move(claim), ttl);
 }
 
 asio::awaitable<valid_outcome> adapter::is_valid(claim_ptr claim)
 {
-    return await_completion<valid_outcome>([self = shared_from_this(), claim = std::move(claim)](auto done) mutable {
-        self->start_is_valid(std::move(claim), std::move(done));
-    });
+    return await_operation<valid_outcome>(shared_from_this(), &adapter::start_is_valid, std::move(claim));
 }
 
 asio::awaitable<woken> adapter::wait(claim_ptr claim, lease_clock::time_point until)
 {
-    return await_completion<woken>([self = shared_from_this(), claim = std::move(claim), until](auto done) mutable {
-        self->start_wait(std::move(claim), until, std::move(done));
-    });
+    return await_operation<woken>(shared_from_this(), &adapter::start_wait, std::move(claim), until);
 }
 
 asio::awaitable<hand_over_outcome> adapter::hand_over(claim_ptr held, claim_ptr next)
 {
-    return await_completion<hand_over_outcome>(
-        [self = shared_from_this(), held = std::move(held), next = std::move(next)](
-            auto done) mutable { self->start_hand_over(std::move(held), std::move(next), std::move(done)); });
+    return await_operation<hand_over_outcome>(
+        shared_from_this(), &adapter::start_hand_over, std::move(held), std::move(next));
 }
 
-asio::awaitable<list_outcome> adapter::inspect(std::string key)
+asio::awaitable<list_outcome> adapter::listing(listing_request request)
 {
-    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
-        self->start_inspect(std::move(key), std::move(done));
-    });
-}
-
-asio::awaitable<list_outcome> adapter::break_key(std::string key)
-{
-    return await_completion<list_outcome>([self = shared_from_this(), key = std::move(key)](auto done) mutable {
-        self->start_break(std::move(key), std::move(done));
-    });
-}
-
-asio::awaitable<list_outcome> adapter::list(filter which, std::string cursor)
-{
-    return await_completion<list_outcome>(
-        [self = shared_from_this(), which = std::move(which), cursor = std::move(cursor)](
-            auto done) mutable { self->start_list(std::move(which), std::move(cursor), std::move(done)); });
-}
-
-asio::awaitable<list_outcome> adapter::purge(std::size_t limit, std::string cursor)
-{
-    return await_completion<list_outcome>(
-        [self = shared_from_this(), limit, cursor = std::move(cursor)](
-            auto done) mutable { self->start_purge(limit, std::move(cursor), std::move(done)); });
+    return await_operation<list_outcome>(shared_from_this(), &detail::start_listing, std::move(request));
 }
 
 asio::awaitable<closed> adapter::close(lease_clock::duration deadline)
 {
-    return await_completion<closed>(
-        [self = shared_from_this(), deadline](auto done) mutable { self->start_close(deadline, std::move(done)); });
+    return await_operation<closed>(shared_from_this(), &adapter::start_close, deadline);
 }
 
 } // namespace colock::inline v0

@@ -1,6 +1,7 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/spi/awaitable_adapter.hpp>
 
+#include "core/spi/release_then_create.hpp"
 #include "util/unsupported.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -165,14 +166,9 @@ void awaitable_adapter::start_create(claim_ptr claim, completion<create_outcome>
     spawn(*this, do_create(std::move(claim)), std::move(done), &create_outcome::failed);
 }
 
-void awaitable_adapter::start_release(claim_ptr claim, completion<release_outcome> done)
+void awaitable_adapter::start_release(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done)
 {
-    spawn(*this, do_release(std::move(claim)), std::move(done), &release_failed);
-}
-
-void awaitable_adapter::start_abandon(claim_ptr claim, completion<release_outcome> done)
-{
-    spawn(*this, do_abandon(std::move(claim)), std::move(done), &release_failed);
+    spawn(*this, do_release(std::move(claim), guarantee), std::move(done), &release_failed);
 }
 
 void awaitable_adapter::start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done)
@@ -217,24 +213,9 @@ void awaitable_adapter::start_hand_over(claim_ptr held, claim_ptr next, completi
     });
 }
 
-void awaitable_adapter::start_inspect(std::string key, completion<list_outcome> done)
+void awaitable_adapter::start_listing(listing_request request, completion<list_outcome> done)
 {
-    spawn(*this, do_inspect(std::move(key)), std::move(done), &list_failed);
-}
-
-void awaitable_adapter::start_break(std::string key, completion<list_outcome> done)
-{
-    spawn(*this, do_break(std::move(key)), std::move(done), &list_failed);
-}
-
-void awaitable_adapter::start_list(filter which, std::string cursor, completion<list_outcome> done)
-{
-    spawn(*this, do_list(std::move(which), std::move(cursor)), std::move(done), &list_failed);
-}
-
-void awaitable_adapter::start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done)
-{
-    spawn(*this, do_purge(limit, std::move(cursor)), std::move(done), &list_failed);
+    spawn(*this, do_listing(std::move(request)), std::move(done), &list_failed);
 }
 
 void awaitable_adapter::start_group(
@@ -265,11 +246,6 @@ void awaitable_adapter::start_close(lease_clock::duration deadline, completion<c
         [self = shared_from_this(), done = std::move(done)](const std::exception_ptr&) mutable { done(closed{}); });
 }
 
-asio::awaitable<release_outcome> awaitable_adapter::do_abandon(claim_ptr claim)
-{
-    return do_release(std::move(claim));
-}
-
 asio::awaitable<void> awaitable_adapter::do_wait(claim_ptr, lease_clock::time_point until)
 {
     lease_timer timer(co_await asio::this_coro::executor, until);
@@ -280,11 +256,7 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
 {
     hand_over_outcome outcome;
     try {
-        // Not one conditional expression, because GCC 14 then evaluates both branches.
-        if (held->in_doubt())
-            outcome.released = co_await do_abandon(held);
-        else
-            outcome.released = co_await do_release(held);
+        outcome.released = co_await do_release(held, detail::needed_guarantee(*held));
     } catch (...) {
         outcome.released = release_failed(describe(std::current_exception()));
     }
@@ -296,39 +268,24 @@ asio::awaitable<hand_over_outcome> awaitable_adapter::do_hand_over(claim_ptr hel
     co_return outcome;
 }
 
-asio::awaitable<list_outcome> awaitable_adapter::do_inspect(std::string)
+asio::awaitable<list_outcome> awaitable_adapter::do_listing(listing_request)
 {
-    co_return detail::cannot_list(name());
-}
-
-asio::awaitable<list_outcome> awaitable_adapter::do_break(std::string)
-{
-    co_return detail::cannot_list(name());
-}
-
-asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
-{
-    co_return detail::cannot_list(name());
-}
-
-asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
-{
-    co_return detail::cannot_list(name());
+    co_return detail::cannot_list(traits().name);
 }
 
 asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
 {
-    co_return group_outcome{.error = detail::cannot(name(), "access a group of locks by its id")};
+    co_return group_outcome{.error = detail::cannot(traits().name, "access a group of locks by its id")};
 }
 
 asio::awaitable<export_outcome> awaitable_adapter::do_export(claim_ptr)
 {
-    co_return export_outcome{{}, detail::cannot(name(), "move locks to another process")};
+    co_return export_outcome{{}, detail::cannot(traits().name, "move locks to another process")};
 }
 
 asio::awaitable<create_outcome> awaitable_adapter::do_adopt(std::string, claim_ptr)
 {
-    co_return create_outcome::failed(detail::cannot(name(), "take over a lock from another process"));
+    co_return create_outcome::failed(detail::cannot(traits().name, "take over a lock from another process"));
 }
 
 asio::awaitable<void> awaitable_adapter::do_close(lease_clock::duration)

@@ -14,6 +14,12 @@
 
 namespace colock::inline v0::detail {
 
+/// Returns the guarantee that a release of a granted claim must give.
+[[nodiscard]] inline release_guarantee needed_guarantee(const claim& held) noexcept
+{
+    return held.in_doubt() ? release_guarantee::settled : release_guarantee::released;
+}
+
 /// The default hand-over: a release, then a create, each with its own outcome.
 class release_then_create final : public boost::intrusive_ref_counter<release_then_create>
 {
@@ -27,11 +33,9 @@ public:
 
     void start(claim_ptr held)
     {
-        auto released = completion<release_outcome>::bind<&release_then_create::on_released>(ptr(this));
-        if (held->in_doubt())
-            backend_->start_abandon(std::move(held), std::move(released));
-        else
-            backend_->start_release(std::move(held), std::move(released));
+        const auto guarantee = needed_guarantee(*held);
+        backend_->start_release(std::move(held), guarantee,
+            completion<release_outcome>::bind<&release_then_create::on_released>(ptr(this)));
     }
 
 private:

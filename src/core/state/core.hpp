@@ -55,7 +55,7 @@ public:
     core(std::shared_ptr<adapter> used_backend, locker_options given_options);
 
     [[nodiscard]] asio::any_io_executor executor() const { return backend->executor(); }
-    [[nodiscard]] std::string backend_name() const { return std::string(backend->name()); }
+    [[nodiscard]] std::string backend_name() const { return std::string(backend->traits().name); }
     /// The adapter's context is gone, so the backend will not answer any more.
     [[nodiscard]] bool is_backend_gone() const noexcept { return dead && !can.immediate; }
 

@@ -26,9 +26,10 @@ void start(adapter& backend, const deferred_actions::request& request)
     case action::cancel_wait:
         return backend.cancel_wait(*subject);
     case action::release:
-        return backend.start_release(subject, completion<release_outcome>::bind<&record::on_released>(subject));
     case action::abandon:
-        return backend.start_abandon(subject, completion<release_outcome>::bind<&record::on_released>(subject));
+        return backend.start_release(subject,
+            request.what == action::abandon ? release_guarantee::settled : release_guarantee::released,
+            completion<release_outcome>::bind<&record::on_released>(subject));
     case action::hand_over:
         return backend.start_hand_over(
             subject, request.next, [subject, next = request.next](hand_over_outcome outcome) {

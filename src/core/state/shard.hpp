@@ -33,7 +33,7 @@ using record_list = boost::intrusive::list<record, boost::intrusive::constant_ti
 struct shard
 {
     shard(std::shared_ptr<adapter> asked, locker_options chosen)
-        : backend(std::move(asked)), can(backend->capabilities()), limits(backend->limits()),
+        : backend(std::move(asked)), can(backend->traits().capabilities), limits(backend->traits().limits),
           options(std::move(chosen)), margins{options.minimum_validity, options.stop_margin},
           watches_all(options.observer || !can.expires), timers(*backend), queues(can.fifo, timers), events(mutex)
     {

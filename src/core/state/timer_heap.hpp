@@ -21,7 +21,8 @@ public:
     using time_point = lease_clock::time_point;
 
     /// \param backend the timer runs on its executor
-    explicit timer_heap(const adapter& backend) : backend_(backend), answers_at_once_(backend.capabilities().immediate)
+    explicit timer_heap(const adapter& backend)
+        : backend_(backend), answers_at_once_(backend.traits().capabilities.immediate)
     {
     }
     timer_heap(const timer_heap&) = delete;

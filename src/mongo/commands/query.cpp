@@ -4,7 +4,6 @@
 #include "mongo/commands/batch_update.hpp"
 #include "mongo/commands/commands.hpp"
 #include "mongo/driver/command_template.hpp"
-#include "util/cursor.hpp"
 
 #include <chrono>
 #include <limits>
@@ -17,7 +16,6 @@ namespace {
 
 using wall_clock = std::chrono::system_clock;
 
-constexpr std::string_view cursor_name = "mongodb";
 constexpr char text_mark = 't';
 constexpr char binary_mark = 'b';
 
@@ -104,19 +102,16 @@ std::optional<page_start> page_start::from(std::string_view cursor)
     page_start start;
     if (cursor.empty())
         return start;
-    const auto where = colock::detail::read_cursor(cursor_name, cursor);
-    if (!where || where->empty())
-        return std::nullopt;
-    start.is_text_ = where->front() == text_mark;
-    start.last_ = where->substr(1);
-    if (start.is_text_ ? !is_utf8(start.last_) : where->front() != binary_mark)
+    start.is_text_ = cursor.front() == text_mark;
+    start.last_ = cursor.substr(1);
+    if (start.is_text_ ? !is_utf8(start.last_) : cursor.front() != binary_mark)
         return std::nullopt;
     return start;
 }
 
 std::string page_start::cursor() const
 {
-    return colock::detail::make_cursor(cursor_name, (is_text_ ? text_mark : binary_mark) + last_);
+    return (is_text_ ? text_mark : binary_mark) + last_;
 }
 
 bool page_start::skip_to_binary_keys() noexcept

@@ -35,12 +35,9 @@ protected:
     }
     void failed(delivery, failure_ptr why) override { done_({std::move(found_), std::move(why), {}}); }
     /// \param got the answer that contains `fields`
-    void add(const answer& got, const bson_iter_t& fields, holders which, const filter& wanted)
+    void add(const answer& got, const bson_iter_t& fields, holders which)
     {
-        for (auto& each : read_holders(fields, which, time_of(got))) {
-            if (wanted.matches(each))
-                found_.push_back(std::move(each));
-        }
+        std::ranges::move(read_holders(fields, which, time_of(got)), std::back_inserter(found_));
     }
 
     std::vector<lock_status> found_;
@@ -58,8 +55,8 @@ bool find_value(const answer& got, bson_iter_t& into)
 class key_inspection final : public key_reader
 {
 public:
-    key_inspection(client& owner, std::string key, filter which, completion<list_outcome> done)
-        : key_reader(owner, std::move(key)), filter_(std::move(which)), done_(std::move(done))
+    key_inspection(client& owner, filter which, completion<list_outcome> done)
+        : key_reader(owner, *which.key), filter_(std::move(which)), done_(std::move(done))
     {
     }
 
@@ -177,7 +174,7 @@ private:
         for_each_document(got.reply, [&](const bson_iter_t& each) {
             ++count;
             next.move_after(key_of(each));
-            add(got, each, holders::live, filter_);
+            add(got, each, holders::live);
         });
         // Binary keys follow the last text.
         if (may_have_more(got.reply, count, page_size) || next.skip_to_binary_keys()) {
@@ -197,8 +194,7 @@ class purge_operation final : public timed_operation
 public:
     purge_operation(client& owner, std::size_t limit, page_start from, completion<list_outcome> done)
         : timed_operation(owner, std::move(done)),
-          limit_(limit == 0 ? page_size : std::min<std::int64_t>(page_size, static_cast<std::int64_t>(limit))),
-          from_(std::move(from))
+          limit_(std::min<std::int64_t>(page_size, static_cast<std::int64_t>(limit))), from_(std::move(from))
     {
     }
 
@@ -220,7 +216,7 @@ private:
             }
             const answer& removed = co_await reply_to(removal_of(keys[i]));
             if (bson_iter_t value; find_value(removed, value))
-                add(removed, value, holders::expired, {});
+                add(removed, value, holders::expired);
             from_.move_after(std::move(keys[i]));
         }
         if (was_full || from_.skip_to_binary_keys()) {
@@ -252,22 +248,15 @@ private:
 
 } // namespace
 
-operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
+operation_ptr make_listing(client& owner, listing_request request, page_start from, completion<list_outcome> done)
 {
-    if (purpose == key_purpose::remove)
-        return operation_ptr(new break_operation(owner, std::move(key), std::move(done)));
-    return operation_ptr(new key_inspection(owner, std::move(key), std::move(which), std::move(done)));
-}
-
-operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done)
-{
-    return operation_ptr(new page(owner, std::move(which), std::move(from), std::move(done)));
-}
-
-operation_ptr make_purge(client& owner, std::size_t limit, page_start from, completion<list_outcome> done)
-{
-    return operation_ptr(new purge_operation(owner, limit, std::move(from), std::move(done)));
+    if (request.action == listing_action::break_key)
+        return operation_ptr(new break_operation(owner, *std::move(request.filter.key), std::move(done)));
+    if (request.action == listing_action::purge)
+        return operation_ptr(new purge_operation(owner, request.limit, std::move(from), std::move(done)));
+    if (request.filter.key)
+        return operation_ptr(new key_inspection(owner, std::move(request.filter), std::move(done)));
+    return operation_ptr(new page(owner, std::move(request.filter), std::move(from), std::move(done)));
 }
 
 } // namespace colock::inline v0::mongo::detail

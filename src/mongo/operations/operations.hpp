@@ -4,7 +4,6 @@
 #include "mongo/client.hpp"
 #include "mongo/commands/lock_view.hpp"
 #include "mongo/commands/query.hpp"
-#include "remote/adapter/purpose.hpp"
 #include "remote/requests/operation.hpp"
 
 #include <colock/spi/adapter.hpp>
@@ -17,9 +16,7 @@
 
 namespace colock::inline v0::mongo::detail {
 
-using remote::key_purpose;
 using remote::operation_ptr;
-using remote::release_guarantee;
 
 // Operations of the adapter.
 
@@ -45,15 +42,9 @@ using remote::release_guarantee;
 [[nodiscard]] operation_ptr make_adopt(
     client& owner, std::string token, claim_ptr claim, completion<create_outcome> done);
 
-[[nodiscard]] operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done);
-
-/// Lists the holders of one page of keys.
-[[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);
-
-/// \param limit maximum number of holders; 0: as many as one step removes
-[[nodiscard]] operation_ptr make_purge(
-    client& owner, std::size_t limit, page_start from, completion<list_outcome> done);
+/// \param from start of the page or step; unused if the filter has a key
+[[nodiscard]] operation_ptr make_listing(
+    client& owner, listing_request request, page_start from, completion<list_outcome> done);
 
 /// \param ttl ttl of an extension
 [[nodiscard]] operation_ptr make_group_action(

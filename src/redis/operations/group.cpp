@@ -109,7 +109,7 @@ private:
     failure_ptr take_rows(const reply& answer)
     {
         std::vector<lock_status> rows;
-        if (auto why = add_rows(config(), answer, filter{}, rows))
+        if (auto why = add_rows(config(), answer, rows))
             return why;
         processed_ += std::min(members_.size() - processed_, max_members_per_script);
         if (step_ == step::act) {

@@ -5,7 +5,6 @@
 #include "redis/operations/operations.hpp"
 #include "redis/operations/script_operation.hpp"
 #include "remote/adapter/stored_owner.hpp"
-#include "util/cursor.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +19,6 @@ namespace colock::inline v0::redis::detail {
 
 namespace {
 
-constexpr std::string_view cursor_name = "redis";
 constexpr std::size_t keys_per_scan = 1000;
 constexpr std::size_t max_keys_per_script = 200;
 constexpr std::size_t max_swept_per_script = 500;
@@ -53,12 +51,12 @@ std::optional<lock_status> status_from(const settings& config, const reply& row)
 
 } // namespace
 
-failure_ptr add_rows(const settings& config, const reply& answer, const filter& which, std::vector<lock_status>& to)
+failure_ptr add_rows(const settings& config, const reply& answer, std::vector<lock_status>& to)
 {
     if (!answer.is(reply::kind::array))
         return refusal(answer);
     for (const auto& row : answer.items) {
-        if (auto status = status_from(config, row); status && which.matches(*status))
+        if (auto status = status_from(config, row))
             to.push_back(std::move(*status));
     }
     return nullptr;
@@ -79,9 +77,8 @@ std::string_view layout_name(const settings& config) noexcept
 class key_operation final : public script_operation
 {
 public:
-    key_operation(client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
-        : script_operation(owner), key_(std::move(key)), purpose_(purpose), which_(std::move(which)),
-          done_(std::move(done))
+    key_operation(client& owner, std::string key, bool removes, completion<list_outcome> done)
+        : script_operation(owner), key_(std::move(key)), removes_(removes), done_(std::move(done))
     {
     }
 
@@ -90,8 +87,8 @@ private:
     {
         const auto key = lock_key(config(), key_);
         if (is_listing()) {
-            scripts::get().inspect.push(request, form, 2, config().probe_key, key, layout_name(config()),
-                purpose_ == key_purpose::remove ? "refuse" : "ignore");
+            scripts::get().inspect.push(
+                request, form, 2, config().probe_key, key, layout_name(config()), removes_ ? "refuse" : "ignore");
             return;
         }
         const auto& chosen = scripts::get().break_holders;
@@ -105,8 +102,8 @@ private:
     void answered(operation_ptr self) override
     {
         const bool listed = is_listing();
-        if (!listed || purpose_ == key_purpose::inspect)
-            outcome_.error = add_rows(config(), replies[0], which_, outcome_.locks);
+        if (!listed || !removes_)
+            outcome_.error = add_rows(config(), replies[0], outcome_.locks);
         else if (!replies[0].is(reply::kind::array))
             outcome_.error = refusal(replies[0]);
         if (outcome_.error) {
@@ -116,7 +113,7 @@ private:
         if (!listed) {
             has_removed_ = true;
             holders_.resize(holders_.size() - std::min(holders_.size(), max_removed_per_script));
-        } else if (purpose_ == key_purpose::remove) {
+        } else if (removes_) {
             for (const auto& row : replies[0].items)
                 holders_.push_back(row.at(2).text);
         }
@@ -134,7 +131,7 @@ private:
     {
         // Listing changes nothing, so its outcome is never unknown. A failure after a partial removal is an unknown
         // outcome.
-        if (is_listing() && purpose_ == key_purpose::remove && why->code == errc::outcome_unknown)
+        if (is_listing() && removes_ && why->code == errc::outcome_unknown)
             why = make_failure(errc::unavailable, why->detail, why->cause);
         else if (has_removed_ && why->code != errc::outcome_unknown)
             why = make_failure(errc::outcome_unknown, why->detail, why->cause);
@@ -142,8 +139,7 @@ private:
     }
 
     const std::string key_;
-    const key_purpose purpose_;
-    const filter which_;
+    const bool removes_;
     completion<list_outcome> done_;
     /// Stored values of the holders that still have to be removed.
     std::vector<std::string> holders_;
@@ -167,12 +163,11 @@ std::string glob_escaped(std::string_view text)
 class walk_operation final : public script_operation
 {
 public:
-    walk_operation(client& owner, walk_purpose purpose, filter which, std::size_t limit, std::uint64_t from,
-        completion<list_outcome> done)
-        : script_operation(owner), purpose_(purpose), which_(std::move(which)),
-          limit_(limit == 0 ? max_swept : std::min(limit, max_swept)),
-          pattern_(glob_escaped(config().prefix + which_.key_prefix.value_or("")) + '*'), done_(std::move(done)),
-          cursor_(std::to_string(from))
+    walk_operation(client& owner, const listing_request& request, std::uint64_t from, completion<list_outcome> done)
+        : script_operation(owner), purges_(request.action == listing_action::purge),
+          limit_(std::min(request.limit, max_swept)),
+          pattern_(glob_escaped(config().prefix + request.filter.key_prefix.value_or("")) + '*'),
+          done_(std::move(done)), cursor_(std::to_string(from))
     {
     }
 
@@ -189,15 +184,15 @@ private:
     {
         if (request_kind_ == request_kind::holders)
             push_holders(request, form);
-        else if (purpose_ == walk_purpose::list)
-            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", keys_per_scan);
-        else
+        else if (purges_)
             request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", keys_per_scan, "TYPE", "zset");
+        else
+            request.push("SCAN", cursor_, "MATCH", pattern_, "COUNT", keys_per_scan);
     }
 
     void push_holders(boost::redis::request& request, script::form form)
     {
-        const auto& chosen = purpose_ == walk_purpose::list ? scripts::get().inspect : scripts::get().purge;
+        const auto& chosen = purges_ ? scripts::get().purge : scripts::get().inspect;
         const auto count = std::to_string(batch_.size() + 1);
         const auto limit = std::to_string(remaining_limit());
         std::vector<std::string_view> words;
@@ -206,7 +201,7 @@ private:
         else
             words = {"EVAL", chosen.text(), count, config().probe_key};
         words.insert(words.end(), batch_.begin(), batch_.end());
-        if (purpose_ == walk_purpose::purge)
+        if (purges_)
             words.push_back(limit);
         else
             words.insert(words.end(), {layout_name(config()), "ignore"});
@@ -252,9 +247,9 @@ private:
     void take_holders(const reply& answer)
     {
         const auto limit = remaining_limit(), before = outcome_.locks.size();
-        outcome_.error = add_rows(config(), answer, which_, outcome_.locks);
+        outcome_.error = add_rows(config(), answer, outcome_.locks);
         // More holders of these keys may have expired than one script removes.
-        if (purpose_ == walk_purpose::list || outcome_.locks.size() - before < limit)
+        if (!purges_ || outcome_.locks.size() - before < limit)
             batch_.clear();
     }
 
@@ -263,19 +258,18 @@ private:
         if (request_kind_ == request_kind::keys)
             return false;
         const bool is_page_done = page_.empty() && batch_.empty();
-        if (purpose_ == walk_purpose::purge && outcome_.locks.size() >= limit_) {
+        if (purges_ && outcome_.locks.size() >= limit_) {
             // The next step scans the remaining keys of this page again.
             if (!is_page_done || cursor_ != "0")
-                set_next_cursor(is_page_done ? cursor_ : page_cursor_);
+                outcome_.next = is_page_done ? cursor_ : page_cursor_;
             return true;
         }
         if (!is_page_done || (cursor_ != "0" && scans_ < max_scans && outcome_.locks.size() < min_page_size))
             return false;
         if (cursor_ != "0")
-            set_next_cursor(cursor_);
+            outcome_.next = cursor_;
         return true;
     }
-    void set_next_cursor(std::string_view cursor) { outcome_.next = colock::detail::make_cursor(cursor_name, cursor); }
 
     void prepare_next_request()
     {
@@ -296,8 +290,7 @@ private:
         done_(std::move(outcome_));
     }
 
-    const walk_purpose purpose_;
-    const filter which_;
+    const bool purges_;
     /// Maximum number of entries that are removed.
     const std::size_t limit_;
     const std::string pattern_;
@@ -314,24 +307,12 @@ private:
 
 } // namespace
 
-operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
+operation_ptr make_listing(client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done)
 {
-    return std::make_unique<key_operation>(owner, std::move(key), purpose, std::move(which), std::move(done));
-}
-
-operation_ptr make_walk(client& owner, walk_purpose purpose, filter which, std::size_t limit, std::uint64_t from,
-    completion<list_outcome> done)
-{
-    return std::make_unique<walk_operation>(owner, purpose, std::move(which), limit, from, std::move(done));
-}
-
-std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor)
-{
-    if (cursor.empty())
-        return 0;
-    const auto where = colock::detail::read_cursor(cursor_name, cursor);
-    return where ? colock::detail::read_number(*where) : std::nullopt;
+    if (request.filter.key)
+        return std::make_unique<key_operation>(
+            owner, *std::move(request.filter.key), request.action == listing_action::break_key, std::move(done));
+    return std::make_unique<walk_operation>(owner, request, from, std::move(done));
 }
 
 } // namespace colock::inline v0::redis::detail

@@ -11,9 +11,7 @@
 
 namespace colock::inline v0::redis::detail {
 
-/// Appends the holders that a script has returned and that match the filter. Returns the reason why the reply cannot be
-/// used, or null.
-[[nodiscard]] failure_ptr add_rows(
-    const settings& config, const reply& answer, const filter& which, std::vector<lock_status>& to);
+/// Appends the holders that a script has returned. Returns the reason why the reply cannot be used, or null.
+[[nodiscard]] failure_ptr add_rows(const settings& config, const reply& answer, std::vector<lock_status>& to);
 
 } // namespace colock::inline v0::redis::detail

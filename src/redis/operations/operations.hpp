@@ -3,7 +3,6 @@
 
 #include "redis/client.hpp"
 #include "redis/pipeline/batch.hpp"
-#include "remote/adapter/purpose.hpp"
 
 #include <colock/spi/adapter.hpp>
 #include <colock/spi/claim.hpp>
@@ -19,9 +18,6 @@
 #include <vector>
 
 namespace colock::inline v0::redis::detail {
-
-using remote::key_purpose;
-using remote::release_guarantee;
 
 // The operations of the adapter. Each has its own file.
 
@@ -81,24 +77,12 @@ struct two_step_hand_over
 [[nodiscard]] operation_ptr make_hand_over(
     client& owner, two_step_hand_over fallback, claim_ptr held, claim_ptr next, completion<hand_over_outcome> done);
 
-[[nodiscard]] operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done);
-
 /// \param ttl new ttl if `what` is an extension; otherwise unused
 [[nodiscard]] operation_ptr make_group_action(
     client& owner, std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done);
 
-/// Purpose of a scan of the keys with the prefix.
-enum class walk_purpose : unsigned char
-{
-    list,
-    purge,
-};
-/// \param limit maximum number of entries that a purge removes; 0: as many as one step may remove
-/// \param from result of `read_walk_cursor`
-[[nodiscard]] operation_ptr make_walk(client& owner, walk_purpose purpose, filter which, std::size_t limit,
-    std::uint64_t from, completion<list_outcome> done);
-/// Returns nothing if `cursor` is not a valid cursor.
-[[nodiscard]] std::optional<std::uint64_t> read_walk_cursor(std::string_view cursor);
+/// \param from cursor of the SCAN with which a page or step begins; unused if the filter has a key
+[[nodiscard]] operation_ptr make_listing(
+    client& owner, listing_request request, std::uint64_t from, completion<list_outcome> done);
 
 } // namespace colock::inline v0::redis::detail

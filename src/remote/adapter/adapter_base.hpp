@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/adapter/purpose.hpp"
 #include "remote/requests/event_reporter.hpp"
 
 #include <colock/spi/adapter.hpp>
@@ -41,23 +40,6 @@ public:
         return made;
     }
 
-    [[nodiscard]] adapter_limits limits() const noexcept final
-    {
-        adapter_limits all;
-        all.answers_within = client_->config().operation_timeout;
-        return all;
-    }
-
-    void start_release(claim_ptr claim, completion<release_outcome> done) final
-    {
-        release_or_abandon(std::move(claim), release_guarantee::released, std::move(done));
-    }
-
-    void start_abandon(claim_ptr claim, completion<release_outcome> done) final
-    {
-        release_or_abandon(std::move(claim), release_guarantee::settled, std::move(done));
-    }
-
     void start_extend(claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done) final
     {
         client_->submit(make_extend(*client_, std::move(claim), ttl, std::move(done)));
@@ -66,36 +48,6 @@ public:
     void start_is_valid(claim_ptr claim, completion<valid_outcome> done) final
     {
         client_->submit(make_is_valid(*client_, std::move(claim), std::move(done)));
-    }
-
-    void start_inspect(std::string key, completion<list_outcome> done) final
-    {
-        if (auto refused = refuse_key(key))
-            done({.error = std::move(refused)});
-        else
-            client_->submit(
-                make_key_listing(*client_, std::move(key), key_purpose::inspect, filter{}, std::move(done)));
-    }
-
-    void start_break(std::string key, completion<list_outcome> done) final
-    {
-        if (auto refused = refuse_key(key))
-            done({.error = std::move(refused)});
-        else
-            client_->submit(make_key_listing(*client_, std::move(key), key_purpose::remove, filter{}, std::move(done)));
-    }
-
-    void start_list(filter which, std::string cursor, completion<list_outcome> done) final
-    {
-        if (auto refused = which.key ? refuse_key(*which.key) : nullptr) {
-            done({.error = std::move(refused)});
-        } else if (which.key && cursor.empty()) {
-            auto key = *which.key;
-            client_->submit(
-                make_key_listing(*client_, std::move(key), key_purpose::inspect, std::move(which), std::move(done)));
-        } else {
-            list_all(std::move(which), std::move(cursor), std::move(done));
-        }
     }
 
     void start_close(lease_clock::duration deadline, completion<closed> done) final
@@ -118,20 +70,12 @@ public:
 
 protected:
     [[nodiscard]] Client& get_client() const noexcept { return *client_; }
+    [[nodiscard]] adapter_limits limits() const noexcept
+    {
+        return {.answers_within = client_->config().operation_timeout};
+    }
 
 private:
-    /// Releases or abandons a claim that was made in this process.
-    /// \param guarantee what a successful answer must guarantee
-    virtual void release_or_abandon(claim_ptr claim, release_guarantee guarantee, completion<release_outcome> done) = 0;
-    /// Returns why no lock can have this key, or null if the key is valid.
-    [[nodiscard]] virtual failure_ptr refuse_key(std::string_view key) const
-    {
-        static_cast<void>(key);
-        return nullptr;
-    }
-    /// Lists the holders of all keys.
-    virtual void list_all(filter which, std::string cursor, completion<list_outcome> done) = 0;
-
     std::shared_ptr<Client> client_;
 };
 

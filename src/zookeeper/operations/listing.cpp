@@ -2,7 +2,6 @@
 #include "zookeeper/operations/operations.hpp"
 
 #include "remote/adapter/stored_time.hpp"
-#include "util/cursor.hpp"
 #include "zookeeper/operations/node_data.hpp"
 #include "zookeeper/operations/paths.hpp"
 #include "zookeeper/operations/request_operation.hpp"
@@ -26,7 +25,6 @@ namespace {
 
 constexpr std::string_view bucket_digits = "0123456789abcdef";
 
-constexpr std::string_view cursor_name = "zookeeper";
 /// Maximum number of keys of a page. The folder of each key is listed, and the node of each holder is read.
 constexpr std::size_t max_keys = 256;
 constexpr std::size_t max_folders_at_a_time = 16;
@@ -68,8 +66,8 @@ std::optional<lock_status> status_of(const candidate& which, const reply& node)
 class listing_operation : public request_operation
 {
 public:
-    listing_operation(client& owner, key_purpose purpose, filter which, completion<list_outcome> done)
-        : request_operation(owner), which_(std::move(which)), purpose_(purpose), done_(std::move(done))
+    listing_operation(client& owner, listing_action action, filter which, completion<list_outcome> done)
+        : request_operation(owner), which_(std::move(which)), action_(action), done_(std::move(done))
     {
     }
 
@@ -101,6 +99,7 @@ protected:
     }
 
     const filter which_;
+    const listing_action action_;
     std::size_t pending_count_ = 0;
 
 private:
@@ -148,7 +147,7 @@ private:
             finish_one();
             return;
         }
-        if (purpose_ == key_purpose::inspect) {
+        if (action_ == listing_action::list) {
             found_.push_back(std::move(*status));
             finish_one();
         } else if (auto* const sender = get_requests()) {
@@ -171,7 +170,6 @@ private:
 
     void failed(delivery, failure_ptr why) override { done_({{}, std::move(why)}); }
 
-    const key_purpose purpose_;
     completion<list_outcome> done_;
     std::vector<lock_status> found_;
 };
@@ -179,28 +177,13 @@ private:
 class key_operation final : public listing_operation
 {
 public:
-    key_operation(client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
-        : listing_operation(owner, purpose, std::move(which), std::move(done)), key_(std::move(key))
+    key_operation(client& owner, listing_request request, completion<list_outcome> done)
+        : listing_operation(owner, request.action, std::move(request.filter), std::move(done))
     {
     }
 
 private:
-    void request_keys(requests& sender) override { list_holders(sender, key_); }
-    [[nodiscard]] std::string next() const override { return {}; }
-
-    const std::string key_;
-};
-
-class purge_operation final : public listing_operation
-{
-public:
-    purge_operation(client& owner, completion<list_outcome> done)
-        : listing_operation(owner, key_purpose::inspect, filter{}, std::move(done))
-    {
-    }
-
-private:
-    void request_keys(requests&) override {}
+    void request_keys(requests& sender) override { list_holders(sender, *which_.key); }
     [[nodiscard]] std::string next() const override { return {}; }
 };
 
@@ -230,8 +213,8 @@ folder_page first_names(const std::vector<std::string>& all, const std::string& 
 class page_operation final : public listing_operation
 {
 public:
-    page_operation(client& owner, filter which, page_start from, completion<list_outcome> done)
-        : listing_operation(owner, key_purpose::inspect, std::move(which), std::move(done)), from_(std::move(from)),
+    page_operation(client& owner, listing_request request, page_start from, completion<list_outcome> done)
+        : listing_operation(owner, request.action, std::move(request.filter), std::move(done)), from_(std::move(from)),
           next_(from_)
     {
     }
@@ -239,6 +222,10 @@ public:
 private:
     void request_keys(requests& sender) override
     {
+        if (action_ == listing_action::purge) {
+            next_.bucket = folder_count();
+            return;
+        }
         const auto max_folders = from_.after.empty() ? max_folders_at_a_time : std::size_t{1};
         folders_.assign(std::min(max_folders, folder_count() - from_.bucket), {});
         unlisted_count_ = folders_.size();
@@ -308,7 +295,7 @@ class group_operation final : public listing_operation
 {
 public:
     group_operation(client& owner, std::string id, completion<group_outcome> done)
-        : listing_operation(owner, key_purpose::remove, filter{.group = id},
+        : listing_operation(owner, listing_action::break_key, filter{.group = id},
               [done = std::move(done)](
                   list_outcome outcome) mutable { done({std::move(outcome.locks), std::move(outcome.error)}); }),
           folder_(group_folder(config(), id))
@@ -346,15 +333,11 @@ private:
 
 } // namespace
 
-operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done)
+operation_ptr make_listing(client& owner, listing_request request, page_start from, completion<list_outcome> done)
 {
-    return operation_ptr(new key_operation(owner, std::move(key), purpose, std::move(which), std::move(done)));
-}
-
-operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done)
-{
-    return operation_ptr(new page_operation(owner, std::move(which), std::move(from), std::move(done)));
+    if (request.filter.key)
+        return operation_ptr(new key_operation(owner, std::move(request), std::move(done)));
+    return operation_ptr(new page_operation(owner, std::move(request), std::move(from), std::move(done)));
 }
 
 std::string page_start::name_of(std::size_t bucket)
@@ -364,31 +347,25 @@ std::string page_start::name_of(std::size_t bucket)
 
 std::string page_start::cursor() const
 {
-    return colock::detail::make_cursor(cursor_name, name_of(bucket) + after);
+    return name_of(bucket) + after;
 }
 
 std::optional<page_start> page_start::from(std::string_view cursor, std::size_t folders)
 {
     if (cursor.empty())
         return page_start{};
-    const auto where = colock::detail::read_cursor(cursor_name, cursor);
-    if (!where || where->size() < 2)
+    if (cursor.size() < 2)
         return std::nullopt;
-    const auto high = bucket_digits.find((*where)[0]), low = bucket_digits.find((*where)[1]);
+    const auto high = bucket_digits.find(cursor[0]), low = bucket_digits.find(cursor[1]);
     if (high == bucket_digits.npos || low == bucket_digits.npos)
         return std::nullopt;
-    page_start start{high * bucket_digits.size() + low, std::string(where->substr(2))};
+    page_start start{high * bucket_digits.size() + low, std::string(cursor.substr(2))};
     return start.bucket < folders ? std::optional(std::move(start)) : std::nullopt;
 }
 
 operation_ptr make_group_release(client& owner, std::string id, completion<group_outcome> done)
 {
     return operation_ptr(new group_operation(owner, std::move(id), std::move(done)));
-}
-
-operation_ptr make_purge(client& owner, completion<list_outcome> done)
-{
-    return operation_ptr(new purge_operation(owner, std::move(done)));
 }
 
 } // namespace colock::inline v0::zookeeper::detail

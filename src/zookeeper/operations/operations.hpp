@@ -1,7 +1,6 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #pragma once
 
-#include "remote/adapter/purpose.hpp"
 #include "remote/requests/operation.hpp"
 #include "zookeeper/client.hpp"
 
@@ -17,9 +16,7 @@
 
 namespace colock::inline v0::zookeeper::detail {
 
-using remote::key_purpose;
 using remote::operation_ptr;
-using remote::release_guarantee;
 
 // The operations of an adapter, each in a source file of its own.
 
@@ -32,9 +29,6 @@ using remote::release_guarantee;
     client& owner, claim_ptr claim, std::chrono::milliseconds ttl, completion<extend_outcome> done);
 
 [[nodiscard]] operation_ptr make_is_valid(client& owner, claim_ptr claim, completion<valid_outcome> done);
-
-[[nodiscard]] operation_ptr make_key_listing(
-    client& owner, std::string key, key_purpose purpose, filter which, completion<list_outcome> done);
 
 /// Where a page begins: the bucket, and the name in this bucket after which it begins.
 struct page_start
@@ -52,13 +46,12 @@ struct page_start
     [[nodiscard]] static std::optional<page_start> from(std::string_view cursor, std::size_t folders);
 };
 
-/// Lists the holders of the keys of a page.
-[[nodiscard]] operation_ptr make_page(client& owner, filter which, page_start from, completion<list_outcome> done);
+/// A purge removes nothing, because nothing expires at the server. It fails if the server does not answer.
+/// \param from start of the page; unused if the filter has a key
+[[nodiscard]] operation_ptr make_listing(
+    client& owner, listing_request request, page_start from, completion<list_outcome> done);
 
 /// Releases all locks of a group.
 [[nodiscard]] operation_ptr make_group_release(client& owner, std::string id, completion<group_outcome> done);
-
-/// Removes nothing, because nothing expires at the server. Fails if the server does not answer.
-[[nodiscard]] operation_ptr make_purge(client& owner, completion<list_outcome> done);
 
 } // namespace colock::inline v0::zookeeper::detail

@@ -197,7 +197,8 @@ BOOST_AUTO_TEST_CASE(break_with_an_unanswered_query_is_unavailable)
         return what.carry_out();
     });
     failure_ptr why;
-    intercepted.backend().start_break("k", [&](list_outcome outcome) { why = std::move(outcome.error); });
+    intercepted.backend().start_listing({.action = listing_action::break_key, .filter = {.key = "k"}},
+        [&](list_outcome outcome) { why = std::move(outcome.error); });
     run_until(io, [&] { return why != nullptr; });
     BOOST_TEST((why->code == errc::unavailable), why->detail);
 }

@@ -180,7 +180,7 @@ namespace {
 asio::awaitable<void> use(locker by, driver direct, std::string key)
 {
     auto held = co_await by.acquire(key);
-    const auto seen = co_await direct.backend().inspect(key);
+    const auto seen = co_await direct.backend().listing({.filter = {.key = key}});
     BOOST_TEST_REQUIRE(seen.locks.size() == 1U);
     BOOST_TEST(seen.locks[0].key == key);
     BOOST_TEST(seen.locks[0].fence == held.fence());

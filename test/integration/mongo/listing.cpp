@@ -86,7 +86,7 @@ BOOST_FIXTURE_TEST_CASE(a_purge_of_many_goes_in_steps_and_leaves_nothing_but_fen
     const auto ours = add();
     leave_behind(*this, 600);
     auto held = run(ours.acquire("held", {.ttl = 1h}));
-    const auto step = run(last_adapter->purge(0));
+    const auto step = run(last_adapter->listing({.action = listing_action::purge}));
     BOOST_TEST(!step.error);
     BOOST_TEST((!step.next.empty() && step.locks.size() <= 300U));
     BOOST_TEST(run(ours.purge(100)).size() == 100U);

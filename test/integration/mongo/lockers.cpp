@@ -298,10 +298,10 @@ BOOST_AUTO_TEST_CASE(repeated_create_renews_the_lease)
         BOOST_TEST((run(by->create(asked)).status == create_status::granted));
         contract::pass_real_time(io, 4s);
         BOOST_TEST((run(by->create(asked)).status == create_status::granted));
-        const auto held = run(by->inspect("k")).locks;
+        const auto held = run(by->listing({.filter = {.key = "k"}})).locks;
         BOOST_TEST_REQUIRE(held.size() == 1U);
         BOOST_TEST((held[0].remaining > 16s));
-        BOOST_TEST((run(by->release(asked)).status == release_status::released));
+        BOOST_TEST((run(by->release(asked, release_guarantee::released)).status == release_status::released));
     }
 }
 

@@ -38,7 +38,8 @@ struct negative_answers : mongo_fixture
         }
         disturb();
         // The operation has only read, and has changed nothing.
-        check(run(test_driver.backend().break_key("k")).error, errc::unavailable);
+        check(run(test_driver.backend().listing({.action = listing_action::break_key, .filter = {.key = "k"}})).error,
+            errc::unavailable);
     }
     void check_not_held()
     {

@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_user_who_may_not_write_is_answered_without_confirmation_a
     BOOST_TEST(count_confirmations() == 4U);
     BOOST_TEST(event_log->warnings.size() == 1U);
     // Breaking a lock is not a read, so it fails.
-    const auto broken = run(backend->break_key("k"));
+    const auto broken = run(backend->listing({.action = listing_action::break_key, .filter = {.key = "k"}}));
     BOOST_TEST_REQUIRE(!!broken.error);
     BOOST_TEST((broken.error->code == errc::access_denied));
     run(held.release(on_failure::raise));

@@ -159,7 +159,7 @@ struct fixture
     void check_usable()
     {
         for (const auto& claim : {driver::exclusive("after"), driver::shared("after")}) {
-            if (claim->mode() == lock_mode::shared && !backend().capabilities().shared)
+            if (claim->mode() == lock_mode::shared && !backend().traits().capabilities.shared)
                 continue;
             test_driver().grant(claim);
             BOOST_TEST((test_driver().extend(claim, 10s).status == extend_status::extended));

@@ -59,7 +59,7 @@ std::vector<cut_operation> cut_operations()
         };
     };
     const auto release = [](fixture& env, const plain_claim_ptr& claim) {
-        return env.begin(env.backend().release(claim));
+        return env.begin(env.backend().release(claim, release_guarantee::released));
     };
     const auto extend = [](fixture& env, const plain_claim_ptr& claim) {
         claim->set_sent(lease_clock::now());
@@ -79,11 +79,11 @@ std::vector<cut_operation> cut_operations()
     };
     /// Starts a first operation, which is sent alone. The operations after it are sent in one batch.
     const auto start_first_operation = [](fixture& env) {
-        env.batch_mates.push_back(env.begin(env.backend().purge(0)));
+        env.batch_mates.push_back(env.begin(env.backend().listing({.action = listing_action::purge})));
     };
-    const auto list = [](adapter& backend) { return backend.list({}); };
-    const auto purge = [](adapter& backend) { return backend.purge(0); };
-    const auto inspect = [](adapter& backend) { return backend.inspect("k"); };
+    const auto list = [](adapter& backend) { return backend.listing({}); };
+    const auto purge = [](adapter& backend) { return backend.listing({.action = listing_action::purge}); };
+    const auto inspect = [](adapter& backend) { return backend.listing({.filter = {.key = "k"}}); };
 
     return {
         {"create", kind::one_request, "SET", create(exclusive), locked},
@@ -170,7 +170,7 @@ std::vector<cut_operation> cut_operations()
                 env.test_driver().check_refused(claim);
                 BOOST_TEST(env.has(intent_name));
                 start_cut();
-                return env.begin(env.backend().abandon(claim));
+                return env.begin(env.backend().release(claim, release_guarantee::settled));
             },
             [](fixture& env) { return !env.has(intent_name); }, false},
         {"extend", kind::script, "EVALSHA", held(exclusive, extend), extended},

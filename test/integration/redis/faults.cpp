@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_demoted_master_does_not_answer_not_held)
     for (const claim_ptr claim : {exclusive, reader}) {
         begin(backend.is_valid(claim));
         begin(backend.extend(claim, 10s));
-        begin(backend.release(claim));
+        begin(backend.release(claim, release_guarantee::released));
     }
     begin(backend.create(sent_now(driver::exclusive("k"))));
     begin(backend.create(sent_now(driver::shared("s"))));
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)
             }
             auto first = test_driver.start_acquire(driver::exclusive(holder->key()));
             auto second = test_driver.start_acquire(driver::exclusive(holder->key()));
-            auto listed = start(*io, backend->list({}));
+            auto listed = start(*io, backend->listing({}));
             io->restart();
             for (int i = 0; i < steps && io->run_one_for(2ms) > 0; ++i) {
             }
@@ -348,7 +348,8 @@ BOOST_AUTO_TEST_CASE(a_context_may_die_with_everything_under_way)
             if (stopped)
                 server.resume();
             // After the context is gone, the adapter does nothing. In particular it does not crash.
-            backend->start_release(holder, [](release_outcome) { BOOST_ERROR("there is nobody to answer"); });
+            backend->start_release(
+                holder, release_guarantee::released, [](release_outcome) { BOOST_ERROR("there is nobody to answer"); });
         }
     }
 }

@@ -223,7 +223,9 @@ BOOST_AUTO_TEST_CASE(foreign_value_is_not_listed_purged_or_broken)
             BOOST_TEST(f.test_driver->list({.key = "k"}).empty());
             BOOST_TEST(f.test_driver->list().empty());
             theirs.check_unchanged("a list");
-            check_refused(run_coro(f.io, f.test_driver->backend().break_key("k")).error);
+            check_refused(run_coro(
+                f.io, f.test_driver->backend().listing({.action = listing_action::break_key, .filter = {.key = "k"}}))
+                    .error);
             theirs.check_unchanged("a break");
             BOOST_TEST(f.test_driver->purge().empty());
             theirs.check_unchanged("a purge");
@@ -240,7 +242,11 @@ BOOST_AUTO_TEST_CASE(foreign_member_among_expired_readers_stays)
         {"semaphore", [](served& f) { f.test_driver->create(claim_of(lock_mode::shared, {}, "k", 3)); }},
         {"acquire of several",
             [](served& f) { f.test_driver->create_all({claim_of(lock_mode::exclusive), driver::exclusive("l")}); }},
-        {"break", [](served& f) { static_cast<void>(run_coro(f.io, f.test_driver->backend().break_key("k"))); }},
+        {"break",
+            [](served& f) {
+                static_cast<void>(run_coro(f.io,
+                    f.test_driver->backend().listing({.action = listing_action::break_key, .filter = {.key = "k"}})));
+            }},
     };
     served f;
     for (const auto& [name, ask] : uses) {
@@ -382,7 +388,9 @@ BOOST_AUTO_TEST_CASE(plain_layout_takes_any_string_for_a_holder_and_refuses_othe
             BOOST_TEST((f.test_driver->release(held).status == release_status::not_held));
             BOOST_TEST(f.test_driver->inspect("k").empty());
             BOOST_TEST(f.test_driver->list().empty());
-            check_refused(run_coro(f.io, f.test_driver->backend().break_key("k")).error);
+            check_refused(run_coro(
+                f.io, f.test_driver->backend().listing({.action = listing_action::break_key, .filter = {.key = "k"}}))
+                    .error);
             BOOST_TEST(f.test_driver->purge().empty());
             theirs.check_unchanged("an operation");
         }

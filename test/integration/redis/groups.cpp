@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(index_holds_only_group_locks_and_is_removed_with_the_last)
     BOOST_TEST(f.raw({"ZCARD", index_name}) == "8");
     std::vector<running<release_outcome>> released;
     for (const auto& each : eight)
-        released.push_back(start(f.io, f.test_driver->backend().release(sent_now(each))));
+        released.push_back(start(f.io, f.test_driver->backend().release(sent_now(each), release_guarantee::released)));
     for (auto& each : released)
         BOOST_TEST((each.get(f.io).status == release_status::released));
     BOOST_TEST(f.raw({"EXISTS", index_name}) == "0");
@@ -159,7 +159,8 @@ BOOST_AUTO_TEST_CASE(releases_of_a_group_are_batched_once_the_server_knows_the_s
             f.raw({"CONFIG", "RESETSTAT"});
             std::vector<running<release_outcome>> released;
             for (const auto& each : eight)
-                released.push_back(start(f.io, f.test_driver->backend().release(sent_now(each))));
+                released.push_back(
+                    start(f.io, f.test_driver->backend().release(sent_now(each), release_guarantee::released)));
             for (auto& each : released)
                 BOOST_TEST((each.get(f.io).status == release_status::released));
         }

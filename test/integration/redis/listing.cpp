@@ -31,12 +31,15 @@ void store_readers(served& env, int count)
 
 std::vector<list_outcome> list_pages(served& env, const filter& which)
 {
-    return all_pages(
-        [&](const std::string& at) { return run_coro(env.io, env.test_driver->backend().list(which, at)); });
+    return all_pages([&](const std::string& at) {
+        return run_coro(env.io, env.test_driver->backend().listing({.filter = which, .cursor = at}));
+    });
 }
 std::vector<list_outcome> purge_steps(served& env)
 {
-    return all_pages([&](const std::string& at) { return run_coro(env.io, env.test_driver->backend().purge(0, at)); });
+    return all_pages([&](const std::string& at) {
+        return run_coro(env.io, env.test_driver->backend().listing({.action = listing_action::purge, .cursor = at}));
+    });
 }
 
 } // namespace

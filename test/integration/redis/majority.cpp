@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(busy_reports_the_poll_interval_as_retry_time)
 BOOST_AUTO_TEST_CASE(quorum_capabilities_and_urls_are_checked)
 {
     three_servers f;
-    const auto supported = f.test_driver.backend().capabilities();
+    const auto supported = f.test_driver.backend().traits().capabilities;
     BOOST_TEST(
         (!supported.shared && !supported.semaphore && !supported.fence && !supported.events && !supported.no_ttl));
     asio::io_context io;

@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(redis_plain_layout)
 BOOST_AUTO_TEST_CASE(the_key_holds_just_the_token)
 {
     served f({.layout = redis::layout::plain});
-    const auto supported = f.test_driver->backend().capabilities();
+    const auto supported = f.test_driver->backend().traits().capabilities;
     BOOST_TEST((!supported.fence && !supported.shared && !supported.semaphore));
     const auto claim = driver::exclusive("k", 20s);
     BOOST_TEST(f.test_driver->grant(claim) == 0u);
@@ -63,9 +63,10 @@ BOOST_AUTO_TEST_CASE(keys_of_its_own_are_refused_as_keys_of_users)
             auto& backend = f.test_driver->backend();
             refused(f.test_driver->create(driver::exclusive(key)).error);
             refused(f.test_driver->adopt(std::string(32, 'a'), driver::exclusive(key)).error);
-            refused(run_coro(f.io, backend.inspect(key)).error);
-            refused(run_coro(f.io, backend.break_key(key)).error);
-            refused(run_coro(f.io, backend.list({.key = key})).error);
+            refused(run_coro(f.io, backend.listing({.filter = {.key = key}})).error);
+            refused(
+                run_coro(f.io, backend.listing({.action = listing_action::break_key, .filter = {.key = key}})).error);
+            refused(run_coro(f.io, backend.listing({.filter = {.key = key}})).error);
         }
         BOOST_TEST(f.raw({"GET", "{colock}#fence"}) == "1700000000000000");
         f.test_driver->grant(driver::exclusive("k"));

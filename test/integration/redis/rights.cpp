@@ -115,7 +115,8 @@ BOOST_AUTO_TEST_CASE(the_smallest_set_of_rights_suffices)
     for (auto& each : handed_over)
         BOOST_TEST((each.get(client.io).created.status == create_status::granted));
     for (const auto& each : after)
-        released.push_back(start(client.io, client.test_driver.backend().release(sent_now(each))));
+        released.push_back(
+            start(client.io, client.test_driver.backend().release(sent_now(each), release_guarantee::released)));
     for (auto& each : released)
         BOOST_TEST((each.get(client.io).status == release_status::released));
 
@@ -324,7 +325,8 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_taken_away_is_reported_and_never_read_as_a_
                     BOOST_TEST((valid.valid || denied(valid.error)), "is_valid");
                     const auto extended = client.test_driver.extend(held, 30s);
                     BOOST_TEST((extended.status == extend_status::extended || denied(extended.error)), "extend");
-                    const auto listed = run_coro(client.io, client.test_driver.backend().inspect("k"));
+                    const auto listed =
+                        run_coro(client.io, client.test_driver.backend().listing({.filter = {.key = "k"}}));
                     BOOST_TEST((!listed.locks.empty() || denied(listed.error)), "inspect");
                     if (grouped) {
                         const auto group = client.test_driver.group("g", group_action::extend, 1h);

@@ -119,7 +119,7 @@ BOOST_FIXTURE_TEST_CASE(a_replica_is_not_believed_about_many_releases, demotion)
     demote_without({});
     std::vector<release_outcome> outcomes;
     for (const auto& each : claims)
-        client.test_driver.backend().start_release(sent_now(each),
+        client.test_driver.backend().start_release(sent_now(each), release_guarantee::released,
             completion<release_outcome>([&](release_outcome outcome) { outcomes.push_back(std::move(outcome)); }));
     run_until(client.io, [&] { return outcomes.size() == claims.size(); });
     for (const auto& each : outcomes)
@@ -130,10 +130,10 @@ BOOST_AUTO_TEST_CASE(list_of_a_replica_is_not_trusted)
 {
     using query = std::function<asio::awaitable<list_outcome>(adapter&)>;
     const query queries[] = {
-        [](adapter& backend) { return backend.inspect("k"); },
-        [](adapter& backend) { return backend.list({}); },
-        [](adapter& backend) { return backend.purge(0); },
-        [](adapter& backend) { return backend.break_key("k"); },
+        [](adapter& backend) { return backend.listing({.filter = {.key = "k"}}); },
+        [](adapter& backend) { return backend.listing({}); },
+        [](adapter& backend) { return backend.listing({.action = listing_action::purge}); },
+        [](adapter& backend) { return backend.listing({.action = listing_action::break_key, .filter = {.key = "k"}}); },
     };
     for (const auto& ask : queries) {
         demotion f;
@@ -149,9 +149,9 @@ BOOST_AUTO_TEST_CASE(empty_list_of_a_replica_is_not_trusted)
 {
     using query = std::function<asio::awaitable<list_outcome>(adapter&)>;
     const query queries[] = {
-        [](adapter& backend) { return backend.list({}); },
-        [](adapter& backend) { return backend.list({.key_prefix = "k"}); },
-        [](adapter& backend) { return backend.purge(0); },
+        [](adapter& backend) { return backend.listing({}); },
+        [](adapter& backend) { return backend.listing({.filter = {.key_prefix = "k"}}); },
+        [](adapter& backend) { return backend.listing({.action = listing_action::purge}); },
     };
     for (const auto& ask : queries) {
         demotion f;

@@ -78,14 +78,15 @@ private:
                 (refused.error ? refused.error->detail : std::string("granted")));
             BOOST_TEST(refused.holder == "holder-" + number);
 
-            const auto held = co_await backend.inspect("theirs-" + number);
+            const auto held = co_await backend.listing({.filter = {.key = "theirs-" + number}});
             BOOST_TEST_REQUIRE(held.locks.size() == 1u);
             BOOST_TEST(held.locks[0].key == "theirs-" + number);
             BOOST_TEST(held.locks[0].owner == "holder-" + number);
 
             BOOST_TEST(((co_await backend.extend(claim, 1min)).status == extend_status::extended));
             BOOST_TEST((co_await backend.is_valid(claim)).valid);
-            BOOST_TEST(((co_await backend.release(claim)).status == release_status::released));
+            BOOST_TEST(
+                ((co_await backend.release(claim, release_guarantee::released)).status == release_status::released));
             BOOST_TEST(!(co_await backend.is_valid(claim)).valid);
         }
     }

@@ -17,7 +17,7 @@ std::vector<release_outcome> release_together(served& f, const std::vector<plain
 {
     std::vector<running<release_outcome>> under_way;
     for (const auto& each : held)
-        under_way.push_back(start(f.io, f.test_driver->backend().release(sent_now(each))));
+        under_way.push_back(start(f.io, f.test_driver->backend().release(sent_now(each), release_guarantee::released)));
     std::vector<release_outcome> ended;
     for (auto& each : under_way)
         ended.push_back(each.get(f.io));
@@ -162,7 +162,8 @@ BOOST_AUTO_TEST_CASE(releases_and_hand_overs_of_one_batch_succeed)
     std::vector<running<create_outcome>> created;
     for (std::size_t i = 0; i < held.size(); ++i) {
         if (i % 2 == 0) {
-            released.push_back(start(f.io, f.test_driver->backend().release(sent_now(held[i]))));
+            released.push_back(
+                start(f.io, f.test_driver->backend().release(sent_now(held[i]), release_guarantee::released)));
             created.push_back(
                 start(f.io, f.test_driver->backend().create(sent_now(driver::exclusive(held[i]->key())))));
         } else {

@@ -36,8 +36,8 @@ std::vector<release_outcome> release_together(client_side& by, const std::vector
     std::vector<std::optional<release_outcome>> answers(claims.size());
     for (std::size_t n = 0; n < claims.size(); ++n) {
         sent_now(claims[n]);
-        by.test_driver.backend().start_release(
-            claims[n], [&answer = answers[n]](release_outcome outcome) { answer = std::move(outcome); });
+        by.test_driver.backend().start_release(claims[n], release_guarantee::released,
+            [&answer = answers[n]](release_outcome outcome) { answer = std::move(outcome); });
     }
     run_until(by.io, [&] { return std::ranges::all_of(answers, [](const auto& each) { return each.has_value(); }); });
     std::vector<release_outcome> all;

@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(number_of_requests_in_flight_is_limited)
     until([&] { return unanswered + granted == count; });
     std::size_t released = 0;
     for (const auto& each : claims)
-        backend->start_abandon(each, [&](release_outcome) { ++released; });
+        backend->start_release(each, release_guarantee::settled, [&](release_outcome) { ++released; });
     until([&] { return released == count; });
     check_end();
 }

@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(too_large_key_is_refused_without_disturbing_others)
         BOOST_TEST_REQUIRE((outcome.status == create_status::failed));
         BOOST_TEST((outcome.error->code == errc::invalid_key));
         BOOST_TEST((by.abandon(large).status == release_status::not_held));
-        auto listed = start(io, backend->inspect(large->key()));
+        auto listed = start(io, backend->listing({.filter = {.key = large->key()}}));
         BOOST_TEST((listed.get(io).error->code == errc::invalid_key));
     }
     BOOST_TEST(run(held.is_locked()));

@@ -33,8 +33,7 @@ public:
     using adapter::notify_ready;
     using awaitable_adapter::awaitable_adapter;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "coroutines"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "coroutines"}; }
 
     std::function<void()> throw_failure;
     std::vector<std::string> asked;
@@ -45,7 +44,7 @@ protected:
         note("create");
         co_return create_outcome::granted(7);
     }
-    asio::awaitable<release_outcome> do_release(claim_ptr) override
+    asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee) override
     {
         note("release");
         co_return release_outcome{};
@@ -70,7 +69,7 @@ private:
     }
 };
 
-/// An adapter that records whether a release or an abandon was called.
+/// An adapter that records the guarantee of a release.
 class plain_adapter final : public adapter
 {
 public:
@@ -79,22 +78,17 @@ public:
     using adapter::notify_reconnected;
     using adapter::notify_suspended;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "plain"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "plain"}; }
     void start_create(claim_ptr, completion<create_outcome> done) override
     {
         asked.emplace_back("create");
         done(create_outcome::granted(1));
     }
-    void start_release(claim_ptr, completion<release_outcome> done) override
+    void start_release(claim_ptr, release_guarantee guarantee, completion<release_outcome> done) override
     {
-        asked.emplace_back("release");
-        done({});
-    }
-    void start_abandon(claim_ptr, completion<release_outcome> done) override
-    {
-        asked.emplace_back("abandon");
-        done({release_status::not_held, nullptr});
+        const bool settles = guarantee == release_guarantee::settled;
+        asked.emplace_back(settles ? "settle" : "release");
+        done({settles ? release_status::not_held : release_status::released, nullptr});
     }
     void start_extend(claim_ptr, std::chrono::milliseconds, completion<extend_outcome> done) override { done({}); }
     void start_is_valid(claim_ptr, completion<valid_outcome> done) override { done({}); }
@@ -150,7 +144,7 @@ BOOST_AUTO_TEST_CASE(an_exception_that_leaves_a_coroutine_is_a_failure)
     }
 }
 
-BOOST_AUTO_TEST_CASE(default_abandon_is_a_release)
+BOOST_AUTO_TEST_CASE(coroutine_receives_each_release)
 {
     asio::io_context io;
     const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
@@ -163,7 +157,7 @@ BOOST_AUTO_TEST_CASE(default_abandon_is_a_release)
     BOOST_TEST((backend->asked == std::vector<std::string>{"create", "extend", "is_valid", "release"}));
 }
 
-BOOST_AUTO_TEST_CASE(default_hand_over_abandons_a_claim_in_doubt)
+BOOST_AUTO_TEST_CASE(default_hand_over_settles_a_claim_in_doubt)
 {
     for (const bool doubtful : {false, true}) {
         asio::io_context io;
@@ -175,7 +169,7 @@ BOOST_AUTO_TEST_CASE(default_hand_over_abandons_a_claim_in_doubt)
         const auto outcome = env.hand_over(held, next);
         BOOST_TEST((outcome.released.status == (doubtful ? release_status::not_held : release_status::released)));
         BOOST_TEST((outcome.created.status == create_status::granted));
-        BOOST_TEST((backend->asked == std::vector<std::string>{doubtful ? "abandon" : "release", "create"}));
+        BOOST_TEST((backend->asked == std::vector<std::string>{doubtful ? "settle" : "release", "create"}));
     }
 }
 
@@ -228,7 +222,7 @@ BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)
 {
     asio::io_context io;
     const auto backend = std::make_shared<plain_adapter>(io.get_executor());
-    const auto can = backend->capabilities();
+    const auto can = backend->traits().capabilities;
     BOOST_TEST(!can.several);
     BOOST_TEST(!can.groups);
     BOOST_TEST(!can.tickets);
@@ -262,15 +256,14 @@ BOOST_AUTO_TEST_CASE(failure_without_an_error_is_an_unknown_outcome)
     struct silent_adapter final : awaitable_adapter
     {
         using awaitable_adapter::awaitable_adapter;
-        [[nodiscard]] std::string_view name() const noexcept override { return "silent_adapter"; }
-        [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
+        [[nodiscard]] adapter_traits traits() const noexcept override { return {.name = "silent_adapter"}; }
         asio::awaitable<create_outcome> do_create(claim_ptr claim) override
         {
             if (claim->key() == "k")
                 co_return create_outcome::failed(nullptr);
             co_return create_outcome::granted(1);
         }
-        asio::awaitable<release_outcome> do_release(claim_ptr) override
+        asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee) override
         {
             co_return release_outcome{.status = release_status::failed};
         }

@@ -36,8 +36,10 @@ class waiting_adapter : public awaitable_adapter
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "waiting"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.events = true}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override
+    {
+        return {.name = "waiting", .capabilities = {.events = true}};
+    }
 
     void tell()
     {
@@ -57,17 +59,13 @@ protected:
             throw boost::system::system_error(*create_fails);
         co_return create_outcome::granted(0);
     }
-    asio::awaitable<release_outcome> do_release(claim_ptr) override
+    asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee guarantee) override
     {
-        log.emplace_back("release");
+        const bool settles = guarantee == release_guarantee::settled;
+        log.emplace_back(settles ? "settle" : "release");
         if (release_fails)
             throw boost::system::system_error(*release_fails);
-        co_return release_outcome{};
-    }
-    asio::awaitable<release_outcome> do_abandon(claim_ptr) override
-    {
-        log.emplace_back("abandon");
-        co_return release_outcome{release_status::not_held};
+        co_return release_outcome{settles ? release_status::not_held : release_status::released};
     }
     asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
     {
@@ -299,7 +297,7 @@ BOOST_AUTO_TEST_CASE(by_default_a_hand_over_is_a_release_and_a_create)
     claim->mark_in_doubt();
     outcome = env.hand_over(claim, next);
     BOOST_TEST(outcome.released.status == release_status::not_held);
-    check_log({"release", "create", "abandon", "create"});
+    check_log({"release", "create", "settle", "create"});
 }
 
 BOOST_AUTO_TEST_CASE(each_part_of_a_hand_over_fails_independently)
@@ -323,10 +321,8 @@ BOOST_AUTO_TEST_CASE(each_part_of_a_hand_over_fails_independently)
 
 BOOST_AUTO_TEST_CASE(by_default_nothing_is_listed_and_nothing_is_to_be_closed)
 {
-    for (auto* asked : {+[](adapter& of) { return of.inspect("k"); }, +[](adapter& of) { return of.break_key("k"); },
-             +[](adapter& of) { return of.list({}); }, +[](adapter& of) { return of.purge(0); }})
-    {
-        const auto outcome = run_coro(io, asked(*backend));
+    for (const auto action : {listing_action::list, listing_action::break_key, listing_action::purge}) {
+        const auto outcome = run_coro(io, backend->listing({.action = action, .filter = {.key = "k"}}));
         BOOST_TEST_REQUIRE((outcome.error != nullptr));
         BOOST_TEST(outcome.error->code == errc::unsupported);
         BOOST_TEST(outcome.error->detail == "waiting cannot list its locks");

@@ -45,15 +45,17 @@ class ticketless final : public awaitable_adapter
 {
 public:
     using awaitable_adapter::awaitable_adapter;
-    [[nodiscard]] std::string_view name() const noexcept override { return "ticketless"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.tickets = true}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override
+    {
+        return {.name = "ticketless", .capabilities = {.tickets = true}};
+    }
 
     std::function<void()> meanwhile;
     int extended = 0;
 
 private:
     asio::awaitable<create_outcome> do_create(claim_ptr) override { co_return create_outcome::granted(1); }
-    asio::awaitable<release_outcome> do_release(claim_ptr) override { co_return release_outcome{}; }
+    asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee) override { co_return release_outcome{}; }
     asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
     {
         ++extended;
@@ -266,7 +268,7 @@ BOOST_AUTO_TEST_CASE(lock_with_the_longest_key_moves)
 BOOST_AUTO_TEST_CASE(moving_is_refused_by_a_backend_without_tickets)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto supported = env.script->capabilities();
+    auto supported = env.script->traits().capabilities;
     supported.tickets = false;
     env.script->set_capabilities(supported);
     env.locker.emplace(env.backend());
@@ -303,7 +305,7 @@ BOOST_AUTO_TEST_CASE(local_waiters_ask_the_backend_after_a_detach)
 {
     for (const bool comes_back : {false, true}) {
         virtual_fixture env(backend_kind::other_context);
-        auto supported = env.script->capabilities();
+        auto supported = env.script->traits().capabilities;
         supported.fifo = false;
         env.script->set_capabilities(supported);
         env.locker.emplace(env.backend(), locker_options{.retry = retry_policy::fixed(1h)});

@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(cancelled_release_of_several_locks_continues)
 BOOST_AUTO_TEST_CASE(unsupported_group_id_is_refused_before_a_request_is_sent)
 {
     virtual_fixture env(backend_kind::scripted);
-    auto supported = env.script->capabilities();
+    auto supported = env.script->traits().capabilities;
     supported.extends_groups = false;
     env.script->set_capabilities(supported);
     env.locker.emplace(env.script);

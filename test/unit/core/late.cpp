@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(release_without_answer_does_not_wake_waiters_that_a_fair_ba
 {
     constexpr std::size_t waiters = 5;
     virtual_fixture env(backend_kind::other_context);
-    BOOST_TEST_REQUIRE(env.script->capabilities().fifo);
+    BOOST_TEST_REQUIRE(env.script->traits().capabilities.fifo);
     auto held = env.acquire("k", {.ttl = 1h});
     std::vector<running<lock>> waiting;
     for (std::size_t i = 0; i < waiters; ++i)
@@ -229,8 +229,7 @@ BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
     struct releasing_adapter final : awaitable_adapter
     {
         using awaitable_adapter::awaitable_adapter;
-        std::string_view name() const noexcept override { return "gives back"; }
-        colock::capabilities capabilities() const noexcept override { return {}; }
+        adapter_traits traits() const noexcept override { return {.name = "gives back"}; }
         asio::awaitable<create_outcome> do_create(claim_ptr claim) override
         {
             tokens.push_back(claim->token());
@@ -240,7 +239,7 @@ BOOST_AUTO_TEST_CASE(adapter_may_mark_a_released_claim_as_spent)
             }
             co_return create_outcome::granted(1);
         }
-        asio::awaitable<release_outcome> do_release(claim_ptr claim) override
+        asio::awaitable<release_outcome> do_release(claim_ptr claim, release_guarantee) override
         {
             released.push_back(claim->token());
             co_return release_outcome{};

@@ -28,8 +28,10 @@ class scripted_pages_adapter final : public awaitable_adapter
 public:
     using awaitable_adapter::awaitable_adapter;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return "listing_fixture"; }
-    [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {.list = true}; }
+    [[nodiscard]] adapter_traits traits() const noexcept override
+    {
+        return {.name = "listing_fixture", .capabilities = {.list = true}};
+    }
 
     std::vector<list_outcome> pages{};
     /// The limit of each step of a purge.
@@ -37,25 +39,22 @@ public:
 
 protected:
     asio::awaitable<create_outcome> do_create(claim_ptr) override { co_return create_outcome::granted(7); }
-    asio::awaitable<release_outcome> do_release(claim_ptr) override { co_return release_outcome{}; }
+    asio::awaitable<release_outcome> do_release(claim_ptr, release_guarantee) override { co_return release_outcome{}; }
     asio::awaitable<extend_outcome> do_extend(claim_ptr, std::chrono::milliseconds) override
     {
         co_return extend_outcome{};
     }
     asio::awaitable<valid_outcome> do_is_valid(claim_ptr) override { co_return valid_outcome{true, nullptr}; }
-    asio::awaitable<list_outcome> do_list(filter, std::string cursor) override
+    asio::awaitable<list_outcome> do_listing(listing_request request) override
     {
-        const auto number = cursor.empty() ? 0 : std::stoul(cursor);
+        const auto number = request.cursor.empty() ? 0 : std::stoul(request.cursor);
         auto page = pages.at(number);
+        if (request.action == listing_action::purge) {
+            limits.push_back(request.limit);
+            page.locks.resize(std::min(request.limit, page.locks.size()));
+        }
         if (number + 1 < pages.size())
             page.next = std::to_string(number + 1);
-        co_return page;
-    }
-    asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor) override
-    {
-        limits.push_back(limit);
-        auto page = co_await do_list({}, std::move(cursor));
-        page.locks.resize(std::min(limit, page.locks.size()));
         co_return page;
     }
 };
@@ -128,6 +127,30 @@ BOOST_AUTO_TEST_CASE(other_handlers_run_while_a_long_list_is_sorted)
     BOOST_TEST(turns_for(many) >= turns_for(1) + many / 1000 - 1);
 }
 
+BOOST_AUTO_TEST_CASE(locks_that_do_not_match_are_not_listed)
+{
+    backend->pages = {{.locks = {status("a:1"), status("b:1")}}, {.locks = {status("a:2"), status("a")}}};
+    BOOST_TEST((keys_of(run(by.list({.key_prefix = "a:"}))) == keys{"a:1", "a:2"}));
+    BOOST_TEST(run(by.is_locked("a:1")));
+    BOOST_TEST(!run(by.is_locked("a:2")));
+}
+
+BOOST_AUTO_TEST_CASE(cursor_names_its_backend)
+{
+    backend->pages = {{.locks = {status("a")}}, {.locks = {status("b")}}};
+    BOOST_TEST(run(by.list_page()).next == "listing_fixture:1");
+    BOOST_TEST((keys_of(run(by.list_page({}, "listing_fixture:1")).locks) == keys{"b"}));
+    const auto check_refused = [&](filter which, const std::string& cursor) {
+        BOOST_CHECK_EXCEPTION(run(by.list_page(std::move(which), cursor)), validation_error,
+            [](const validation_error& why) { return why.code() == errc::invalid_options; });
+    };
+    for (const auto& cursor : {std::string("1"), std::string("listing_fixture"), std::string("listing_fixture:"),
+             std::string("memory:1"), "listing_fixture:" + std::string(5000, '0')})
+        check_refused({}, cursor);
+    // All locks of one key are on one page.
+    check_refused({.key = "a"}, "listing_fixture:1");
+}
+
 BOOST_AUTO_TEST_CASE(page_is_returned_unchanged)
 {
     backend->pages = {{.locks = {status("a")}}, {.locks = {}}, {.locks = {status("a")}}};
@@ -157,14 +180,14 @@ BOOST_AUTO_TEST_CASE(async_functions_return_the_same)
     io.restart();
     io.run();
     BOOST_TEST((keys_of(page.locks) == keys{"old"}));
-    BOOST_TEST(page.next == "1");
+    BOOST_TEST(page.next == "listing_fixture:1");
     BOOST_TEST((keys_of(sorted) == keys{"new", "old"}));
 }
 
 BOOST_AUTO_TEST_CASE(cursor_that_the_backend_refuses_is_invalid_input)
 {
     backend->pages = {{.error = make_failure(errc::invalid_options, "no cursor of mine")}};
-    const auto refused = thrown_by<validation_error>([&] { static_cast<void>(run(by.list_page({}, "0"))); });
+    const auto refused = thrown_by<validation_error>([&] { static_cast<void>(run(by.list_page({}, "listing_fixture:0"))); });
     BOOST_TEST_REQUIRE(refused.has_value());
     BOOST_TEST((refused->code() == errc::invalid_options));
     BOOST_TEST(refused->detail() == "no cursor of mine");

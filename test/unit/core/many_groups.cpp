@@ -35,7 +35,7 @@ struct other_process
 private:
     [[nodiscard]] std::shared_ptr<adapter> copy_capabilities(const virtual_fixture& env) const
     {
-        script->set_capabilities(env.script->capabilities());
+        script->set_capabilities(env.script->traits().capabilities);
         return script;
     }
 };
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(many_groups_on_an_overloaded_loop_complete)
         for (const auto pace : {100us, 200us, 500us, 3000us}) {
             virtual_fixture env(backend_kind::immediate);
             set_capabilities(env, each.fifo, each.several);
-            auto can = env.script->capabilities();
+            auto can = env.script->traits().capabilities;
             can.immediate = true;
             can.events = each.events;
             env.script->set_capabilities(can);

@@ -22,7 +22,8 @@ inline std::string detach_new_lock(virtual_fixture& env, std::string key = "k", 
 inline void break_stored_lock(virtual_fixture& env)
 {
     std::size_t broken = 0;
-    env.memory->start_break("k", [&](const list_outcome& outcome) { broken = outcome.locks.size(); });
+    env.memory->start_listing({.action = listing_action::break_key, .filter = {.key = "k"}},
+        [&](const list_outcome& outcome) { broken = outcome.locks.size(); });
     BOOST_TEST(broken == 1U);
     BOOST_TEST(env.stored().empty());
 }

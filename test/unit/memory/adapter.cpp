@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
 {
     asio::io_context io;
     const auto backend = memory::make_adapter(io.get_executor());
-    BOOST_TEST(backend->capabilities().immediate);
+    BOOST_TEST(backend->traits().capabilities.immediate);
     const claim_ptr first = driver::exclusive("k");
     const claim_ptr second = driver::exclusive("k");
     int ended = 0;
@@ -65,12 +65,13 @@ BOOST_AUTO_TEST_CASE(every_operation_ends_in_the_call_that_starts_it)
     backend->start_extend(first, 1s, [&](extend_outcome) { ++ended; });
     backend->start_is_valid(first, [&](valid_outcome) { ++ended; });
     backend->start_hand_over(first, second, [&](hand_over_outcome) { ++ended; });
-    backend->start_release(second, [&](release_outcome) { ++ended; });
-    backend->start_abandon(second, [&](release_outcome) { ++ended; });
-    backend->start_inspect("k", [&](list_outcome) { ++ended; });
-    backend->start_break("k", [&](list_outcome) { ++ended; });
-    backend->start_list({}, {}, [&](list_outcome) { ++ended; });
-    backend->start_purge(0, {}, [&](list_outcome) { ++ended; });
+    backend->start_release(second, release_guarantee::released, [&](release_outcome) { ++ended; });
+    backend->start_release(second, release_guarantee::settled, [&](release_outcome) { ++ended; });
+    backend->start_listing({.filter = {.key = "k"}}, [&](list_outcome) { ++ended; });
+    backend->start_listing(
+        {.action = listing_action::break_key, .filter = {.key = "k"}}, [&](list_outcome) { ++ended; });
+    backend->start_listing({}, [&](list_outcome) { ++ended; });
+    backend->start_listing({.action = listing_action::purge}, [&](list_outcome) { ++ended; });
     backend->start_close(1s, [&](closed) { ++ended; });
     BOOST_TEST(ended == 11);
     BOOST_TEST(io.poll() == 0U);
@@ -85,7 +86,8 @@ BOOST_AUTO_TEST_CASE(adapter_works_after_its_context_is_destroyed)
     std::optional<create_status> created;
     std::optional<release_status> released;
     backend->start_create(claim, [&](create_outcome outcome) { created = outcome.status; });
-    backend->start_release(claim, [&](release_outcome outcome) { released = outcome.status; });
+    backend->start_release(
+        claim, release_guarantee::released, [&](release_outcome outcome) { released = outcome.status; });
     BOOST_TEST((created == create_status::granted));
     BOOST_TEST((released == release_status::released));
 }
@@ -265,11 +267,11 @@ BOOST_AUTO_TEST_CASE(key_without_a_holder_is_not_stored)
     BOOST_TEST(locks->key_count() == 0U);
 
     create(holder);
-    BOOST_TEST(locks->break_key("k").size() == 1U);
+    BOOST_TEST(locks->listing({.action = listing_action::break_key, .filter = {.key = "k"}}).locks.size() == 1U);
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(2 * ttl);
-    BOOST_TEST(locks->purge(0, {}).locks.size() == 1U);
+    BOOST_TEST(locks->listing({.action = listing_action::purge}).locks.size() == 1U);
     BOOST_TEST(locks->key_count() == 0U);
     create(holder);
     skip(2 * ttl);

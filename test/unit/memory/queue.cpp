@@ -260,7 +260,8 @@ BOOST_AUTO_TEST_CASE(a_completion_may_use_the_adapter)
     backend.start_wait(next, lease_clock::time_point::max(), [&](woken) {
         backend.start_create(next, [&](create_outcome created) {
             log.push_back(created.status == create_status::granted ? "granted" : "not granted");
-            backend.start_release(next, [&](release_outcome) { log.push_back("released"); });
+            backend.start_release(
+                next, release_guarantee::released, [&](release_outcome) { log.push_back("released"); });
         });
     });
     backend.start_wait(last, lease_clock::time_point::max(), [&](woken) { log.push_back("last woken"); });

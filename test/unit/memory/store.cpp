@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(status_contains_the_times_of_creation_and_last_renewal)
     create(holder);
     skip(1h);
     const auto check_renewed = [&](lease_clock::duration renewed) {
-        const auto seen = locks->inspect("k");
+        const auto seen = locks->listing({.filter = {.key = "k"}}).locks;
         BOOST_TEST_REQUIRE(seen.size() == 1U);
         // The virtual clock was moved, but the wall clock was not.
         BOOST_TEST(near(seen[0].created, -1h));
@@ -164,11 +164,11 @@ BOOST_AUTO_TEST_CASE(group_index_follows_the_locks)
     BOOST_TEST(locks->group_count() == 0U);
     create(a);
     skip(11s);
-    BOOST_TEST(locks->purge(0, {}).locks.size() == 1U);
+    BOOST_TEST(locks->listing({.action = listing_action::purge}).locks.size() == 1U);
     BOOST_TEST(locks->group_count() == 0U);
     create(a, 11s);
     create(queued, 11s);
-    BOOST_TEST(locks->break_key("a").size() == 1U);
+    BOOST_TEST(locks->listing({.action = listing_action::break_key, .filter = {.key = "a"}}).locks.size() == 1U);
     BOOST_TEST(locks->group_count() == 1U);
     queued->slot.reset();
     BOOST_TEST(locks->group_count() == 0U);

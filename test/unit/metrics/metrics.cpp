@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(backend_is_up_while_all_adapters_of_its_name_can_be_reached
     const metrics counted;
     virtual_fixture env(backend_kind::scripted);
     const virtual_fixture other(backend_kind::scripted);
-    const std::string sample = "colock_backend_up{backend=\"" + std::string(env.backend()->name()) + "\"}";
+    const std::string sample = "colock_backend_up{backend=\"" + std::string(env.backend()->traits().name) + "\"}";
     BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend(), nullptr}), sample) == "1");
     env.script->notify_suspended(errc::unavailable);
     BOOST_TEST(value_of(counted.text({}, {env.backend(), other.backend()}), sample) == "0");

@@ -257,12 +257,12 @@ BOOST_AUTO_TEST_CASE(pages_list_text_keys_before_binary_keys)
     BOOST_TEST_REQUIRE(first.has_value());
     BOOST_TEST(first->is_in_text_keys());
     first->move_after("middle");
-    BOOST_TEST(first->cursor() == "mongodb:tmiddle");
+    BOOST_TEST(first->cursor() == "tmiddle");
     auto again = page_start::from(first->cursor());
     BOOST_TEST_REQUIRE(again.has_value());
-    BOOST_TEST(again->cursor() == "mongodb:tmiddle");
+    BOOST_TEST(again->cursor() == "tmiddle");
     BOOST_TEST(again->skip_to_binary_keys());
-    BOOST_TEST(again->cursor() == "mongodb:b");
+    BOOST_TEST(again->cursor() == "b");
     BOOST_TEST(!again->skip_to_binary_keys());
     again->move_after("\xff\xfe");
     BOOST_TEST(page_start::from(again->cursor())->cursor() == again->cursor());
@@ -270,10 +270,8 @@ BOOST_AUTO_TEST_CASE(pages_list_text_keys_before_binary_keys)
 
 BOOST_AUTO_TEST_CASE(invalid_cursor_is_rejected)
 {
-    for (const std::string cursor :
-        {"middle", "tmiddle", "mongodb", "mongodb:", "mongodb:x", "mongodb:t\xff", "redis:17", "mongodb "})
+    for (const std::string cursor : {"middle", "x", "t\xff", " ", "17"})
         BOOST_TEST(!page_start::from(cursor), cursor);
-    BOOST_TEST(!page_start::from("mongodb:t" + std::string(5000, 'k')));
 }
 
 BOOST_AUTO_TEST_CASE(a_query_has_every_condition_that_a_server_can_decide)

@@ -77,7 +77,8 @@ struct adoptions : three_nodes
                 continue;
             ++winners;
             BOOST_TEST(run_coro(io(), adopters[i]->backend->is_valid(claims[i])).valid);
-            const auto released = run_coro(io(), adopters[i]->backend->release(sent_now(claims[i])));
+            const auto released =
+                run_coro(io(), adopters[i]->backend->release(sent_now(claims[i]), release_guarantee::released));
             BOOST_TEST((released.status == release_status::released));
         }
         BOOST_TEST(winners == 1U);

@@ -414,7 +414,8 @@ BOOST_AUTO_TEST_CASE(context_may_be_destroyed_while_a_release_is_queued)
     BOOST_TEST(env->extend(claim, ttl).status == extend_status::extended);
     // Without b, the release cannot be decided before c has answered.
     disconnect(b);
-    env->backend().start_release(sent_now(claim), [](const release_outcome&) { BOOST_ERROR("was decided"); });
+    env->backend().start_release(
+        sent_now(claim), release_guarantee::released, [](const release_outcome&) { BOOST_ERROR("was decided"); });
     ready();
     const std::weak_ptr<adapter> watched = nodes[c];
     context.reset();
@@ -431,7 +432,7 @@ BOOST_FIXTURE_TEST_CASE(no_unreleased_claim_is_stored_after_context_shutdown, im
     env->grant(claim);
     disconnect(c);
     context.reset();
-    env->backend().start_release(sent_now(claim), [](const release_outcome&) {});
+    env->backend().start_release(sent_now(claim), release_guarantee::released, [](const release_outcome&) {});
     BOOST_TEST(nodes[c]->count(operation::abandon) > 0U);
     claim.reset();
     env.reset();

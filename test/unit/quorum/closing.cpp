@@ -263,7 +263,7 @@ BOOST_FIXTURE_TEST_CASE(timer_stopped_when_due_starts_no_attempt, immediate_node
         const auto claim = sent_now(driver::exclusive("k", 1h));
         env->backend().start_create(claim, [](const create_outcome&) {});
         disconnect(c);
-        env->backend().start_release(claim, [](const release_outcome&) {});
+        env->backend().start_release(claim, release_guarantee::released, [](const release_outcome&) {});
     };
     leave_on_c();
     // This timer is due before that of the next attempt, and both complete in the same iteration of the event loop.

@@ -84,7 +84,8 @@ struct three_nodes : virtual_clock
     /// Makes the node lose its data for the key.
     void lose_data(std::size_t node, const std::string& key = "k")
     {
-        stores[node]->start_break(key, [](const list_outcome&) {});
+        stores[node]->start_listing(
+            {.action = listing_action::break_key, .filter = {.key = key}}, [](const list_outcome&) {});
     }
 
     void ready(where at = where::current()) { run_ready(io(), at); }

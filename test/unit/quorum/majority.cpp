@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(slow_node_has_one_request_in_flight)
     auto superseded = start(io(), env->backend().extend(sent_now(claim), ttl));
     ready();
     BOOST_TEST(!superseded.done());
-    auto released = start(io(), env->backend().release(sent_now(claim)));
+    auto released = start(io(), env->backend().release(sent_now(claim), release_guarantee::released));
     BOOST_TEST(superseded.get(io()).status == extend_status::failed);
     nodes[c]->deliver();
     BOOST_TEST(released.get(io()).status == release_status::released);

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(each_node_knows_the_owner)
     env->grant(sent_now(claim));
     for (const std::size_t each : {a, b, c}) {
         ready();
-        stores[each]->start_inspect("k", [](const list_outcome& listed) {
+        stores[each]->start_listing({.filter = {.key = "k"}}, [](const list_outcome& listed) {
             BOOST_TEST_REQUIRE(listed.locks.size() == 1U);
             BOOST_TEST(listed.locks[0].owner == "me");
             BOOST_TEST(listed.locks[0].comment == "for a test");

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked)
     for (const auto& settings : {redis::options{.prefix = "", .layout = redis::layout::plain},
              redis::options{.url = "redis+sentinel://h/main", .sentinel_user = "u", .sentinel_password = "p"},
              redis::options{.prefix = "mine:", .idle_timeout = std::chrono::milliseconds::max()}})
-        BOOST_TEST(redis::make_adapter(io.get_executor(), settings)->name() == "redis");
+        BOOST_TEST(redis::make_adapter(io.get_executor(), settings)->traits().name == "redis");
 }
 
 BOOST_AUTO_TEST_CASE(options_of_the_url_reach_their_members)
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(connect_knows_its_schemes)
 {
     asio::io_context io;
     const auto made = [&](const char* url) {
-        return std::string(make_adapter(io.get_executor(), url, {redis::by_url})->name());
+        return std::string(make_adapter(io.get_executor(), url, {redis::by_url})->traits().name);
     };
     BOOST_TEST(made("memory:") == "memory");
     BOOST_TEST(made("redis://h") == "redis");

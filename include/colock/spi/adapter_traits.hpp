@@ -3,12 +3,15 @@
 
 #include <colock/detail/requirements.hpp>
 
+#include <colock/spi/capabilities.hpp>
+
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 
 namespace colock::inline v0 {
 
-/// The limits of an adapter. They must be the same in every call. Most adapters use the defaults.
+/// The limits of an adapter. Most adapters use the defaults.
 struct adapter_limits
 {
     /// Minimum ttl. A shorter ttl is rejected with `errc::invalid_ttl`, and no renewal uses a shorter one. Increase
@@ -24,6 +27,17 @@ struct adapter_limits
     /// timeout of the locker, the core starts no timer for releases, extensions and queries. 0: none, and the core
     /// starts a timer for each of them. Keep 0 unless every operation certainly ends within the time.
     std::chrono::milliseconds answers_within{0};
+};
+
+/// What an adapter says about itself and its backend.
+struct adapter_traits
+{
+    /// The name of the backend for messages: "memory", "redis", ... Must stay valid as long as the adapter.
+    std::string_view name{};
+    /// What the backend supports.
+    colock::capabilities capabilities{};
+    /// The limits of the backend.
+    adapter_limits limits{};
 };
 
 } // namespace colock::inline v0
