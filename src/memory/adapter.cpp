@@ -19,7 +19,7 @@ public:
         : adapter(executor), store_(std::make_shared<store>(settings))
     {
         join_context(executor, store_);
-        notify_ready();
+        contact().up();
     }
     ~memory_adapter() override { store_->clear(); }
 

@@ -30,7 +30,6 @@ const error_code refused = make_error_code(boost::system::errc::connection_refus
 class coroutine_adapter final : public awaitable_adapter
 {
 public:
-    using adapter::notify_ready;
     using awaitable_adapter::awaitable_adapter;
 
     [[nodiscard]] std::string_view name() const noexcept override { return "coroutines"; }
@@ -75,9 +74,7 @@ class plain_adapter final : public adapter
 {
 public:
     using adapter::adapter;
-    using adapter::notify_ready;
-    using adapter::notify_reconnected;
-    using adapter::notify_suspended;
+    using adapter::contact;
 
     [[nodiscard]] std::string_view name() const noexcept override { return "plain"; }
     [[nodiscard]] colock::capabilities capabilities() const noexcept override { return {}; }
@@ -188,7 +185,9 @@ BOOST_AUTO_TEST_CASE(observer_of_several_lockers_gets_each_event_once)
     backend->attach(twice);
     backend->attach(twice);
     backend->attach(once);
-    backend->notify_reconnected();
+    backend->contact().up();
+    backend->contact().down(refused);
+    backend->contact().up();
     BOOST_TEST(twice->reconnections == 1);
     BOOST_TEST(once->reconnections == 1);
     BOOST_TEST(backend->reconnects() == 1U);
@@ -203,25 +202,79 @@ BOOST_AUTO_TEST_CASE(each_observer_is_notified_once_that_the_backend_is_ready)
     const auto latest = std::make_shared<notes>();
     backend->attach(early);
     BOOST_TEST(early->readies == 0);
-    backend->notify_ready();
+    backend->contact().up();
     BOOST_TEST(early->readies == 1);
     backend->attach(late);
     backend->attach(late);
     BOOST_TEST(late->readies == 1);
 
-    backend->notify_suspended(refused);
+    backend->contact().down(refused);
     backend->attach(latest);
     BOOST_TEST(latest->readies == 0);
-    backend->notify_reconnected();
+    backend->contact().up();
     BOOST_TEST(latest->readies == 1);
     BOOST_TEST(latest->reconnections == 0);
     BOOST_TEST(early->readies == 1);
     BOOST_TEST(early->reconnections == 1);
 
-    backend->notify_suspended(refused);
-    backend->notify_reconnected();
+    backend->contact().down(refused);
+    backend->contact().up();
     BOOST_TEST(latest->readies == 1);
     BOOST_TEST(latest->reconnections == 1);
+}
+
+BOOST_AUTO_TEST_CASE(change_of_contact_becomes_the_event_that_follows_from_the_state)
+{
+    struct log final : observer
+    {
+        void ready(std::string_view) noexcept override { events += "ready "; }
+        void unreachable(std::string_view, const error_code&, std::string_view, std::string_view) noexcept override
+        {
+            events += "unreachable ";
+        }
+        void suspended(std::string_view, const error_code&) noexcept override { events += "suspended "; }
+        void reconnected(std::string_view) noexcept override { events += "reconnected "; }
+        std::string events;
+    };
+    const auto fail = [](contact& of) {
+        of.down(make_failure(errc::unavailable, "nobody listens", refused), "here:1");
+    };
+    const auto lose = [](contact& of) { of.down(refused); };
+    const auto up = [](contact& of) { of.up(); };
+    const auto begin = [](contact& of) { of.connecting("here:1"); };
+    const auto idle = [](contact& of) { of.idle(); };
+    struct row
+    {
+        std::vector<std::function<void(contact&)>> changes;
+        std::string expected;
+        std::uint64_t reconnects;
+        bool has_failed;
+    };
+    for (const auto& [changes, expected, reconnects, has_failed] : std::vector<row>{
+             {{begin}, "", 0, true},
+             {{begin, idle}, "", 0, false},
+             {{begin, up}, "ready ", 0, false},
+             {{begin, fail, fail, begin, up}, "unreachable ready ", 0, false},
+             {{up, lose, fail, up}, "ready suspended unreachable reconnected ", 1, false},
+             {{up, fail, fail, up}, "ready suspended unreachable reconnected ", 1, false},
+             {{up, lose, idle}, "ready suspended ", 0, true},
+             {{up, idle, begin, up}, "ready ", 0, false},
+             {{up, idle, begin, fail, up}, "ready unreachable reconnected ", 1, false},
+             {{up, lose, begin, up, lose, up}, "ready suspended reconnected suspended reconnected ", 2, false},
+             // A mistake of an adapter, which the contract suite detects.
+             {{up, up}, "ready reconnected ", 1, false},
+         })
+    {
+        asio::io_context io;
+        const auto backend = std::make_shared<plain_adapter>(io.get_executor());
+        const auto observed = std::make_shared<log>();
+        backend->attach(observed);
+        for (const auto& change : changes)
+            change(backend->contact());
+        BOOST_TEST(observed->events == expected);
+        BOOST_TEST(backend->reconnects() == reconnects);
+        BOOST_TEST((backend->connection_failure() != nullptr) == has_failed);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(unsupported_operation_is_refused)
