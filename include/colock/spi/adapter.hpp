@@ -25,10 +25,6 @@
 
 namespace colock::inline v0 {
 
-namespace detail {
-class executor_cell;
-}
-
 /// The interface between the core and a backend. A derived class starts operations and reports the end of each through
 /// its completion.
 ///
@@ -225,13 +221,23 @@ public:
     [[nodiscard]] asio::awaitable<closed> close(lease_clock::duration deadline);
 
 protected:
+    /// Called once during the shutdown of the execution context, when the context runs no more threads. `executor()` is
+    /// empty already. An override destroys the timers, strands, sockets and stored handlers of the adapter: to destroy
+    /// one of them after its context is a use after free. This may destroy coroutines, and with them locks and lockers.
+    ///
+    /// Not called for an adapter that was destroyed before its context, and not for objects that outlive the adapter.
+    /// These derive from context_member.
+    virtual void context_shutdown() noexcept {}
+
     /// Returns the object to which the adapter reports whether the backend can be reached.
     [[nodiscard]] colock::contact& contact() noexcept { return contact_; }
     /// Adds to `unproven()`.
     void count_unproven(std::uint64_t parts) noexcept;
 
 private:
-    const std::shared_ptr<detail::executor_cell> executor_;
+    class executor_cell;
+
+    const std::shared_ptr<executor_cell> executor_;
     colock::contact contact_;
     std::atomic<std::uint64_t> unproven_{0};
     std::atomic<unsigned> users_{0};

@@ -1,12 +1,15 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include <colock/spi/adapter.hpp>
 
+#include <colock/spi/context_member.hpp>
+
 #include "core/spi/release_then_create.hpp"
 #include "util/await_completion.hpp"
-#include "util/context_service.hpp"
 #include "util/option_errors.hpp"
 #include "util/unsupported.hpp"
 
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -28,12 +31,56 @@ asio::any_io_executor checked(asio::any_io_executor executor)
 
 } // namespace
 
-adapter::adapter(asio::any_io_executor executor)
-    : executor_(detail::executor_cell::make(checked(std::move(executor)))), contact_(*this)
+/// Releases the executor of an adapter when the context shuts down, and notifies the adapter. A separate object,
+/// because a constructor cannot provide a weak pointer to the adapter.
+class adapter::executor_cell final : public context_member
 {
+public:
+    executor_cell(adapter& owner, asio::any_io_executor executor) : owner_(&owner), executor_(std::move(executor)) {}
+
+    /// Returns the executor; empty after the context has shut down.
+    [[nodiscard]] asio::any_io_executor get() const
+    {
+        const std::lock_guard guard(mutex_);
+        return executor_;
+    }
+    /// Called while the adapter is being destroyed.
+    void forget_owner() noexcept
+    {
+        const std::lock_guard guard(mutex_);
+        owner_ = nullptr;
+    }
+    void context_shutdown() noexcept override
+    {
+        asio::any_io_executor last;
+        std::shared_ptr<adapter> owner;
+        {
+            const std::lock_guard guard(mutex_);
+            last.swap(executor_);
+            // Null if another thread destroys the adapter: its destructor then waits for the mutex.
+            if (owner_)
+                owner = owner_->weak_from_this().lock();
+        }
+        if (owner)
+            owner->context_shutdown();
+    }
+
+private:
+    mutable std::mutex mutex_;
+    adapter* owner_;
+    asio::any_io_executor executor_;
+};
+
+adapter::adapter(asio::any_io_executor executor)
+    : executor_(std::make_shared<executor_cell>(*this, checked(std::move(executor)))), contact_(*this)
+{
+    join_context(executor_->get(), executor_);
 }
 
-adapter::~adapter() = default;
+adapter::~adapter()
+{
+    executor_->forget_owner();
+}
 
 asio::any_io_executor adapter::executor() const
 {
