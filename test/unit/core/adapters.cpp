@@ -37,11 +37,13 @@ public:
 
     std::function<void()> throw_failure;
     std::vector<std::string> asked;
+    std::shared_ptr<session_lease> session;
 
 protected:
-    asio::awaitable<create_outcome> do_create(claim_ptr) override
+    asio::awaitable<create_outcome> do_create(claim_ptr claim) override
     {
         note("create");
+        claim->lease().tie(session);
         co_return create_outcome::granted(7);
     }
     asio::awaitable<release_outcome> do_release(claim_ptr) override
@@ -274,6 +276,29 @@ BOOST_AUTO_TEST_CASE(change_of_contact_becomes_the_event_that_follows_from_the_s
         BOOST_TEST(observed->events == expected);
         BOOST_TEST(backend->reconnects() == reconnects);
         BOOST_TEST((backend->connection_failure() != nullptr) == has_failed);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(session_is_unused_when_its_last_claim_has_ended)
+{
+    asio::io_context io;
+    const auto backend = std::make_shared<coroutine_adapter>(io.get_executor());
+    int times = 0;
+    backend->session = std::make_shared<session_lease>(lease_clock::now() + 1h, [&times] { ++times; });
+    const locker locks(backend);
+    for (const int round : {0, 1}) {
+        auto first = run_coro(io, locks.acquire("a"));
+        auto second = run_coro(io, locks.acquire("b"));
+        run_coro(io, first.release());
+        first = {};
+        run_ready(io);
+        BOOST_TEST(backend->session->is_used());
+        BOOST_TEST(times == round);
+        run_coro(io, second.release());
+        second = {};
+        run_ready(io);
+        BOOST_TEST(!backend->session->is_used());
+        BOOST_TEST(times == round + 1);
     }
 }
 
