@@ -17,7 +17,7 @@ const registration table_backend({
     }),
 });
 
-constexpr capabilities board_capabilities{.no_ttl = true, .fence = true, .list = true, .events = true};
+constexpr capabilities board_capabilities{.no_ttl = true, .fence = true, .list = true, .events = true, .several = true};
 
 const registration board_backend({
     .name = "board",
@@ -50,7 +50,7 @@ protected:
 };
 
 constexpr capabilities lasting_board_capabilities{
-    .no_ttl = true, .fence = true, .list = true, .events = true, .expires = false};
+    .no_ttl = true, .fence = true, .list = true, .events = true, .several = true, .expires = false};
 
 const registration lasting_board_backend({
     .name = "lasting_board",

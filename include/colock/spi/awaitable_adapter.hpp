@@ -38,6 +38,7 @@ public:
     void start_break(std::string key, completion<list_outcome> done) final;
     void start_list(filter which, std::string cursor, completion<list_outcome> done) final;
     void start_purge(std::size_t limit, std::string cursor, completion<list_outcome> done) final;
+    void start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done) final;
     void start_group(
         std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done) final;
     void start_export(claim_ptr held, completion<export_outcome> done) final;
@@ -79,6 +80,9 @@ protected:
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_list(filter which, std::string cursor);
     /// May be overridden: the body of adapter::start_purge. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<list_outcome> do_purge(std::size_t limit, std::string cursor);
+    /// May be overridden: the body of adapter::start_create_all. Required for `capabilities::several`. Default:
+    /// `errc::unsupported`.
+    [[nodiscard]] virtual asio::awaitable<create_all_outcome> do_create_all(std::vector<claim_ptr> claims);
     /// May be overridden: the body of adapter::start_group. Required for `capabilities::groups` and
     /// `capabilities::extends_groups`. Default: `errc::unsupported`.
     [[nodiscard]] virtual asio::awaitable<group_outcome> do_group(

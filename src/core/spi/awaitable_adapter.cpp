@@ -56,6 +56,11 @@ release_outcome release_failed(failure_ptr error)
     return {release_status::failed, std::move(error)};
 }
 
+create_all_outcome create_all_failed(failure_ptr error)
+{
+    return {.status = create_status::failed, .why = create_outcome::failed(std::move(error))};
+}
+
 list_outcome list_failed(failure_ptr error)
 {
     return {.error = std::move(error)};
@@ -237,6 +242,11 @@ void awaitable_adapter::start_purge(std::size_t limit, std::string cursor, compl
     spawn(*this, do_purge(limit, std::move(cursor)), std::move(done), &list_failed);
 }
 
+void awaitable_adapter::start_create_all(std::vector<claim_ptr> claims, completion<create_all_outcome> done)
+{
+    spawn(*this, do_create_all(std::move(claims)), std::move(done), &create_all_failed);
+}
+
 void awaitable_adapter::start_group(
     std::string id, group_action what, std::chrono::milliseconds ttl, completion<group_outcome> done)
 {
@@ -314,6 +324,11 @@ asio::awaitable<list_outcome> awaitable_adapter::do_list(filter, std::string)
 asio::awaitable<list_outcome> awaitable_adapter::do_purge(std::size_t, std::string)
 {
     co_return detail::cannot_list(name());
+}
+
+asio::awaitable<create_all_outcome> awaitable_adapter::do_create_all(std::vector<claim_ptr>)
+{
+    co_return create_all_failed(detail::cannot(name(), "take several locks in one step"));
 }
 
 asio::awaitable<group_outcome> awaitable_adapter::do_group(std::string, group_action, std::chrono::milliseconds)
