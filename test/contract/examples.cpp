@@ -1,7 +1,9 @@
 // Copyright the colock authors. Distributed under the Boost Software License, Version 1.0.
 #include "adapters/board_adapter.hpp"
+#include "adapters/sqlite_adapter.hpp"
 #include "adapters/table_adapter.hpp"
 #include "contract/virtual_environment.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace colock::contract {
 
@@ -13,6 +15,16 @@ const registration table_backend({
     .make_environment = in_virtual_time([](asio::io_context& io) {
         return [&io, server = std::make_shared<table>()] {
             return std::make_shared<table_adapter>(io.get_executor(), server);
+        };
+    }),
+});
+
+const registration sqlite_backend({
+    .name = "sqlite",
+    .capabilities = {.fence = true},
+    .make_environment = in_virtual_time([](asio::io_context& io) {
+        return [&io, folder = std::make_shared<testing::temporary_folder>()] {
+            return std::make_shared<sqlite_adapter>(io.get_executor(), *folder / "locks");
         };
     }),
 });
